@@ -146,5 +146,14 @@ def _show_attacks(console: Console, verification: Verification) -> None:
             (f"linkage with the {table}: {name.replace('_', ' ')}", value)
             for name, value in {**vars(found), "unmatched": found.unmatched}.items()
         ]
+    lines += [
+        (f"linkage with the original, {name} values known: {title}", getattr(found, figure))
+        for name, found in verification.linkage_with_values.items()
+        if found is not None
+        for figure, title in (
+            ("fewer_than_k", "fewer than k"),
+            ("smallest_candidates", "smallest candidates"),
+        )
+    ]
     if lines:
         console.print(titled_table("With the tables given", ("what", "figure"), lines))

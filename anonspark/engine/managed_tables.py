@@ -12,8 +12,8 @@ _NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hu
 _FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi"}
 _ICEBERG = re.compile(r"(?i)[^/]+\.metadata\.json(\.[a-z]+)?")
 # As Iceberg itself numbers them; others may describe plain files for people.
-_NUMBERED = re.compile(r"(?i)(v\d+|\d+-[^/]+)\.metadata\.json(\.[a-z]+)?")
-_BELOW = re.compile(r"((?:.*?/)?)(_delta_log|\.hoodie|metadata)/([^/]*).*")
+_NUMBERED = re.compile(r"(?i)(v\d+|\d+-[^/]+)(\.[a-z]+)?\.metadata\.json(\.[a-z]+)?")
+_BELOW = re.compile(r"((?:.*?/)?)(?:_delta_log|\.hoodie|metadata)/.*")
 
 
 def require_plain_files(files: Files, paths: Sequence[str], data_format: str, key: str) -> None:
@@ -93,15 +93,13 @@ def _tables_below(files: Files, address: str) -> Iterator[tuple[str, str]]:
     Readers go into folders that are named like ``column=value``, and pass over others. Where a
     directory has no plain file of its own, other folders count, too: nothing else is there to read.
     """
-    below = files.files_below(address)
-    has_files = any("/" not in name and name[0] not in "._" for name, _ in below)
-    for name, _ in below:
-        found = _BELOW.fullmatch(name)
-        if found is None or (found[2] == "metadata" and not _NUMBERED.fullmatch(found[3])):
-            continue
-        folder = found[1].rstrip("/")
-        if not has_files or all("=" in part for part in folder.split("/")):
-            yield folder, _FOLDERS.get(found[2], "iceberg")
+    below = [name for name, _ in files.files_below(address)]
+    has_files = any("/" not in name and name[0] not in "._" for name in below)
+    for folder in dict.fromkeys(found[1] for name in below if (found := _BELOW.fullmatch(name))):
+        if not has_files or all("=" in part for part in folder.strip("/").split("/")):
+            kind = table_format(files, f"{address}/{folder}")
+            if kind is not None:
+                yield folder, kind
 
 
 def _refused(path: str, folder: str, kind: str, key: str) -> ConfigurationError:

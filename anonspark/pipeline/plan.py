@@ -156,6 +156,7 @@ def check_input(
             configuration,
             inspection.rows,
             sensitive_values(inspection.criteria),
+            inspection.quasi_identifiers,
         )
         warnings += dropped_record_warnings(
             inspection.rows_dropped, inspection.rows, configuration.privacy.k

@@ -13,8 +13,10 @@ from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_s
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.beside_input import note_classes
 from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.warnings.dependencies import dependency_warnings
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
+from anonspark.pipeline.warnings.text_values import text_value_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 
@@ -29,7 +31,7 @@ class Prepared:
     identifiers : mapping of str to ValueSizes
         How many records share each identifier.
     warnings : list of ReleaseWarning
-        Of identifiers that several records share, in the log already.
+        Of the input, in the log already.
     version : mapping of str to str
         Options that the input was read with beside those of the configuration, so that another
         attempt reads the same version of it.
@@ -120,6 +122,10 @@ def prepare_run(
             snapshot = require_criteria(snapshot, configuration)
             identified = snapshot.identified if context.warns else None
             identifiers = count_identifiers(identified, configuration, snapshot.rows)
-        warnings = identifier_warnings(identifiers, configuration.privacy.k)
+            warnings = identifier_warnings(identifiers, configuration.privacy.k)
+            if context.warns:
+                warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
+                records = snapshot.records.rows()
+                warnings += dependency_warnings(records, configuration, snapshot.rows)
         tell_warnings(warnings)
     return Prepared(snapshot, identifiers, warnings, version)

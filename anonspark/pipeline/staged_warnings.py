@@ -7,6 +7,7 @@ from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.preparing import Prepared
 from anonspark.pipeline.tasks import sensitive_values
+from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.no_protection import no_protection_warnings
@@ -57,6 +58,7 @@ def warn_of_staged(
         earlier = prepared.warnings
         if basis.left_out:
             earlier = withheld_warnings(prepared.identifiers)
+            earlier += withheld_dependency_warnings(configuration)
         sizes = count_published_values(table, configuration, published.rows)
         dropped = prepared.snapshot.rows_dropped
         found = no_protection_warnings(configuration)

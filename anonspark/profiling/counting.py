@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.recognition.disguised import DAY, NUMBER, OTHER_DAY, OTHER_NUMBER
 from anonspark.engine.columns.hashing import xxhash64
 from anonspark.engine.columns.texts import parse
 from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain, is_text
 from anonspark.engine.tasks import Batches
-from anonspark.profiling.sampling import record_hashes
 from anonspark.staged.records import together
 
 Integers = npt.NDArray[np.int64]
@@ -26,15 +25,9 @@ Integers = npt.NDArray[np.int64]
 PART_BYTES = 2**25
 """Of so many bytes of records of a task together it is counted at once."""
 
-_NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
-_OTHER_NUMBER = r"^\s*[+-]?(?:[0-9]+|[0-9]{1,3}(?:[. '][0-9]{3})+),[0-9]+\s*$"
 _WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 _PADDED = r"^\s*0[0-9]+\s*$"
-_DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*$"
 _MOMENT = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:.*$"
-_OTHER_DAY = (
-    r"^\s*(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2})\b"
-)
 
 # What is counted of a column beside its values, by the numbers in the column `fact`.
 _FACTS = (
@@ -45,10 +38,9 @@ _OF_VALUES = ("distinct", "unique", "few")
 
 # Values have the number of their column as place, facts that of the column and this.
 _FACT = 1_000_000
-_ROWS, _RECORD = -1, -2
+_ROWS = -1
 
 _COUNTS = pa.schema([("place", pa.int32()), ("value", pa.int64()), ("records", pa.int64())])
-_RECORDS = pa.schema([("value", pa.int64()), ("records", pa.int64())])
 _TOTALS = pa.schema(
     [("place", pa.int32()), ("fact", pa.int64()), ("number", pa.int64()), ("largest", pa.int64())]
 )
@@ -73,7 +65,7 @@ class ColumnCounts:
     numbers, whole, padded : int
         Rows with a text that is a number, a whole one, one with a leading zero.
     other_numbers : int
-        Rows with a text that is a number with a comma, such as 1.234,5.
+        Rows with a text that is a number in another form, such as 1.234,5 or 45%.
     days, moments, other_days : int
         Rows with a text that is a day, a point in time, a day in another form than 2026-01-31.
     infinite : int
@@ -107,30 +99,10 @@ def readings_of(schema: pa.Schema, markers: Sequence[str]) -> list[Reading]:
     ]
 
 
-@dataclass(frozen=True)
-class Counted:
-    """What one pass over a table counted; it is released when it is done with.
-
-    Parameters
-    ----------
-    rows : int
-    columns : list of ColumnCounts
-        Of each reading. Values are told apart by hashes of 64 bits: of ten million different ones
-        two have the same with a probability below one in 300,000.
-    records : Table
-        Columns ``value``, the hash of a record's content, and ``records``, how many have it.
-    """
-
-    rows: int
-    columns: list[ColumnCounts]
-    records: Table
-
-
-@contextmanager
-def counted_columns(
-    table: Table, readings: Sequence[Reading], k: int, seed: int
-) -> Iterator[Counted]:
-    """Count the rows of a table, facts about each of its columns, and records that are alike.
+def count_columns(
+    table: Table, readings: Sequence[Reading], k: int
+) -> tuple[int, list[ColumnCounts]]:
+    """Count the rows of a table, and facts about each of its columns.
 
     Parameters
     ----------
@@ -139,46 +111,34 @@ def counted_columns(
         Of the columns to look at, by :func:`readings_of`.
     k : int
         What few records are fewer than.
-    seed : int
-        Key of the hashes of records.
 
-    Yields
-    ------
-    Counted
+    Returns
+    -------
+    rows : int
+    columns : list of ColumnCounts
+        Of each reading. Values are told apart by hashes of 64 bits: of ten million different ones
+        two have the same with a probability below one in 300,000.
 
     Notes
     -----
-    One pass over the table, with a shuffle of the different values and records of each task (their
-    hashes and how often they occur), which are kept meanwhile; and a second shuffle of a few
-    numbers of each task, which are collected.
+    One pass over the table, with a shuffle of the different values of each task (their hashes and
+    how often they occur), and a second shuffle of a few numbers of each task, which are collected.
     """
-    columns = [reading.column for reading in readings]
-    counted = (
-        table.select(columns)
-        .map_batches(_Count(tuple(readings), seed), _COUNTS)
+    totals = (
+        table.select([reading.column for reading in readings])
+        .map_batches(_Count(tuple(readings)), _COUNTS)
         .add_up(["place", "value"], sums=["records"])
-        .keep()
+        .map_batches(_Totals(k), _TOTALS)
+        .add_up(["place", "fact"], sums=["number"], most=["largest"])
+        .gather()
     )
-    try:
-        totals = (
-            counted.map_batches(_Totals(k), _TOTALS)
-            .add_up(["place", "fact"], sums=["number"], most=["largest"])
-            .gather()
-        )
-        found: dict[tuple[int, int], tuple[int, int]] = {}
-        for place, fact, number, largest in zip(
-            *(totals[name].to_pylist() for name in _TOTALS.names), strict=True
-        ):
-            found[place, fact] = int(number), int(largest)
-        rows = found.get((_ROWS, 0), (0, 0))[0]
-        records = counted.map_batches(_Records(), _RECORDS)
-        yield Counted(
-            rows,
-            [_counts_of(found, place, one.markers) for place, one in enumerate(readings)],
-            records,
-        )
-    finally:
-        counted.release()
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for place, fact, number, largest in zip(
+        *(totals[name].to_pylist() for name in _TOTALS.names), strict=True
+    ):
+        found[place, fact] = int(number), int(largest)
+    rows = found.get((_ROWS, 0), (0, 0))[0]
+    return rows, [_counts_of(found, place, one.markers) for place, one in enumerate(readings)]
 
 
 def _counts_of(
@@ -197,18 +157,15 @@ def _counts_of(
 
 @dataclass(frozen=True)
 class _Count:
-    """Counts a task's records of each value, of each fact, and those that are alike."""
+    """Counts a task's records of each value and of each fact."""
 
     readings: tuple[Reading, ...]
-    seed: int
 
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
         for records in together(batches, PART_BYTES):
             yield _counts([_ROWS], [0], [len(records)])
-            hashes, copies = np.unique(record_hashes(records, self.seed), return_counts=True)
-            yield _counts(np.full(len(hashes), _RECORD), hashes, copies)
             for place, reading in enumerate(self.readings):
                 yield from _count_column(place, reading, records.column(reading.column))
 
@@ -255,13 +212,13 @@ def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:
     none = np.zeros(len(values), bool)
     if is_text(values.type):
         whole = _matching(values, _WHOLE)
-        numbers = _matching(values, _NUMBER)
+        numbers = _matching(values, NUMBER)
         padded = _matching(values, _PADDED)
-        days = _matching(values, _DAY)
+        days = _matching(values, DAY)
         if days.any():
             days &= _flags(parse(pc.utf8_trim(values, " "), pa.date32()).is_valid())
-        return [numbers, whole, padded, _matching(values, _OTHER_NUMBER), days,
-                _matching(values, _MOMENT), _matching(values, _OTHER_DAY), none]  # fmt: skip
+        return [numbers, whole, padded, _matching(values, OTHER_NUMBER), days,
+                _matching(values, _MOMENT), _matching(values, OTHER_DAY), none]  # fmt: skip
     infinite = _flags(pc.is_inf(values)) if pa.types.is_floating(values.type) else none
     return [none] * (len(_FACTS) - 2) + [infinite]
 
@@ -298,17 +255,6 @@ class _Totals:
                 numbers = [len(own), int((own == 1).sum()), int(own[own < self.k].sum())]
                 size = len(numbers)
                 yield _totals([place] * size, range(size), numbers, [int(own.max())] * size)
-
-
-@dataclass(frozen=True)
-class _Records:
-    """Leaves of what was counted the records alone."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            own = batch.filter(pc.equal(batch.column("place"), _RECORD))
-            columns = [own.column("value"), own.column("records").cast(pa.int64())]
-            yield pa.record_batch(columns, schema=_RECORDS)
 
 
 def _totals(*columns: object) -> pa.RecordBatch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,17 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.dependencies import Dependency, find_dependencies
 from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.core.recognition.names import Meaning, meaning_of
 from anonspark.core.recognition.values import Form, recognize_values
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import as_floats, read_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
 from anonspark.engine.unread import require_read
 from anonspark.errors import DataError
-from anonspark.profiling.counting import ColumnCounts, counted_columns, readings_of
-from anonspark.profiling.dependencies import Dependency, find_dependencies
+from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
 from anonspark.profiling.presidio import recognize_with_presidio
 from anonspark.profiling.roles import (
     Described,
@@ -32,11 +31,11 @@ from anonspark.profiling.roles import (
     propose_roles,
     unit_of,
 )
-from anonspark.profiling.sampling import all_records, draw_sample
 from anonspark.profiling.source import Source
 from anonspark.profiling.uniqueness import Uniqueness, measure_sets
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
+from anonspark.staged.sampling import sample_records
 
 SAMPLE_ROWS = 200_000
 """Records of the sample by which sets of columns are measured, if nobody says otherwise."""
@@ -53,6 +52,9 @@ _NEARLY_ALL = 0.95
 
 # Kinds of values that may have a form: what is measured or counted in time has none.
 _WRITTEN = {"text", "code", "mixed", "whole number"}
+
+# Kinds of values that are given away, too, where they are nearly right.
+_MEASURED = {"whole number", "number", "date", "timestamp"}
 
 Integers = npt.NDArray[np.int64]
 
@@ -240,9 +242,10 @@ def profile_table(
 
     Notes
     -----
-    Two passes over the table: one that counts, with a shuffle of the different values of each
-    column, and one that draws the sample, which is collected. Sets of columns are then measured in
-    this process: see :func:`anonspark.profiling.uniqueness.measure_sets`.
+    A pass over the table that counts, with a shuffle of the different values of each column, and
+    those of :func:`anonspark.staged.sampling.sample_records`; the sample is collected. Sets of
+    columns are then measured in this process: see
+    :func:`anonspark.profiling.uniqueness.measure_sets`.
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):
@@ -252,21 +255,14 @@ def profile_table(
         require_read(table.schema, table.schema.names, "DATA: ")
         readings = readings_of(table.schema, MISSING_MARKERS + MISSING_WORDS)
         names = [reading.name for reading in readings]
-        with ExitStack() as stack:
-            with progress.stage("count values of each column"):
-                counted = stack.enter_context(counted_columns(table, readings, k, seed))
-            rows = counted.rows
-            if rows == 0:
-                raise DataError(f"DATA: the table at {source.path} is empty; expected rows")
-            with progress.stage("draw a sample"):
-                if rows <= sample:
-                    drawn = all_records(table, names, seed)
-                else:
-                    drawn = draw_sample(table, names, counted.records, rows, sample, seed)
+        with progress.stage("count values of each column"):
+            rows, counts = count_columns(table, readings, k)
+        if rows == 0:
+            raise DataError(f"DATA: the table at {source.path} is empty; expected rows")
+        with progress.stage("draw a sample"):
+            drawn = sample_records(table, names, rows, sample, seed)
     with progress.stage("measure sets of columns"):
-        by_name = {
-            reading.name: own for reading, own in zip(readings, counted.columns, strict=True)
-        }
+        by_name = dict(zip(names, counts, strict=True))
         return _profile(source, table.schema, by_name, rows, drawn, readings, k, seed, show_values)
 
 
@@ -349,7 +345,12 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         and not roles[one.name].is_name
     ]
     given = [one for one in found if one.column in final]
-    given += find_dependencies(list(codes), list(codes.values()), others, final)
+    numbers = {
+        one.name: np.append(as_floats(sampled[one.name].values).to_numpy(), np.nan)[codes[one.name]]
+        for one in described
+        if one.kind in _MEASURED
+    }
+    given += find_dependencies(list(codes), list(codes.values()), others, final, numbers)
     telling = _most_telling(described, roles)
     return Profile(
         source=source,

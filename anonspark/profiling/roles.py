@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from anonspark.core.dependencies import Dependency
 from anonspark.core.recognition.names import Meaning, is_key_name, may_tell_people_apart
 from anonspark.core.recognition.values import DISEASE
-from anonspark.profiling.dependencies import Dependency
 
 Role = Literal["identifier", "quasi_identifier", "sensitive"]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+
+from anonspark.core.dependencies import joined_codes
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -115,7 +116,7 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
             if size == 1:
                 groups = codes[places[0]]
             else:
-                groups = _joined(joint[places[:-1]], codes[places[-1]])
+                groups = joined_codes(joint[places[:-1]], codes[places[-1]])
             sizes = np.bincount(groups)
             if size < LARGEST_SET:
                 joint[places] = groups
@@ -135,20 +136,6 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
                 del unique[places]
         by_size.append(int(so_far.sum()))
     return Uniqueness(sets, tuple(by_size))
-
-
-def _joined(groups: Integers, codes: Integers) -> Integers:
-    """Return codes of the pairs of two columns."""
-    # Below n * n, which 64 bits hold.
-    pairs = groups * (np.int64(codes.max(initial=0)) + 1) + codes
-    return dense_codes(pairs)[0]
-
-
-def dense_codes(numbers: Integers) -> tuple[Integers, Integers]:
-    """Return codes of numbers, from 0 on, and the number of each code."""
-    coded = pa.array(numbers).dictionary_encode()
-    codes: Integers = coded.indices.to_numpy().astype(np.int64)
-    return codes, coded.dictionary.to_numpy()
 
 
 def _measured(columns: tuple[str, ...], sizes: Integers, minimal: int, k: int) -> ColumnSet:

@@ -82,6 +82,7 @@ def dependency_texts(profile: Profile) -> list[str]:
     roles = {one.name: one.role for one in profile.columns}
     return [
         f"{one.column} gives {one.determines} away"
+        + (f" to within {one.within:.0%} of its range" if one.within else "")
         + (" in all records" if one.exact else f" in {_percent(one.holds)} of the records")
         + _publishing(roles[one.column], one.determines)
         for one in profile.dependencies

@@ -32,6 +32,10 @@ Figures = npt.NDArray[np.float64]
 _MOST_CLASSES = 1_000_000
 
 
+class TooManyClassesError(DataError):
+    """A release has more classes than travel to every task."""
+
+
 def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) -> pa.Table:
     """Collect the classes of a release by published tuple.
 
@@ -50,7 +54,9 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     Raises
     ------
     DataError
-        If the release lacks columns or has more than 1,000,000 classes.
+        If the release lacks columns.
+    TooManyClassesError
+        If it has more than 1,000,000 classes.
 
     Notes
     -----
@@ -70,7 +76,7 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     grouped = keyed.add_up(list(columns), count="records", least=["key"])
     classes = grouped.gather(_MOST_CLASSES + 1)
     if classes.num_rows > _MOST_CLASSES:
-        raise DataError(
+        raise TooManyClassesError(
             f"release: more than {_MOST_CLASSES:,} classes; regions are matched with records for "
             "at most that many, because they travel to every task"
         )

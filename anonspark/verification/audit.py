@@ -23,7 +23,13 @@ from anonspark.verification.claims import Claim, Roles
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.linkage import Linkage
-from anonspark.verification.matching import Labels, broken_attacks, match_original, match_population
+from anonspark.verification.matching import (
+    Labels,
+    broken_attacks,
+    linked_values_warnings,
+    match_original,
+    match_population,
+)
 from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.population import (
     broken_presence,
@@ -227,6 +233,8 @@ def audit_table(
     if by_population is not None:
         linkage["population"] = by_population.linkage
         counts = by_population.counts
+    with_values: dict[str, Linkage | None] = {} if by_original is None else by_original.with_values
+    warnings += linked_values_warnings(with_values)
     truthfulness = by_original.truthfulness if by_original is not None else None
     failures += broken_attacks(truthfulness, linkage)
     columns = (None, None) if claim.statements is None else claim.statements.columns
@@ -243,6 +251,7 @@ def audit_table(
         truthfulness=truthfulness,
         loss=by_original.loss if by_original is not None else None,
         linkage=linkage,
+        linkage_with_values=with_values,
         classes_not_covered=by_population.classes_not_covered
         if by_population is not None
         else None,

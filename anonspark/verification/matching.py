@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_hashable
 from anonspark.release.inference import infer_attributes
+from anonspark.release.region_matching import TooManyClassesError
 from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
@@ -14,6 +17,12 @@ from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
 from anonspark.verification.presence import RegionCounts, count_regions
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
+
+_VALUES = "hash of values that are published as they are"
+"""Column of the hash; no column of a table has a name like it by accident."""
+
+INSENSITIVE, ALL_VALUES = "insensitive", "insensitive and sensitive"
+"""What an attacker knows besides quasi-identifiers."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,7 @@ class ByOriginal:
     truthfulness: Truthfulness
     loss: Loss
     linkage: Linkage
+    with_values: dict[str, Linkage | None]
 
 
 def match_original(labels: Labels, published: PublishedClasses, original: Table) -> ByOriginal:
@@ -67,7 +77,7 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
     -----
     The jobs of :func:`~anonspark.verification.truthfulness.measure_truthfulness`,
     :func:`~anonspark.verification.loss.measure_loss` and
-    :func:`~anonspark.verification.linkage.measure_linkage`.
+    :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
     data, claim = labels.data, labels.claim
     attributes = labels.attributes(original)
@@ -92,7 +102,79 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
         drops_missing=claim.drops_missing,
     )
     linkage = _link(labels, attributes, original, "original", drops_missing=claim.drops_missing)
-    return ByOriginal(truthfulness, loss, linkage)
+    return ByOriginal(truthfulness, loss, linkage, _link_values(labels, attributes, original))
+
+
+def _link_values(
+    labels: Labels, attributes: Sequence[PublishedAttribute], original: Table
+) -> dict[str, Linkage | None]:
+    """Link records for an attacker who also knows values that are published as they are.
+
+    Only records count as candidates that have these values, too. A hash of the values takes part as
+    one more quasi-identifier, each of whose published values is itself.
+
+    Returns
+    -------
+    dict of str to (Linkage or None)
+        Of all insensitive attributes, and with the sensitive ones; None where the release has too
+        many different combinations.
+    """
+    data, claim = labels.data, labels.claim
+    known = set(original.schema.names)
+    columns = [
+        field.name
+        for field in data.schema
+        if field.name not in (*claim.columns, *claim.pseudonyms)
+        and field.name in known
+        and is_hashable(field.type)
+    ]
+    insensitive = [name for name in columns if name not in claim.sensitive]
+    found: dict[str, Linkage | None] = {}
+    for key, own in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
+        if not own or (key == ALL_VALUES and own == insensitive):
+            continue
+        release, people = (
+            one.with_hashes({_VALUES: own}, like=data.schema) for one in (data, original)
+        )
+        values = PublishedAttribute(_VALUES, "integer", attributes[0].style, (_VALUES,))
+        try:
+            found[key] = measure_linkage(
+                release,
+                [*attributes, values],
+                people,
+                labels.leaves,
+                k=claim.privacy.k,
+                missing_markers=claim.missing_markers,
+                drops_missing=claim.drops_missing,
+                subject="original",
+            )
+        except TooManyClassesError:
+            found[key] = None
+    return found
+
+
+def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[str]:
+    """Warn of records that insensitive values single out inside of their classes."""
+    if INSENSITIVE not in with_values:
+        return []
+    found = with_values[INSENSITIVE]
+    subject = "who also knows the insensitive attributes of people"
+    if found is None:
+        return [
+            f"linkage attack: it was not measured what somebody finds {subject}, because the "
+            "release has more than 1,000,000 combinations of labels and values"
+        ]
+    if not found.fewer_than_k:
+        return []
+    share = rounded_share(found.fewer_than_k, found.records, found.k)
+    records = (
+        f"fewer than k = {found.k:,}" if share is None else f"about {100 * share:.3g} % of the"
+    )
+    return [
+        f"linkage attack: for {records} records of the original, somebody {subject} has fewer than "
+        f"k = {found.k:,} candidates; k does not protect against such knowledge. Leave insensitive "
+        "attributes out, make them coarser, or make them quasi-identifiers"
+    ]
 
 
 @dataclass(frozen=True)

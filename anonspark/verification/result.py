@@ -48,6 +48,9 @@ class Verification(Redacted):
         What the labels lose of the original; None without it.
     linkage : dict of str to Linkage
         The linkage attack with the ``original`` and with a ``population``.
+    linkage_with_values : dict of str to (Linkage or None)
+        The same with the original for an attacker who also knows values that are published as they
+        are: ``insensitive`` ones, and with the sensitive ones. None was not measured.
     classes_not_covered : int or None
         Classes with more records than the population has in their region; None without one.
     failures : list of str
@@ -73,6 +76,7 @@ class Verification(Redacted):
     truthfulness: Truthfulness | None = None
     loss: Loss | None = None
     linkage: dict[str, Linkage] = field(default_factory=dict)
+    linkage_with_values: dict[str, Linkage | None] = field(default_factory=dict)
     classes_not_covered: int | None = None
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -166,6 +170,10 @@ class Verification(Redacted):
             "linkage": {
                 name: {**asdict(one), "unmatched": one.unmatched, "holds": one.holds}
                 for name, one in self.linkage.items()
+            },
+            "linkage_with_values": {
+                name: None if one is None else {**asdict(one), "unmatched": one.unmatched}
+                for name, one in self.linkage_with_values.items()
             },
             "classes_not_covered": self.classes_not_covered,
         }

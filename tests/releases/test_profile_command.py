@@ -53,7 +53,10 @@ def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixt
     by_name = {one["name"]: one for one in plain["columns"]}
     assert by_name["person_id"]["role"] == "identifier"
     assert "examples" not in by_name["diagnosis"]
-    assert [one["determines"] for one in plain["dependencies"]] == ["city"]
+    assert [(one["column"], one["determines"], one["within"]) for one in plain["dependencies"]] == [
+        ("postal_code", "city", None),
+        ("city", "postal_code", 0.05),
+    ]
     assert len(plain["sets"]["triples"]) == 165
     arguments = ("profile", people, "--quiet", "--show-values", "--html", "page.html")
     shown = command(capsys, *arguments)

@@ -84,6 +84,8 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("identifier_repeats", "patient"),
         ("column_identifies", "full_name"),
         ("column_identifies", "income"),
+        # Records with the next lower and the next higher income have nearly the same age.
+        ("gives_away", "income"),
         ("rare_values", "ward"),
         ("equal_values", "disease"),
         ("equal_values", "note"),
@@ -246,7 +248,8 @@ def test_nothing_is_told_of_records_that_were_left_out(
         told.append(manifest_of(tmp_path / "release")["warnings"])
     assert told[0] == told[1]
     assert [(one["code"], one["attribute"]) for one in told[0]] == [
-        ("identifier_not_told", "patient")
+        ("identifier_not_told", "patient"),
+        ("gives_away_not_told", None),
     ]
 
 

@@ -58,6 +58,17 @@ def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
+def as_floats(column: pa.Array) -> pa.Array:
+    """Return numbers, days and times as floats, and texts that are numbers; NaN for all else."""
+    if is_text(column.type):
+        column = parse(pc.utf8_trim(column, " "), pa.float64())
+    elif pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    return column.cast(pa.float64(), safe=False).fill_null(float("nan"))
+
+
 def is_not_a_number(values: pa.Array) -> pa.Array:
     """Return which floats are NaN; nulls are not."""
     return pc.fill_null(pc.is_nan(values), False)

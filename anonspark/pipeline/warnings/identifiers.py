@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from anonspark.config import Configuration
 from anonspark.core.columns import identifier_column
+from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_hashable
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
-
-_DIGITS = 3
 
 
 def read_identifiers(
@@ -90,7 +89,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[Release
         repeated = own.counted - own.records_below(2)
         if not repeated:
             continue
-        share = _rounded_share(repeated, own.records, k)
+        share = rounded_share(repeated, own.records, k)
         many = own.size_of_many(k)
         many = many if many is not None and many > 1 else None
         shown = f"fewer than k = {k:,} records" if share is None else f"about {100 * share:.3g} %"
@@ -110,7 +109,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[Release
                 {
                     "repeated_share": share,
                     "records_of_k_identifiers": many,
-                    "missing_share": _rounded_share(own.records - own.counted, own.records, k),
+                    "missing_share": rounded_share(own.records - own.counted, own.records, k),
                     "exact": own.is_exact,
                 },
             )
@@ -133,10 +132,3 @@ def withheld_warnings(sizes: Mapping[str, ValueSizes]) -> list[ReleaseWarning]:
         )
         for name in sizes
     ]
-
-
-def _rounded_share(some: int, records: int, k: int) -> float | None:
-    """Return a share of multiples of k records; None where it stands for fewer than k."""
-    if 0 < some < k:
-        return None
-    return round(min(k * int(some / k + 0.5) / records, 1.0), _DIGITS)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
+from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import Table
+from anonspark.pipeline.warnings.dependencies import dependency_warnings
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.no_protection import no_protection_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
@@ -16,6 +18,7 @@ from anonspark.pipeline.warnings.sensitive_values import (
     sensitive_value_warnings,
     unprotected_input_warnings,
 )
+from anonspark.pipeline.warnings.text_values import text_value_warnings
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -25,6 +28,7 @@ def warn_of_input(
     configuration: Configuration,
     records: int,
     sensitive: Sequence[SensitiveValues],
+    quasi_identifiers: Sequence[QuasiIdentifier],
 ) -> tuple[list[ReleaseWarning], dict[str, ValueSizes]]:
     """Return all warnings about a configuration and its input.
 
@@ -37,6 +41,7 @@ def warn_of_input(
         Their number.
     sensitive : sequence of SensitiveValues
         Of the attributes that criteria are about.
+    quasi_identifiers : sequence of QuasiIdentifier
 
     Returns
     -------
@@ -65,6 +70,8 @@ def warn_of_input(
         *no_protection_warnings(configuration),
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
+        *text_value_warnings(quasi_identifiers, configuration),
+        *dependency_warnings(kept, configuration, records),
         *sensitive_value_warnings(kept, configuration, sensitive, sizes),
         *unprotected_input_warnings(configuration, sizes),
     ]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.profiling.counting import counted_columns, readings_of
+from anonspark.profiling.counting import count_columns, readings_of
 from anonspark.profiling.draft import Answers, draft_configuration
 from anonspark.profiling.page import profile_page
 from anonspark.profiling.profile import MISSING_MARKERS, Profile, profile_table
@@ -56,10 +56,8 @@ def test_columns_are_counted_as_defined(rows: list[tuple[str, int | None, float 
     columns = [pa.array([row[at] for row in rows], own) for at, own in enumerate(types)]
     engine = LocalEngine()
     table = engine.wrap(pa.table(columns, ["text", "whole", "float"]))
-    with counted_columns(table, readings_of(table.schema, MISSING_MARKERS), K, 0) as counted:
-        found = counted.columns
-        copies = counted.records.gather()["records"].to_pylist()
-    assert counted.rows == sum(copies) == len(rows)
+    counted, found = count_columns(table, readings_of(table.schema, MISSING_MARKERS), K)
+    assert counted == len(rows)
     texts = [row[0] for row in rows if row[0].strip() not in ("", "?")]
     wholes = [row[1] for row in rows if row[1] is not None]
     floats = [row[2] for row in rows if row[2] is not None and row[2] == row[2]]

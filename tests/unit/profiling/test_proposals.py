@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from anonspark.core.dependencies import Dependency
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.core.recognition.names import meaning_of
-from anonspark.profiling.dependencies import Dependency
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.roles import Described, propose_roles, unit_of
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.profiling.dependencies import NEARLY, find_dependencies, most_frequent
+from anonspark.core.dependencies import NEARLY, find_dependencies, most_frequent
 from anonspark.profiling.uniqueness import measure_sets
 
 K = 3

@@ -29,6 +29,8 @@ HASH = "sampled by"
 _PRIORITY = "priority"
 _DRAWN = pa.schema([(HASH, pa.int64()), (_PRIORITY, pa.int64())])
 
+_COUNTED = pa.schema([("value", pa.int64()), ("records", pa.int64())])
+
 _BITS = np.int64(2**22 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -48,6 +50,26 @@ def all_records(table: Table, columns: Sequence[str], seed: int) -> pa.Table:
     found = table.select(columns).gather()
     order = np.argsort(record_hashes(found, seed), kind="stable")
     return found.take(pa.array(order))
+
+
+def sample_records(
+    table: Table, columns: Sequence[str], rows: int, most: int, seed: int
+) -> pa.Table:
+    """Return the columns of all records of a small table, or of a sample of a larger one.
+
+    Notes
+    -----
+    :func:`all_records`; or a pass over the columns that counts the hashes of records, with a
+    shuffle of them, and :func:`draw_sample`.
+    """
+    if rows <= most:
+        return all_records(table, columns, seed)
+    counted = (
+        table.select(columns)
+        .map_batches(_CountRecords(seed), _COUNTED)
+        .add_up(["value"], sums=["records"])
+    )
+    return draw_sample(table, columns, counted, rows, most, seed)
 
 
 def draw_sample(
@@ -103,6 +125,20 @@ def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
     # 63 bits, for engines have no numbers without sign.
     found: Integers = (mixed >> np.uint64(1)).astype(np.int64)
     return found
+
+
+@dataclass(frozen=True)
+class _CountRecords:
+    """Counts the records of each batch that are alike."""
+
+    seed: int
+
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            hashes, copies = np.unique(record_hashes(batch, self.seed), return_counts=True)
+            yield pa.record_batch([pa.array(hashes), pa.array(copies)], schema=_COUNTED)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,135 @@
+"""Texts that are days or numbers in another form, and groups whose order letters get wrong.
+
+The patterns are read by Python and by RE2 alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+ENOUGH = 0.95
+"""Share of a column's different values that have to have a form."""
+
+_FEWEST_GROUPS, _MOST_GROUPS = 3, 1_000
+_OTHER_GROUPS = 0.2
+# Of more values some are looked at.
+_MOST_VALUES = 20_000
+
+NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
+
+# Between groups of three digits, and before or behind a number. No raw texts: RE2 knows no \\u.
+_GAP = "['\u2019 \u00a0\u202f]"
+_GROUPED = f"[0-9]{{1,3}}(?:(?:[.,]|{_GAP})[0-9]{{3}})+"
+_CURRENCY = (
+    "(?:[$\u20ac\u00a3\u00a5\u20b9\u20ba\u20bd\u20a9]|USD|EUR|GBP|CHF|JPY|CNY|INR|TRY|SEK|NOK|DKK"
+    "|PLN|kr|z\u0142|Fr\\.|TL)"
+)
+_PLAIN = f"(?:[0-9]+|{_GROUPED})(?:[.,][0-9]+)?"
+
+OTHER_NUMBER = (
+    rf"^\s*(?:[+-]?(?:(?:[0-9]+|{_GROUPED}),[0-9]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?"
+    rf"|[0-9]{{1,3}}(?:\.[0-9]{{3}}){{2,}}|[0-9]{{1,3}}{_GAP}[0-9]{{3}}(?:[.,][0-9]+)?"
+    rf"|{_PLAIN}\s*(?:%|{_CURRENCY}))|[+-]?{_CURRENCY}\s*[+-]?{_PLAIN})\s*$"
+)
+
+_MONTHS = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*$"
+OTHER_DAY = (
+    r"(?i)^\s*(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2}"
+    rf"|[0-9]{{1,2}}[ -]{_MONTHS}[ ,-]+[0-9]{{2,4}}|{_MONTHS} [0-9]{{1,2}},? [0-9]{{4}})\b"
+)
+
+# What groups are written with around their lowest number.
+_BEFORE = r"(?:under|below|less than|up to|over|above|more than|from|unter|bis|\u00fcber|ab)"
+_GROUP = re.compile(
+    rf"(?i)\s*(?P<less><|\u2264|under|below|less than|up to|unter|bis)?(?:[>\u2265]?=?|{_BEFORE})"
+    rf"\s*[\[(]?\s*{_CURRENCY}?(?P<number>-?[0-9]+(?:[.,][0-9]+)*)(?:[km]\b|(?![a-z0-9])).*"
+)
+_NUMBERED = re.compile(
+    r"(?i)(?P<word>q|quarter|grade|stage|level|tier|class|phase|week|month|day|year|band|group"
+    r"|decile|percentile)\s*[-_]?(?P<number>[0-9]+)"
+)
+_SEQUENCES = [
+    dict(zip(one.split(), range(20), strict=False))
+    for one in (
+        "january february march april may june july august september october november december",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        "januar februar m\u00e4rz april mai juni juli august september oktober november dezember",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "mon tue wed thu fri sat sun",
+        "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+        "very_low low medium high very_high",
+        "low moderate high",
+        "none mild moderate severe",
+        "never rarely sometimes often always",
+        "poor fair good very_good excellent",
+        "xs s m l xl xxl",
+    )
+]
+
+
+Disguise = Literal["date", "number", "other date", "other number"]
+
+
+def disguise_of(values: Sequence[str]) -> Disguise | None:
+    """Return what texts are that nearly all are days or numbers.
+
+    Parameters
+    ----------
+    values : sequence of str
+        The different values of a column.
+
+    Returns
+    -------
+    str or None
+        ``date`` and ``number`` are read if the type is declared, the others in no case.
+    """
+    some = values[:: len(values) // _MOST_VALUES + 1]
+    kinds: tuple[tuple[str, Disguise, str, Disguise], ...] = (
+        (NUMBER, "number", OTHER_NUMBER, "other number"),
+        (DAY, "date", OTHER_DAY, "other date"),
+    )
+    for pattern, name, other_pattern, other_name in kinds:
+        read, other = re.compile(pattern), re.compile(other_pattern)
+        others = sum(not read.match(one) and bool(other.match(one)) for one in some)
+        fitting = others + sum(bool(read.match(one)) for one in some)
+        if some and fitting == len(some) and not others:
+            return name
+        if others and fitting >= ENOUGH * len(some):
+            return other_name
+    return None
+
+
+def letters_misorder(values: Sequence[str]) -> bool:
+    """Return whether texts are surely groups in an order, and the order of letters is another one.
+
+    Groups are surely ordered if they begin with numbers, or are grades, months, weekdays or the
+    like. A fifth of them, or one, may be something else, such as an unknown one.
+    """
+    if not _FEWEST_GROUPS <= len(values) <= _MOST_GROUPS:
+        return False
+    least = max(_FEWEST_GROUPS, len(values) - max(1, _OTHER_GROUPS * len(values)))
+    for places in _places(sorted(values)):
+        known = [place for place in places if place is not None]
+        if len(known) >= least and known not in (sorted(known), sorted(known, reverse=True)):
+            return True
+    return False
+
+
+def _places(values: Sequence[str]) -> Iterator[list[float | None]]:
+    """Yield the place of each value in every order that the values may have."""
+    groups = [_GROUP.fullmatch(one) for one in values]
+    yield [
+        None
+        if one is None
+        else float(re.sub("[.,](?=[0-9]{3})", "", one["number"]).replace(",", "."))
+        - (0.5 if one["less"] else 0.0)
+        for one in groups
+    ]
+    numbered = [_NUMBERED.fullmatch(one.strip()) for one in values]
+    if len({one["word"].lower() for one in numbered if one}) == 1:
+        yield [None if one is None else float(one["number"]) for one in numbered]
+    for sequence in _SEQUENCES:
+        yield [sequence.get("_".join(one.lower().split())) for one in values]

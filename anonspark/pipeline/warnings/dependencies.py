@@ -1,0 +1,166 @@
+"""Columns published as they are that give quasi-identifiers away, which undoes the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.columns import payload_column, quasi_identifier_column
+from anonspark.core.dependencies import Dependency, dense_codes, find_dependencies, joined_codes
+from anonspark.core.rounded_shares import rounded_share
+from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.columns.values import as_floats
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_number, is_plain, is_time
+from anonspark.engine.tasks import Batches
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.staged.sampling import sample_records
+
+SAMPLE_ROWS = 100_000
+"""Records of the sample; of a table with no more all are looked at."""
+
+# Columns published as they are of which pairs are looked at, too.
+_PAIRED = 5
+
+
+def dependency_warnings(
+    table: Table, configuration: Configuration, records: int, *, most: int = SAMPLE_ROWS
+) -> list[ReleaseWarning]:
+    """Warn of columns published as they are that give quasi-identifiers away.
+
+    Parameters
+    ----------
+    table : Table
+        The records that are kept, under the names of staged columns.
+    configuration : Configuration
+    records : int
+        Their number.
+    most : int
+        Records of the sample.
+
+    Returns
+    -------
+    list of ReleaseWarning
+        One for each such column, and one for pairs of columns of which neither does it alone. Its
+        shares are rounded to multiples of k records.
+
+    Notes
+    -----
+    One pass over the records. Of more than ``most`` two, and before them one with a shuffle of a
+    hash for each record. Of the sample 64-bit hashes of the values are collected, and numbers.
+    """
+    staged = {
+        name: column(index)
+        for column, names in (
+            (payload_column, configuration.published_as_is),
+            (quasi_identifier_column, configuration.quasi_identifiers),
+        )
+        for index, name in enumerate(names)
+        if is_plain(table.schema.field(column(index)).type)
+    }
+    published = [name for name in configuration.published_as_is if name in staged]
+    determined = [name for name in configuration.quasi_identifiers if name in staged]
+    if not published or not determined or not records:
+        return []
+    types = [table.schema.field(column).type for column in staged.values()]
+    narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
+    values = table.select(list(staged.values())).map_batches(narrow, narrow.schema)
+    seed = configuration.execution.seed
+    sample = sample_records(values, narrow.schema.names, records, most, seed)
+    drawn = {name: sample[name].to_numpy() for name in sample.column_names}
+    codes = {name: dense_codes(drawn[f"code_{i}"])[0] for i, name in enumerate(staged)}
+    numbers = {
+        name: drawn[f"number_{i}"] for i, name in enumerate(staged) if f"number_{i}" in drawn
+    }
+    pairs = {
+        f"{first} and {second}": (first, second)
+        for first, second in combinations(published[:_PAIRED], 2)
+    }
+    codes |= {name: joined_codes(codes[one], codes[two]) for name, (one, two) in pairs.items()}
+    found: dict[str, list[Dependency]] = {}
+    for one in find_dependencies(
+        list(codes), list(codes.values()), [*published, *pairs], determined, numbers
+    ):
+        alone = [each for name in pairs.get(one.column, ()) for each in found.get(name, ())]
+        if one.determines not in [each.determines for each in alone]:
+            found.setdefault(one.column, []).append(one)
+    exact = len(sample) == records
+    return [
+        _warning(pairs.get(name, (name,)), own, configuration, exact=exact)
+        for name, own in found.items()
+    ]
+
+
+def _warning(
+    columns: Sequence[str],
+    dependencies: Sequence[Dependency],
+    configuration: Configuration,
+    *,
+    exact: bool,
+) -> ReleaseWarning:
+    k = configuration.privacy.k
+    figures: list[dict[str, Any]] = [
+        {
+            "attribute": one.determines,
+            "share": 1
+            - (rounded_share(round((1 - one.holds) * one.records), one.records, k) or 0.0),
+            "within": one.within,
+        }
+        for one in dependencies
+    ]
+    said = []
+    for one in figures:
+        within = f" to within {one['within']:.0%} of its range" if one["within"] else ""
+        said.append(f"{one['attribute']}{within} for about {one['share']:.1%} of the records")
+    with_it = f"together with {columns[1]} " if len(columns) > 1 else ""
+    return ReleaseWarning(
+        "gives_away",
+        f"published as it is ({configuration.attributes[columns[0]].role}), {with_it}it shows "
+        f"{', '.join(said)}. Whoever knows that of a person finds the records of a class that fit, "
+        f"which may be fewer than k = {k:,}. Leave the column out, make it coarser, or make it a "
+        "quasi_identifier",
+        columns[0],
+        {"columns": list(columns), "gives_away": figures, "exact": exact},
+    )
+
+
+def withheld_dependency_warnings(configuration: Configuration) -> list[ReleaseWarning]:
+    """Return what is published in place of these warnings where records were left out.
+
+    The figures would be about those records, too. So it is the same whatever was found.
+    """
+    if not configuration.published_as_is:
+        return []
+    return [
+        ReleaseWarning(
+            "gives_away_not_told",
+            "records were left out, so only the log of the run shows whether a column published "
+            "as it is gives a quasi-identifier away",
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class _Narrow:
+    """Replaces values by hashes, and adds those that can be measured as numbers."""
+
+    measured: tuple[bool, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        codes = [(f"code_{place}", pa.int64()) for place in range(len(self.measured))]
+        numbers = [(f"number_{i}", pa.float64()) for i, own in enumerate(self.measured) if own]
+        return pa.schema([*codes, *numbers])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            arrays = [pa.array(content_hash([column])) for column in batch.columns]
+            for column, is_measured in zip(batch.columns, self.measured, strict=True):
+                if is_measured:
+                    arrays.append(as_floats(column))
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
