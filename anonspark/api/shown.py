@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 
 from anonspark.api.telling import in_notebook, ipython_display
+from anonspark.errors import ConfigurationError
+from anonspark.ownership import fault_at
 from anonspark.page.blocks import Chart
 from anonspark.page.card import Card, card_html, card_text, chart_html, table_text
 
@@ -95,6 +97,9 @@ class Page:
         ----------
         path : str
         """
+        fault = fault_at(path)
+        if fault is not None:
+            raise ConfigurationError(f"path: {path} {fault}")
         Path(path).write_text(self.html, encoding="utf-8")
         return Page(self.html, str(path))
 

@@ -23,7 +23,7 @@ from anonspark.comparison.grid import Cell, Grid
 from anonspark.comparison.report import write_report
 from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.config import Configuration
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.prepare.inspection import require_enough_rows
@@ -188,6 +188,7 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     ConfigurationError
     """
     require_usable_output(files, _placed(configuration, output, "overwrite"))
+    require_ours(files, "output", cells_directory(output))
     entries = files.tree(output)
     own = {entry.path for entry in entries if _OWN_FILES.fullmatch(entry.path)}
     has_cells = any(path.startswith("cells/") for path in own)

@@ -12,6 +12,7 @@ import yaml
 from anonspark.config import Configuration, parse_configuration
 from anonspark.demo.people import EDUCATION_ORDER, write_people
 from anonspark.errors import ConfigurationError
+from anonspark.ownership import fault_at
 
 if TYPE_CHECKING:
     from anonspark.engine.spark.engine import SparkEngine
@@ -74,7 +75,7 @@ def prepare_demo(engine: SparkEngine, directory: Path, rows: int) -> tuple[Path,
 
 def _remove_unfinished(people: Path) -> None:
     """Remove what an interrupted demo left, and nothing else."""
-    if people.is_symlink() or (
+    if fault_at(people) or (
         people.exists()
         and not (
             people.is_dir() and all(_OF_SPARK.fullmatch(entry.name) for entry in people.iterdir())
@@ -99,7 +100,7 @@ def _require_own_configuration(path: Path, document: dict[str, Any]) -> None:
     is_own = isinstance(found, dict) and all(
         found.get(key) == document[key] for key in document if key not in ("input", "output")
     )
-    if path.is_symlink() or not is_own:
+    if fault_at(path) or not is_own:
         raise ConfigurationError(
             f"--out: what is at {path} was not written by the demo, which would replace it; choose "
             "another directory, or move it elsewhere"

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812  the usual name in Spark co
 from anonspark.engine.spark.errors import environment_problem
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.layers.publish.paths import require_no_link
+from anonspark.layers.publish.paths import require_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -484,7 +484,7 @@ def write_people(
     files = FileSystem(spark)
     files.qualified(str(path))
     # Spark takes a link to nothing for a free place, and fails there after the work.
-    require_no_link(files, "out", str(path))
+    require_target(files, "out", str(path))
     writer = generate_people(spark, rows, seed, partitions).write.mode("errorifexists")
     if format == "csv":
         writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")

@@ -7,6 +7,9 @@ import stat
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
+from anonspark.errors import ConfigurationError
+from anonspark.ownership import Access
+
 
 @dataclass(frozen=True)
 class PublishedFile:
@@ -121,8 +124,12 @@ class Files(Protocol):
         """
         ...
 
-    def is_link(self, path: str) -> bool:
-        """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
+    def fault(self, path: str, access: Access = "shared") -> str | None:
+        """Return why what is at a path cannot be used, and what to do; None where it can.
+
+        See :mod:`anonspark.ownership`. Nothing is wrong where nothing is. Only local disks and
+        HDFS have owners; elsewhere only links are looked for.
+        """
         ...
 
     def dangling_parent(self, path: str) -> str | None:
@@ -161,12 +168,12 @@ class Files(Protocol):
     def make_private_directory(self, path: str) -> None:
         """Create a directory, readable by its owner only where the file system knows owners.
 
-        One that is there already is made private; its parents are created as usual.
+        One of ours that only we could change is made private; parents are created as usual.
 
         Raises
         ------
         FilesError
-            If the file system refuses, as for a directory of somebody else.
+            If the file system refuses, or it is a link, of somebody else, or was open to others.
         """
         ...
 
@@ -275,3 +282,24 @@ class Files(Protocol):
             If the place cannot be reached.
         """
         ...
+
+
+def require_ours(files: Files, key: str, path: str, access: Access = "shared") -> None:
+    """Check that what is at a path, if anything is, belongs to us, before it is used.
+
+    Parameters
+    ----------
+    files : Files
+    key : str
+        What named the path, for the message.
+    path : str
+    access : str
+        Who may use it; see :mod:`anonspark.ownership`.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    fault = files.fault(path, access)
+    if fault is not None:
+        raise ConfigurationError(f"{key}: {path} {fault}")

@@ -22,7 +22,7 @@ from anonspark.holders.parts import read_parts, require_same_types
 from anonspark.holders.proving import fingerprint_of, prove_parts, prove_union
 from anonspark.holders.writing import Extent, write_union
 from anonspark.layers.publish.committing import begin, commit
-from anonspark.layers.publish.paths import require_apart, require_no_link
+from anonspark.layers.publish.paths import require_apart, require_target
 from anonspark.layers.publish.staging import open_staging
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
@@ -202,7 +202,7 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
             f"--out: {out} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
             "pattern; choose another path"
         )
-    require_no_link(files, "--out", out)
+    require_target(files, "--out", out)
     places = {f"release {number} ({path})": path for number, path in enumerate(releases, start=1)}
     require_apart(files, {**places, f"--out ({out})": out})
     if files.exists(out):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from numba.core import caching
 from numba.core.registry import cpu_target
 
 from anonspark.kernels.built import digest_of_sources
+from anonspark.ownership import fault_at
 
 
 @cache
@@ -48,17 +48,19 @@ def folder_to_compile_into() -> Path:
     Path
         Of a folder named by everything that machine code depends on.
     """
-    if config.CACHE_DIR:  # type: ignore[attr-defined]
-        return Path(config.CACHE_DIR).absolute() / _name()  # type: ignore[attr-defined]
+    chosen = config.CACHE_DIR  # type: ignore[attr-defined]
+    if chosen and _is_private(parent := Path(chosen).absolute()) and _is_private(parent / _name()):
+        return parent / _name()
     package = Path(__file__).parent
     own = package / "__pycache__"
-    if os.access(own if own.exists() else package, os.W_OK):
+    # Who can write there can change the package as well, but not who has written once.
+    if os.access(own if own.exists() else package, os.W_OK) and _is_private(own / _name()):
         return own / _name()
     # Either may be missing or unwritable: containers on a cluster often have no real home, and
     # without one `~` stays as it is.
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     for parent in (Path(home) / "anonspark", Path(tempfile.gettempdir()) / _temporary_name()):
-        if parent.is_absolute() and _is_private(parent):
+        if parent.is_absolute() and _is_private(parent) and _is_private(parent / _name()):
             return parent / _name()
     return Path(tempfile.mkdtemp(prefix="anonspark-")) / _name()
 
@@ -67,12 +69,9 @@ def _is_private(folder: Path) -> bool:
     """Make a folder, and tell whether this user can write to it and nobody else can."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
     except OSError:
         return False
-    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not others_write
-    return own and os.access(folder, os.W_OK)
+    return folder.is_dir() and fault_at(folder, "code") is None and os.access(folder, os.W_OK)
 
 
 def _temporary_name() -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from anonspark.config import Configuration
+from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.models.rivals import Rival
@@ -75,6 +76,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
     path, files = configuration.output.path.rstrip("/"), engine.files
     if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
         return None
+    require_ours(files, "output.path", path)
     try:
         manifest = read_manifest(files, path)
     except (DataError, GuaranteeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonspark._version import __version__
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.errors import PublishingError
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Section, Table, Text
@@ -31,8 +31,9 @@ def write_page(files: Files, path: str, profile: Profile) -> None:
     PublishingError
         If it cannot be written.
     """
+    require_ours(files, "--html", path)
     try:
-        files.write_text(path, profile_page(profile))
+        files.replace(path, profile_page(profile).encode(), f".{path.rpartition('/')[2]}.writing")
     except OSError as error:
         raise PublishingError(
             f"--html: nothing can be written to {path}; check the path, permissions and free space"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from anonspark._version import __version__
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.page.blocks import Block, Cell, Chart, Item, Items, Section, Table, Text, Tile, Tiles
 from anonspark.page.document import render
@@ -37,6 +37,7 @@ def write_history(files: Files, nights: Sequence[Night], directory: str, path: s
     PublishingError
         If it cannot be written.
     """
+    require_ours(files, "--html", path)
     if files.exists(path) and not looks_like_page(files, path, _KIND):
         raise ConfigurationError(
             f"--html: what is at {path} is no page of anonspark, so it is not replaced; choose "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from anonspark.engine.files import Files, PublishedFile
+from anonspark.engine.files import Files, PublishedFile, require_ours
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.layers.publish.paths import require_no_link
+from anonspark.layers.publish.paths import require_target
 from anonspark.release.layout import REPORT, looks_like_report
 from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 
@@ -38,7 +38,9 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
         )
     path = out or own
     key = "report" if out is None else "--out"
-    require_no_link(files, key, path)
+    require_target(files, key, path)
+    if out is None:
+        require_ours(files, key, release.rstrip("/"))
     target, release_root = files.resolved(path), files.resolved(release).rstrip("/")
     if inside and target.startswith(f"{release_root}/"):
         raise ConfigurationError(

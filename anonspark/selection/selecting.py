@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from anonspark.core.exact_noise import Below
 from anonspark.core.run_ids import require_run_id
+from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.ledger.budget import (
@@ -109,7 +110,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
     place = engine.files.qualified(settings.ledger.place)
-    budget = read_budget(engine.files, place)
+    budget = read_budget(engine.files, place, wanted.limit.key)
     if budget is None:
         require_limit(place, wanted.limit)
     else:
@@ -239,6 +240,7 @@ def _before(
     """Return what a run of the same name and settings has written."""
     if not engine.files.exists(output):
         return None
+    require_ours(engine.files, "selection.output", output)
     place = f"{output}/{SELECTION}"
     if engine.files.exists(place):
         told = _told_there(engine, place)

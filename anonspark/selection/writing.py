@@ -16,7 +16,7 @@ import yaml
 
 from anonspark._version import __version__
 from anonspark.config.budget import in_decimals
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.paths import require_apart, require_apart_from_input
@@ -114,6 +114,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
         If nothing can be written there.
     """
     aside = f"{output}.writing-{run_id}"
+    require_ours(files, "selection.output", aside, "private")
     try:
         files.delete(aside)
         files.make_private_directory(aside)

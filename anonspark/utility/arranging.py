@@ -23,6 +23,7 @@ from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.engine.columns.judging import judge
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns
 from anonspark.engine.columns.values import coded_values, read_values
+from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -192,8 +193,10 @@ def arrange(
         texts = {paths[""]: _as_yaml(found, target, least)}
     else:
         texts = {paths[one.name]: _as_csv(one) for one in found}
+    require_ours(engine.files, "--out", out)
     try:
-        engine.files.make_private_directory(out)
+        if not engine.files.exists(out):
+            engine.files.make_private_directory(out)
         for path, text in texts.items():
             engine.files.write_atomically(path, text)
     except OSError as error:

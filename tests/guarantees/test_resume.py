@@ -263,6 +263,7 @@ def test_several_runs_were_killed(
     for run_id in ("monday", "tuesday"):
         directory = tmp_path / f".release.anonspark-{run_id}"
         RunState.claim(files, str(directory / "state")).end()
+        directory.chmod(0o700)
     outcome = command(capsys, "run", configuration, "--resume")
     assert outcome.code == 2
     assert "found 2 runs" in outcome.err
@@ -329,6 +330,7 @@ def test_clean_puts_a_half_publication_right(
     before, after = HALF_PUBLISHED[moment]
     staging = tmp_path / ".release.anonspark-night"
     RunState.claim(LocalFiles(), str(staging / "state")).end()
+    staging.chmod(0o700)
     for name, text in before.items():
         path = tmp_path / name.replace("night/", f"{staging.name}/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -347,6 +349,7 @@ def test_clean_leaves_what_is_not_ours(
     """Somebody wrote to the output path while the earlier release was set aside."""
     staging = tmp_path / ".release.anonspark-night"
     RunState.claim(LocalFiles(), str(staging / "state")).end()
+    staging.chmod(0o700)
     for path in (staging / "replaced" / "manifest.json", tmp_path / "release" / "thesis.txt"):
         path.parent.mkdir(parents=True)
         path.write_text("precious")

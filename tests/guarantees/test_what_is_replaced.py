@@ -216,6 +216,7 @@ def stage(spark: SparkSession, folder: Path) -> Path:
     """Leave what a killed run leaves."""
     staging = folder / ".release.anonspark-night"
     RunState.claim(FileSystem(spark), str(staging / "state")).end()
+    staging.chmod(0o700)
     write(staging / "records-1" / "snapshot" / "part-0")
     return staging
 

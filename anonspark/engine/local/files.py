@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 from anonspark.engine.files import Entry, FilesError, local_tree
 from anonspark.engine.local.glob_patterns import is_checksum, matching_paths
 from anonspark.errors import ConfigurationError
+from anonspark.ownership import LINK, Access, fault_at, make_private, write_aside
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -120,9 +121,9 @@ class LocalFiles:
         """Return the absolute address of a path, with symbolic links followed."""
         return f"file:{os.path.realpath(self.local_path(path))}"
 
-    def is_link(self, path: str) -> bool:
-        """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
-        return _place(path).is_symlink()
+    def fault(self, path: str, access: Access = "shared") -> str | None:
+        """Return why what is at a path cannot be used, and what to do; None where it can."""
+        return fault_at(_place(path), access)
 
     def dangling_parent(self, path: str) -> str | None:
         """Return the link above a path that leads nowhere, so that nothing can be made there."""
@@ -166,11 +167,7 @@ class LocalFiles:
         """Create a directory, readable by its owner only."""
         place = _place(path)
         _make_directory(place.parent)
-        with suppress(FileExistsError):
-            place.mkdir(mode=0o700)
-        if not place.is_dir():
-            raise FilesError(f"cannot create directory {path}")
-        place.chmod(0o700)
+        make_private(place)
 
     @_refused
     def make_directory(self, path: str) -> None:
@@ -224,7 +221,7 @@ class LocalFiles:
         aside = place.with_name(temporary)
         try:
             _make_directory(place.parent)
-            aside.write_bytes(content)
+            write_aside(aside, content)
             # Before the file is there, whose content they would not fit.
             _checksum(place).unlink(missing_ok=True)
             aside.replace(place)
@@ -286,6 +283,8 @@ class LocalFiles:
         place = _place(path)
         _make_directory(place.parent)
         _checksum(place).unlink(missing_ok=True)
+        if place.is_symlink():
+            raise FilesError(f"{path} {LINK}")
         place.write_bytes(content)
 
     @_refused

@@ -19,6 +19,7 @@ from anonspark.engine.files import Entry, FilesError, local_tree
 from anonspark.engine.spark.errors import environment_problem
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
+from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private, write_aside
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -128,23 +129,34 @@ class FileSystem:
         return address.removeprefix("file:") if address.startswith("file:") else None
 
     @_refused
-    def is_link(self, path: str) -> bool:
-        """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
+    def fault(self, path: str, access: Access = "shared") -> str | None:
+        """Return why what is at a path cannot be used, and what to do; None where it can."""
         local = self.local_path(path)
         if local is not None:
-            return Path(local).is_symlink()
+            return fault_at(local, access)
         file_system, java_path = self._open(path)
         try:
-            return bool(file_system.getFileLinkStatus(java_path).isSymlink())
-        except Py4JError:  # nothing is there
-            return False
+            status = file_system.getFileLinkStatus(java_path)
+        except Py4JError:
+            if self.exists(path):
+                raise
+            return None
+        if status.isSymlink():
+            return LINK
+        # Object stores say that everything is ours, others name owners as they like.
+        if not str(file_system.resolvePath(java_path).toUri().getScheme()).endswith("hdfs"):
+            return None
+        users = java_class(self.spark, "org.apache.hadoop.security.UserGroupInformation")
+        user = users.getCurrentUser()
+        told = str(status.getOwner()), str(status.getGroup()), int(status.getPermission().toShort())
+        return fault_of(told, str(user.getShortUserName()), set(user.getGroupNames()), access)
 
     @_refused
     def dangling_parent(self, path: str) -> str | None:
         """Return the link above a path that leads nowhere, so that nothing can be made there."""
         above = self.parent(path)
         while not self.exists(above):
-            if self.is_link(above):
+            if self.fault(above) == LINK:
                 return above
             path, above = above, self.parent(above)
             if above == path:
@@ -211,11 +223,22 @@ class FileSystem:
         """Create a directory, readable by its owner only where the file system knows owners."""
         # On HDFS missing parents would get the same permission, and hide the release.
         self.make_directory(self.parent(path))
+        local = self.local_path(path)
+        if local is not None:
+            make_private(Path(local))
+            return
+        fault = self.fault(path, "code")
+        if fault is not None:
+            raise OSError(f"{path} {fault}")
         file_system, java_path = self._open(path)
         permission = java_class(self.spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
         if not file_system.mkdirs(java_path, permission):
             raise OSError(f"cannot create directory {path}")
         file_system.setPermission(java_path, permission)
+        # Somebody else may have made it meanwhile, which Hadoop does not say.
+        fault = self.fault(path, "private")
+        if fault is not None:
+            raise OSError(f"{path} {fault}")
 
     @_refused
     def make_directory(self, path: str) -> None:
@@ -288,7 +311,12 @@ class FileSystem:
         """Write a small file aside and rename it, so that readers never see half of it."""
         aside = f"{self.parent(path)}/{temporary}"
         try:
-            self.write_bytes(aside, content)
+            local = self.local_path(aside)
+            if local is None:
+                self.write_bytes(aside, content)
+            else:
+                self.make_directory(self.parent(path))
+                write_aside(Path(local), content)
             if not self._rename_over(aside, path):
                 self.delete(path)
                 self.rename(aside, path)
@@ -382,6 +410,9 @@ class FileSystem:
     @_refused
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""
+        local = self.local_path(path)
+        if local is not None and Path(local).is_symlink():
+            raise OSError(f"{path} {LINK}")
         file_system, java_path = self._open(path)
         stream = file_system.create(java_path, True)
         try:

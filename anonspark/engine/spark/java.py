@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from anonspark.errors import EnvironmentProblem
+from anonspark.ownership import fault_at
 
 logger = logging.getLogger("anonspark")
 
@@ -270,6 +271,8 @@ def _make_launcher(packaged_home: Path) -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     home = Path(cache).expanduser() / "anonspark" / name
     try:
+        home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_own_code(home.parent)
         _write_launcher(home, script)
     except OSError as error:
         # In containers the home folder is often missing or read-only. A folder of this process
@@ -281,12 +284,19 @@ def _make_launcher(packaged_home: Path) -> Path:
     return home
 
 
+def _require_own_code(path: Path) -> None:
+    """Check that nobody else can choose what runs by changing what is at a path."""
+    if fault_at(path, "code") is not None:
+        raise PermissionError(f"others can change {path}")
+
+
 def _write_launcher(home: Path, script: str) -> None:
     """Write the launcher unless it is there already; others see all of it or nothing."""
     launcher = home / "bin" / "java"
+    for path in (home, launcher.parent, launcher):
+        _require_own_code(path)
     try:
-        ours = launcher.stat().st_uid == os.getuid() and os.access(launcher, os.X_OK)
-        if ours and launcher.read_text(encoding="utf-8") == script:
+        if os.access(launcher, os.X_OK) and launcher.read_text(encoding="utf-8") == script:
             return
     except (OSError, UnicodeDecodeError):
         pass  # missing or damaged: written anew below

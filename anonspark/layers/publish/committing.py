@@ -99,7 +99,7 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path; errors as of :func:`commit`."""
     place = staging.place
     files.write_text(f"{staging.release}/{place.mark_name}", "")
-    if files.exists(place.output) or files.is_link(place.output):
+    if files.exists(place.output) or files.fault(place.output):
         if not overwrite:
             raise _appeared(staging)
         # Once more: what came there since the run began would be removed with the release.

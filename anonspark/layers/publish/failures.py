@@ -13,9 +13,10 @@ from typing import Any
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.core.run_ids import require_run_id
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.errors import AnonsparkError, ConfigurationError, exit_code_of
 from anonspark.layers.publish.prometheus import local_path
+from anonspark.ownership import fault_at, write_aside
 from anonspark.progress import Progress
 from anonspark.redaction import redact
 
@@ -109,15 +110,20 @@ def _row(
 
 def _write(directory: str, name: str, text: str, files: Files | None) -> None:
     aside = f".{name}.writing"
+    above = directory.rpartition("/")[0]
     if files is not None:
+        for path in (above, directory):
+            require_ours(files, "metrics.append_to", path)
         files.make_directory(directory)
         files.replace(f"{directory}/{name}", text.encode(), aside)
         return
     local = local_path(directory)
     if local is None:
         raise OSError("no engine started")
+    if fault_at(local.parent) or fault_at(local):
+        raise OSError("somebody else's")
     local.mkdir(parents=True, exist_ok=True)
-    (local / aside).write_text(text, encoding="utf-8")
+    write_aside(local / aside, text.encode())
     (local / aside).replace(local / name)
 
 

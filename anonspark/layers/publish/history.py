@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from anonspark.config import Configuration
 from anonspark.core.figures import HISTORY, ROUNDS, arrow_schema
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, PublishingError
@@ -36,10 +36,11 @@ def require_history(files: Files, path: str) -> None:
     Raises
     ------
     ConfigurationError
-        If they cannot be created.
+        If they cannot be created, or are somebody else's.
     """
     try:
         for name in _TABLES:
+            require_ours(files, "metrics.append_to", f"{path}/{name}")
             files.make_directory(f"{path}/{name}")
     except OSError as error:
         raise ConfigurationError(
@@ -195,6 +196,7 @@ def append_to_history(
             ("rounds", parquet_file(rounds, arrow_schema(ROUNDS))),
             ("summary", parquet_file([row], arrow_schema(HISTORY))),
         ):
+            require_ours(files, "metrics.append_to", f"{root}/{table}/{date}")
             files.make_directory(f"{root}/{table}/{date}")
             files.replace(
                 f"{root}/{table}/{date}/{run_id}.parquet", content, f".{run_id}.parquet.writing"

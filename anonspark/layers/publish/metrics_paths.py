@@ -7,8 +7,8 @@ from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import (
     require_apart_from_table,
-    require_no_link,
     require_reachable,
+    require_target,
 )
 from anonspark.layers.publish.prometheus import local_path
 
@@ -42,7 +42,7 @@ def require_usable_metrics(files: Files, configuration: Configuration) -> None:
     if textfile is not None:
         local = local_path(textfile)
         address = textfile if local is None else f"file:{local}"
-        require_no_link(files, "metrics.prometheus_textfile", address)
+        require_target(files, "metrics.prometheus_textfile", address)
         require_apart_from_table(files, configuration, "metrics.prometheus_textfile", address)
         _require_own_textfile(files, address, textfile)
 

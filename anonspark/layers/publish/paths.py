@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from anonspark.config import Configuration
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST, read_manifest
@@ -15,8 +15,8 @@ from anonspark.release.manifest import MANIFEST, read_manifest
 _GLOB_CHARACTERS = "*?[{"
 
 
-def require_no_link(files: Files, key: str, path: str) -> None:
-    """Check that what is written or replaced at a path would lie there, and not elsewhere.
+def require_target(files: Files, key: str, path: str) -> None:
+    """Check that what is written or replaced at a path would lie there, and that it is ours.
 
     Parameters
     ----------
@@ -29,18 +29,14 @@ def require_no_link(files: Files, key: str, path: str) -> None:
     Raises
     ------
     ConfigurationError
-        If it is a symbolic link itself, or one above it leads nowhere.
+        If it is a symbolic link itself, or one above it leads nowhere, or it is somebody else's.
     """
-    if files.is_link(path):
-        raise ConfigurationError(
-            f"{key}: {path} is a symbolic link, which would be replaced while what it leads to "
-            "stays as it is; name the place that it leads to, or remove the link"
-        )
+    require_ours(files, key, path)
     require_reachable(files, key, path)
 
 
 def require_reachable(files: Files, key: str, path: str) -> None:
-    """Check that no link above a path leads nowhere; parameters as :func:`require_no_link`.
+    """Check that no link above a path leads nowhere; parameters as :func:`require_target`.
 
     Raises
     ------
@@ -152,7 +148,7 @@ def require_usable_output(files: Files, configuration: Configuration) -> None:
     ]
     if problems:
         raise ConfigurationError(*problems)
-    require_no_link(files, "output.path", output)
+    require_target(files, "output.path", output)
     if staging_path is not None:
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "execution.staging_path", f"{staging_path.rstrip('/')}/staged")
@@ -221,7 +217,7 @@ def require_replaceable_release(files: Files, output: str) -> None:
     -----
     No Spark job: the release is listed, no table is opened.
     """
-    require_no_link(files, "output.path", output)
+    require_target(files, "output.path", output)
     if not files.exists(output):
         return
     release = output.rstrip("/")

@@ -14,6 +14,7 @@ from anonspark.config import Configuration
 from anonspark.core.figures import SUMMARY
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
+from anonspark.ownership import write_aside
 from anonspark.progress import Progress
 from anonspark.redaction import redact
 
@@ -152,7 +153,7 @@ def write_textfile(
         if local is not None:
             local.parent.mkdir(parents=True, exist_ok=True)
             aside = local.with_name(name)
-            aside.write_text(text, encoding="utf-8")
+            write_aside(aside, text.encode())
             # The collector is another user, and holds nothing secret from it; the umask may be 077.
             aside.chmod(0o644)
             aside.replace(local)

@@ -23,6 +23,7 @@ from anonspark.errors import (
     PublishingError,
 )
 from anonspark.layers.publish.run_state import RunState, is_at_work, newest_attempt
+from anonspark.ownership import Access
 from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST
 
@@ -213,7 +214,8 @@ def _told_private(files: Files, place: Place) -> str | None:
         If that is no place where a run of this output and id puts them: it would be removed.
     """
     path = _private_file(place)
-    if not files.exists(path):
+    # Of what somebody else made nothing is believed.
+    if files.fault(place.root, "private") is not None or not files.exists(path):
         return None
     told = files.read_text(path)
     if told != place.root and told.rpartition("/")[2] != (
@@ -264,6 +266,7 @@ def remove_staging(files: Files, place: Place) -> bool:
     PublishingError
         If the file system refuses, or nobody can tell which of two releases is the right one.
     """
+    _require_ours(files, place)
     if is_at_work(files, place.state):
         return False
     _delete(files, place)
@@ -281,7 +284,7 @@ def restore_output(files: Files, place: Place) -> None:
     """
     with _putting_right(place):
         # Of this run, as its mark is there; complete or not.
-        ours = files.exists(place.mark) and not files.is_link(place.output)
+        ours = files.exists(place.mark) and files.fault(place.output) is None
         complete = files.exists(f"{place.output}/{MANIFEST}")
         if ours and not complete:
             _require_half_release(files, place)
@@ -327,6 +330,19 @@ def _require_half_release(files: Files, place: Place) -> None:
         )
 
 
+def _require_ours(files: Files, place: Place, access: Access = "private") -> None:
+    """Check that staging directories that are there are ours, before they are looked into.
+
+    Raises
+    ------
+    PublishingError
+    """
+    for directory in dict.fromkeys((place.root, place.private)):
+        fault = files.fault(directory, access)
+        if fault is not None:
+            raise PublishingError(f"{place.key}: {directory} {fault}")
+
+
 def _require_own_staging(files: Files, place: Place) -> None:
     """Check that nothing but what runs stage would be removed.
 
@@ -334,12 +350,9 @@ def _require_own_staging(files: Files, place: Place) -> None:
     ------
     PublishingError
     """
+    # Some file systems have no permissions, and what was staged there has to go.
+    _require_ours(files, place, "shared")
     for directory in dict.fromkeys((place.private, place.root)):
-        if files.is_link(directory):
-            raise PublishingError(
-                f"output.path: {directory} is a symbolic link, which no run makes; nothing is "
-                "deleted. Remove the link yourself"
-            )
         inside = [path.rpartition("/")[2] for path in files.children(directory)]
         foreign = [name for name in inside if not _STAGED.fullmatch(name)]
         if foreign:
@@ -421,6 +434,7 @@ def open_staging(
         to a run that goes on.
     """
     place = replace(place_of(files, output, run_id, staging_path), key=key)
+    _require_ours(files, place)
     if not resume:
         for path in (place.root, place.private):
             if files.exists(path):

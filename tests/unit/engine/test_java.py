@@ -231,3 +231,23 @@ def test_pyspark_is_not_imported() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PATH": os.defpath})
     assert answer.returncode == 0
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("how", ["link", "open"])
+def test_launchers_that_others_can_change_are_not_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, depth: int, how: str
+) -> None:
+    pretend_package(monkeypatch, make_java(tmp_path / "package", "21.0.8"))
+    monkeypatch.setattr(java.tempfile, "tempdir", str(tmp_path))
+    launcher = find_java().executable
+    spoiled = launcher.parents[3 - depth]
+    if how == "open":
+        spoiled.chmod(0o777)
+    else:
+        spoiled.rename(tmp_path / "elsewhere")
+        spoiled.symlink_to(tmp_path / "elsewhere")
+    other = find_java()
+    assert other.executable != launcher
+    assert other.home is not None
+    assert other.home.parent == tmp_path

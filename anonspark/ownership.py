@@ -1,0 +1,110 @@
+"""Decide whether what lies at a path belongs to the user of this process, and who else may use it.
+
+Nothing is read from a directory, or written into it, that somebody else may have made. The owner
+of the directory above can always exchange what lies in it: that is for the user to choose.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from collections.abc import Collection
+from pathlib import Path
+from typing import Literal
+
+Access = Literal["private", "code", "shared"]
+"""``private`` is for the owner alone, ``code`` is written by the owner alone. ``shared`` is for
+readers, too, and may be of the administrator, or of a group of ours that may write there."""
+
+_FORBIDDEN = {"private": 0o077, "code": 0o022, "shared": 0}
+
+
+def fault_of(
+    status: tuple[str, str, int],
+    user: str,
+    groups: Collection[str],
+    access: Access,
+    administrator: str = "root",
+) -> str | None:
+    """Return why what has an owner, a group and a mode cannot be used; None where it can."""
+    owner, group, mode = status
+    common = group in groups and mode & stat.S_IWGRP
+    if owner != user and not (access == "shared" and (owner == administrator or common)):
+        return (
+            f"belongs to the user {owner}, and this process runs as {user}; nothing there is read "
+            "or written; run as that user, remove it, or choose another path"
+        )
+    if mode & _FORBIDDEN[access]:
+        return (
+            f"has permissions {stat.S_IMODE(mode):o}, so others than its owner can use it; "
+            "expected 700 for a directory and 600 for a file; if nobody else has changed "
+            "it, correct them with chmod, else remove it"
+        )
+    return None
+
+
+LINK = (
+    "is a symbolic link, which would be replaced while what it leads to stays as it is; name the "
+    "place that it leads to, or remove the link"
+)
+"""What is wrong with a link."""
+
+
+def fault_at(path: str | Path, access: Access = "shared") -> str | None:
+    """Return why what is at a local path cannot be used; None where it can, or nothing is there.
+
+    Parameters
+    ----------
+    path : str or Path
+        Links above it are followed.
+    access : str
+        Who may use it.
+    """
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror}); check permissions"
+    if stat.S_ISLNK(status.st_mode):
+        return LINK
+    user = os.geteuid()
+    groups = {str(one) for one in (os.getegid(), *os.getgroups())}
+    names = _name_of(status.st_uid), str(status.st_gid), status.st_mode
+    return fault_of(names, _name_of(user), groups, access, _name_of(0))
+
+
+def _name_of(user: int) -> str:
+    try:
+        return f"{pwd.getpwuid(user).pw_name} ({user})"
+    except KeyError:
+        return str(user)
+
+
+def write_aside(path: Path, content: bytes) -> None:
+    """Write a file that takes a known name; what somebody else has put there is not followed."""
+    path.unlink(missing_ok=True)
+    path.touch(exist_ok=False)
+    path.write_bytes(content)
+
+
+def make_private(path: Path) -> None:
+    """Create a directory for its owner alone; its parent exists.
+
+    Raises
+    ------
+    PermissionError
+        If it is there and was made, or may have been changed, by others.
+    OSError
+    """
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        fault = fault_at(path, "code")
+        if fault is not None:
+            raise PermissionError(f"{path} {fault}") from None
+        if not path.is_dir():
+            raise
+    # The umask may have taken more away.
+    path.chmod(0o700)
