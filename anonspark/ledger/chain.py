@@ -1,8 +1,9 @@
-"""A chain of files: each holds its number and the SHA-256 of the file before it."""
+"""A chain of files: each holds its number, the SHA-256 of the file before it and a signature."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,24 +11,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.engine.files import Files
-from anonspark.ledger.creating import create_whole, digest_of
+from anonspark.ledger.creating import create_whole, digest_of, text_of
+from anonspark.ledger.key import Key
+from anonspark.ledger.last_event import BrokenChainError, remember, remembered, require_newest
 
 CHANGED = (ValueError, TypeError, KeyError, RecursionError)
 """Errors of reading a file that is not as it was written."""
 
+_SIGNATURE = "signature"
 
-class BrokenChainError(Exception):
-    """A file of a chain is not as it was written.
-
-    Parameters
-    ----------
-    text : str
-        Which one, what is wrong with it, and what to do.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
+# With checksums of Hadoop's local file system.
+_ENTRY_OR_DRAFT = re.compile(r"[0-9]+\.json|\.\w+\.json\.[0-9a-f]{16}|\..*\.crc")
 
 
 @dataclass(frozen=True)
@@ -54,34 +48,50 @@ def not_read(path: str) -> str:
 
 
 def read_chain(
-    files: Files, head: str, paths: Sequence[str], path_of: Callable[[int], str]
-) -> tuple[list[Link], str]:
+    files: Files,
+    head: tuple[str, str],
+    directory: str,
+    path_of: Callable[[int], str],
+    key: Key | None,
+    *,
+    checked: bool = True,
+    as_newest: bool = False,
+) -> tuple[list[Link], list[str]]:
     """Read all files of a chain, and check that none is missing or was changed.
 
     Parameters
     ----------
     files : Files
-    head : str
-        Text of the file before the first one.
-    paths : sequence of str
-        The files that a listing told, in their order. One that is there and was not told came while
-        the listing was made.
+    head : tuple of str
+        Path and text of the file before the first one.
+    directory : str
+        Holds the files.
     path_of : callable
         Returns where the file of a number belongs.
+    key : Key or None
+        Of the signatures; None where SHA-256 stands for them.
+    checked : bool
+        Whether they are checked.
+    as_newest : bool
+        Whether the last file is taken for the newest, whatever is remembered beside the key.
 
     Returns
     -------
     links : list of Link
-    digest : str
-        SHA-256 of the last file.
+    digests : list of str
+        SHA-256 of the head and of each file.
 
     Raises
     ------
     BrokenChainError
     """
-    digest = digest_of(head)
+    before, text = head
+    digests = [digest_of(text)]
+    # First, for another process may add files, and remember them, meanwhile.
+    known = remembered(key, digests[0]) if key and key.path and not as_newest else None
+    sign = digest_of if key is None else key.sign
     links: list[Link] = []
-    told_of = deque(paths)
+    told_of = deque(_files_of(files, directory, before))
     while told_of:
         number = len(links) + 1
         path = path_of(number)
@@ -95,6 +105,9 @@ def read_chain(
         try:
             text = files.read_text(path)
             told = json.loads(text)
+            if text_of(told) != text:
+                raise ValueError
+            signature = told.pop(_SIGNATURE, None)
             own = (told["number"], told["previous"])
         except OSError as error:
             raise BrokenChainError(not_read(path)) from error
@@ -103,32 +116,63 @@ def read_chain(
                 f"{path} is not as anonspark writes it: it was changed, or cut off; bring the file "
                 "back from a copy"
             ) from error
-        if own != (number, digest):
+        if checked and signature != sign(text_of(told)):
             raise BrokenChainError(
-                f"{path} does not follow from the file before it: one of the two was changed; "
-                "bring both back from a copy"
+                f"{path} has another signature than its content and the key of the ledger give: "
+                "it was changed; bring the file back from a copy"
+            )
+        if own != (number, digests[-1]):
+            raise BrokenChainError(
+                f"{path} does not follow from the file before it, {before}: one of the two was "
+                "changed; bring both back from a copy"
             )
         links.append(Link(number, path, told))
-        digest = digest_of(text)
-    return links, digest
+        digests.append(digest_of(text))
+        before = path
+    if key and key.path and not as_newest:
+        require_newest(key, known, digests, directory)
+    return links, digests
 
 
-def append_link(files: Files, path: str, told: Mapping[str, Any]) -> str:
-    """Write the next file of a chain, and return the SHA-256 of it.
+def _files_of(files: Files, directory: str, head: str) -> list[str]:
+    """Return the files of a chain in their order; drafts of killed processes are passed over.
+
+    Raises
+    ------
+    BrokenChainError
+        If something else is there, which is not the head.
+    """
+    head = head.rpartition("/")[2]
+    names = [path.rpartition("/")[2] for path in files.children(directory)]
+    strange = [one for one in names if one != head and not _ENTRY_OR_DRAFT.fullmatch(one)]
+    if strange:
+        raise BrokenChainError(
+            f"{directory}/{strange[0]} was not put there by anonspark; remove it, or move it "
+            "elsewhere"
+        )
+    found = [one for one in names if one != head and not one.startswith(".")]
+    return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]
+
+
+def append_link(
+    files: Files, path: str, told: Mapping[str, Any], key: Key | None, digests: Sequence[str]
+) -> list[str]:
+    """Write the next file of a chain, signed, and remember it; return all digests.
 
     Raises
     ------
     FileExistsError
         If another process has written one of this number.
+    PublishingError
+        If it cannot be remembered.
     """
-    text = text_of(told)
+    sign = digest_of if key is None else key.sign
+    text = text_of({**told, _SIGNATURE: sign(text_of(told))})
     create_whole(files, path, text)
-    return digest_of(text)
-
-
-def text_of(told: Mapping[str, Any]) -> str:
-    """Return the content of a file of a ledger."""
-    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+    digests = [*digests, digest_of(text)]
+    if key is not None:
+        remember(key, digests)
+    return digests
 
 
 def now() -> str:

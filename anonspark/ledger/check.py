@@ -14,6 +14,7 @@ from anonspark.ledger.joint_classes import Demand, MembersOf, Signatures
 from anonspark.ledger.ledger import Ledger
 from anonspark.ledger.members import CLASS, RECORDS, kept, members_schema
 from anonspark.ledger.releases import LedgerRelease
+from anonspark.ledger.stored_files import wrong_files
 from anonspark.release.manifest import read_manifest
 
 _FOUND = "found"
@@ -111,12 +112,9 @@ def check_ledger(
     Reads all files of the ledger for their hashes on the driver; two shuffles of the classes of
     each release, then as :meth:`anonspark.ledger.joint_classes.Signatures.check`.
     """
-    found = LedgerCheck()
-    for release in ledger.counted:
-        found.releases += 1
-        wrong = _changed_files(ledger, release)
-        if not wrong:
-            wrong = _other_counts(engine, ledger, release)
+    found = LedgerCheck(wrong_files(ledger), len(ledger.counted))
+    for release in () if found.problems else ledger.counted:
+        wrong = _other_counts(engine, ledger, release)
         if not wrong and with_files:
             wrong = _other_release(engine, ledger, release)
         found.problems += wrong
@@ -150,30 +148,6 @@ def told_of_breach(row: Mapping[str, Any]) -> str:
         f"with fewer than {row['required_l']} values of {row['attribute']!r} for {{{named}}} (the "
         f"fewest: {row['smallest_l']})"
     )
-
-
-def _changed_files(ledger: Ledger, release: LedgerRelease) -> list[str]:
-    """Compare the files of a release in the ledger with what its event lists."""
-    problems = []
-    for kind, directory in (
-        ("members", ledger.layout.members(release.name)),
-        ("classes", ledger.layout.classes(release.name)),
-    ):
-        listed = {one["path"]: one["sha256"] for one in release.told["files"][kind]}
-        there = {
-            path
-            for path, _ in ledger.files.files_below(directory)
-            if not path.rpartition("/")[2].startswith((".", "_"))
-        }
-        for path in sorted(set(listed) | there):
-            place = f"{directory}/{path}"
-            if path not in there:
-                problems.append(f"ledger: {place} is missing; bring it back from a copy")
-            elif path not in listed:
-                problems.append(f"ledger: {place} was not put there by anonspark; remove it")
-            elif ledger.files.sha256(place) != listed[path]:
-                problems.append(f"ledger: {place} was changed; bring it back from a copy")
-    return problems
 
 
 def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:

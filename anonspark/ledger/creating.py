@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from anonspark.engine.files import Files
 
@@ -42,3 +45,8 @@ def create_whole(files: Files, path: str, text: str) -> None:
 def digest_of(text: str) -> str:
     """Return the SHA-256 of a file's text, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_of(told: Mapping[str, Any]) -> str:
+    """Return the content of a file of a ledger."""
+    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"

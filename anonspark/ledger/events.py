@@ -1,17 +1,20 @@
-"""The events of a ledger: one file each, which holds the hash of the file before it."""
+"""The events of a ledger: one signed file each, which holds the hash of the file before it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError, PublishingError
-from anonspark.ledger.chain import BrokenChainError, append_link, now, read_chain
+from anonspark.ledger.chain import append_link, now, read_chain
+from anonspark.ledger.key import Key
+from anonspark.ledger.last_event import BrokenChainError, remember
 from anonspark.ledger.layout import Layout
 
 CREATED = "created"
+PREPARED = "prepared"
 PLANNED = "planned"
 PUBLISHED = "published"
 FAILED = "failed"
@@ -19,7 +22,7 @@ REFUSED = "refused"
 WITHDRAWN = "withdrawn"
 BASE = "base"
 
-TYPES = (CREATED, PLANNED, PUBLISHED, FAILED, REFUSED, WITHDRAWN, BASE)
+TYPES = (CREATED, PREPARED, PLANNED, PUBLISHED, FAILED, REFUSED, WITHDRAWN, BASE)
 """What events can be."""
 
 _OF_EVERY = ("number", "previous", "time", "type")
@@ -79,27 +82,49 @@ class Events:
     files : Files
     layout : Layout
     events : list of Event
-    digest : str
-        SHA-256 of the last file.
+    digests : list of str
+        SHA-256 of the head and of each file.
+    key : Key or None
+        Of the signatures; without it nothing can be added.
     """
 
     files: Files
     layout: Layout
     events: list[Event]
-    digest: str
+    digests: list[str]
+    key: Key | None = None
 
     @classmethod
-    def read(cls, files: Files, layout: Layout) -> Events:
+    def read(
+        cls, files: Files, layout: Layout, key: Key | None = None, *, as_newest: bool = False
+    ) -> Events:
         """Read all events, and check that none is missing or was changed.
+
+        Parameters
+        ----------
+        files : Files
+        layout : Layout
+        key : Key or None
+            Without it neither signatures nor the end of the chain are checked.
+        as_newest : bool
+            Whether they are taken for the newest ones, whatever is remembered.
 
         Raises
         ------
         DataError
-            If the chain is broken.
+            If the chain is broken, or lacks the event that is remembered as its last one.
         """
-        head = files.read_text(layout.head)
+        head = layout.head, files.read_text(layout.head)
         try:
-            links, digest = read_chain(files, head, _files_of(files, layout), layout.event)
+            links, digests = read_chain(
+                files,
+                head,
+                layout.events,
+                layout.event,
+                key,
+                checked=key is not None,
+                as_newest=as_newest,
+            )
         except BrokenChainError as error:
             raise DataError(f"ledger: {error.text}") from error
         events: list[Event] = []
@@ -111,7 +136,7 @@ class Events:
                     f"ledger: {link.path} is not an event as anonspark writes them: it was "
                     "changed, or cut off; bring the file back from a copy"
                 ) from error
-        return cls(files, layout, events, digest)
+        return cls(files, layout, events, digests, key)
 
     def append(self, kind: str, told: Mapping[str, Any]) -> Event:
         """Write the next event.
@@ -119,25 +144,23 @@ class Events:
         Raises
         ------
         PublishingError
-            If another process has written one of this number.
+            If another process has written one of this number, or it cannot be remembered.
         """
-        event = Event(len(self.events) + 1, self.digest, now(), kind, dict(told))
+        if self.key is None:
+            raise ValueError("an event is added without the key of the ledger")
+        event = Event(len(self.events) + 1, self.digests[-1], now(), kind, dict(told))
+        path = self.layout.event(event.number)
         try:
-            digest = append_link(self.files, self.layout.event(event.number), event.content)
+            self.digests = append_link(self.files, path, event.content, self.key, self.digests)
         except FileExistsError as error:
             raise PublishingError(
                 f"ledger: another process has written event {event.number} meanwhile; nothing was "
                 "published on its account; run it again"
             ) from error
         self.events.append(event)
-        self.digest = digest
         return event
 
-
-def _files_of(files: Files, layout: Layout) -> Sequence[str]:
-    """Return the files of events in their order; drafts of killed processes are passed over."""
-    return [
-        path
-        for path in files.children(layout.events)
-        if not path.rpartition("/")[2].startswith((".", "_"))
-    ]
+    def remember(self, *, older: bool = False) -> None:
+        """Write down beside the key which event is the last one; see :func:`remember`."""
+        if self.key is not None:
+            remember(self.key, self.digests, older=older)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from anonspark.errors import ConfigurationError
+from anonspark.ownership import fault_at
 
 KEY_BYTES = 32
 """Bytes of a key at least, and of one that is made here."""
@@ -21,6 +21,7 @@ _LARGEST = 1 << 16
 _MOST_OF_BLAKE = hashlib.blake2b.MAX_KEY_SIZE
 _FIXED = b"anonspark ledger key"
 _FOR_VALUES = b"anonspark sensitive values"
+_FOR_SIGNATURES = b"anonspark signature\0"
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,13 @@ class Key:
     ----------
     secret : bytes
         At most 64; shown nowhere.
+    path : str or None
+        Absolute path of its file, beside which the last event of a ledger is remembered; None where
+        it has none.
     """
 
     secret: bytes = field(repr=False)
+    path: str | None = None
 
     @classmethod
     def random(cls) -> Key:
@@ -49,6 +54,10 @@ class Key:
     def of_values(self) -> int:
         """64 bits, signed: the key of the hashes of sensitive values."""
         return int.from_bytes(self._digest(_FOR_VALUES, 8), "big", signed=True)
+
+    def sign(self, text: str) -> str:
+        """Return the signature of a text, in hexadecimal digits."""
+        return self._digest(_FOR_SIGNATURES + text.encode(), 32).hex()
 
     def _digest(self, text: bytes, size: int) -> bytes:
         return hashlib.blake2b(text, key=self.secret, digest_size=size).digest()
@@ -66,12 +75,14 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
     Raises
     ------
     ConfigurationError
-        If it cannot be read, is short, or can be read by others than its owner.
+        If it cannot be read, is short, or is not of its owner alone.
     """
-    place = Path(path)
     try:
+        place = Path(path).absolute()
+        fault = fault_at(place, "private")
+        if fault is not None:
+            raise ConfigurationError(f"{key}: {path} {fault}")
         with place.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
             content = file.read(_LARGEST)
     except OSError as error:
         raise ConfigurationError(
@@ -79,11 +90,6 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
             "key of the ledger at a local path; check the path, or make one with anonspark ledger "
             "init"
         ) from error
-    if stat.S_IMODE(mode) & 0o077:
-        raise ConfigurationError(
-            f"{key}: found permissions {stat.S_IMODE(mode):o}, so others than its owner can use "
-            "the key; expected 600; correct them with chmod 600"
-        )
     if len(content) < KEY_BYTES:
         raise ConfigurationError(
             f"{key}: found {len(content)} bytes; expected {KEY_BYTES} at least; make a key with "
@@ -91,7 +97,12 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
         )
     if len(content) > _MOST_OF_BLAKE:
         content = hashlib.blake2b(content).digest()
-    return Key(content)
+    return Key(content, str(place))
+
+
+def read_key_if_any(path: str | None) -> Key | None:
+    """Read a key, None where no file is named; raises as :func:`read_key`."""
+    return None if path is None else read_key(path)
 
 
 def make_key(path: str) -> Key:
@@ -112,4 +123,4 @@ def make_key(path: str) -> Key:
             f"--key-file: the file cannot be written ({error.strerror or 'it is no path'}); "
             "expected a local path of a directory that is there; choose another"
         ) from error
-    return Key(content)
+    return Key(content, str(Path(path).absolute()))

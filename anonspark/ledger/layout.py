@@ -45,15 +45,25 @@ class Layout:
 
     def members(self, release: str) -> str:
         """Return the directory of who is in which class of a release."""
-        return f"{self.path}/members/{release}"
+        return f"{self.path}/{self.of_release(release)[0]}"
 
     def classes(self, release: str) -> str:
         """Return the directory of what is published of the classes of a release."""
-        return f"{self.path}/classes/{release}"
+        return f"{self.path}/{self.of_release(release)[1]}"
 
     def base(self, generation: int) -> str:
         """Return the directory of a base partition: who is in which atom."""
-        return f"{self.path}/base/generation={generation}"
+        return f"{self.path}/{self.of_base(generation)}"
+
+    @staticmethod
+    def of_release(release: str) -> tuple[str, str]:
+        """Return the directories of members and classes of a release, inside of the ledger."""
+        return f"members/{release}", f"classes/{release}"
+
+    @staticmethod
+    def of_base(generation: int) -> str:
+        """Return the directory of a base partition, inside of the ledger."""
+        return f"base/generation={generation}"
 
 
 def release_name(recipient: str, run_id: str) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.ledger.chain import now, text_of
-from anonspark.ledger.events import BASE, CREATED, PLANNED, Events
-from anonspark.ledger.key import Key
+from anonspark.ledger.chain import now
+from anonspark.ledger.creating import digest_of, text_of
+from anonspark.ledger.events import BASE, CREATED, PLANNED, PREPARED, Events
+from anonspark.ledger.key import Key, read_key
+from anonspark.ledger.last_event import remember
 from anonspark.ledger.layout import FORMAT, Layout
 from anonspark.ledger.releases import LedgerRelease, releases_of
 
@@ -48,6 +51,19 @@ class Ledger:
     def releases(self) -> dict[str, LedgerRelease]:
         """All releases by name, in the order of their events."""
         return releases_of(self.events.events)
+
+    @property
+    def unfinished(self) -> set[str]:
+        """Directories of what was prepared and not planned: its process is at work, or dead."""
+        found: set[str] = set()
+        for event in self.events.events:
+            if event.type == PREPARED:
+                found |= set(event.told["directories"])
+            elif event.type == PLANNED:
+                found -= set(self.layout.of_release(event.told["release"]))
+            elif event.type == BASE:
+                found.discard(self.layout.of_base(event.told["generation"]))
+        return found
 
     @property
     def counted(self) -> list[LedgerRelease]:
@@ -89,6 +105,7 @@ def init_ledger(
     PublishingError
     """
     layout = Layout(files.qualified(path).rstrip("/"))
+    require_ours(files, "ledger", layout.path, "code")
     if files.exists(layout.path) and files.children(layout.path):
         what = "a ledger" if files.exists(layout.head) else "something else"
         raise ConfigurationError(
@@ -99,19 +116,26 @@ def init_ledger(
     for directory in ("events", "members", "classes", "base"):
         files.make_private_directory(f"{layout.path}/{directory}")
     identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
-    head = {
+    head: dict[str, Any] = {
         "format": FORMAT,
+        # Two ledgers are never the same.
+        "nonce": secrets.token_hex(8),
         **identity,
         "key": key.fingerprint,
+        "key_file": key.path,
         "time": now(),
     }
+    # First, for a ledger of which nothing is remembered is refused.
+    remember(key, [digest_of(text_of(head))])
     files.write_atomically(layout.head, text_of(head))
-    events = Events.read(files, layout)
+    events = Events.read(files, layout, key)
     events.append(CREATED, identity)
     return Ledger(files, layout, head, events)
 
 
-def open_ledger(files: Files, path: str, key: Key | None = None) -> Ledger:
+def open_ledger(
+    files: Files, path: str, key: Key | None = None, *, as_newest: bool = False
+) -> Ledger:
     """Open a ledger and check its chain of events.
 
     Parameters
@@ -119,16 +143,19 @@ def open_ledger(files: Files, path: str, key: Key | None = None) -> Ledger:
     files : Files
     path : str
     key : Key or None
-        None where nothing is added and nobody looked up.
+        None where nothing is added and nobody looked up; signatures are not checked then.
+    as_newest : bool
+        Whether it is taken for the newest, whatever is remembered beside the key.
 
     Raises
     ------
     ConfigurationError
-        If there is none, it is of a newer format, or its key is another.
+        If there is none, it is not ours alone or of a newer format, or its key is another.
     DataError
-        If its events are not as they were written.
+        If its events are not as they were written, or not the newest.
     """
     layout = Layout(files.qualified(path).rstrip("/"))
+    require_ours(files, "ledger.path", layout.path, "private")
     if not files.exists(layout.head):
         found = "something else" if files.exists(layout.path) else "nothing"
         raise ConfigurationError(
@@ -141,7 +168,19 @@ def open_ledger(files: Files, path: str, key: Key | None = None) -> Ledger:
             f"ledger.key_file: found the key {key.fingerprint}; the ledger at {layout.path} was "
             f"made with the key {head['key']}; name the file of that key"
         )
-    return Ledger(files, layout, head, Events.read(files, layout))
+    events = Events.read(files, layout, key, as_newest=as_newest)
+    return Ledger(files, layout, head, events)
+
+
+def key_of(files: Files, path: str, key_file: str | None) -> Key:
+    """Return the key of a ledger: of the file that somebody names, or with which it was made.
+
+    Raises
+    ------
+    ConfigurationError, DataError
+    """
+    named = key_file or open_ledger(files, path).head["key_file"]
+    return read_key(str(named), "--key-file")
 
 
 def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:

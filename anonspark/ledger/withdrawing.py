@@ -5,11 +5,13 @@ from __future__ import annotations
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 from anonspark.ledger.events import WITHDRAWN
-from anonspark.ledger.ledger import open_ledger
+from anonspark.ledger.ledger import key_of, open_ledger
 from anonspark.ledger.lock import locked
 
 
-def withdraw_release(files: Files, path: str, release: str, *, reason: str, by: str) -> None:
+def withdraw_release(
+    files: Files, path: str, release: str, *, reason: str, by: str, key_file: str | None = None
+) -> None:
     """Write down that a release no longer counts.
 
     Parameters
@@ -20,6 +22,8 @@ def withdraw_release(files: Files, path: str, release: str, *, reason: str, by: 
     release : str
     reason, by : str
         Why, and who says so.
+    key_file : str or None
+        File of the key; None is the one with which the ledger was made.
 
     Raises
     ------
@@ -28,9 +32,10 @@ def withdraw_release(files: Files, path: str, release: str, *, reason: str, by: 
     PublishingError
         If another process is at work on the ledger.
     """
-    layout = open_ledger(files, path).layout
+    key = key_of(files, path, key_file)
+    layout = open_ledger(files, path, key).layout
     with locked(files, layout, "withdraw"):
-        ledger = open_ledger(files, path)
+        ledger = open_ledger(files, path, key)
         known = ledger.releases
         if release not in known:
             counted = ", ".join(one.name for one in ledger.counted) or "none"

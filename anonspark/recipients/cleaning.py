@@ -7,6 +7,7 @@ from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.layers.publish.staging import find_stagings, remove_staging
+from anonspark.ledger.key import read_key
 from anonspark.ledger.ledger import open_ledger
 from anonspark.ledger.lock import locked
 from anonspark.recipients.plan import Plan
@@ -47,7 +48,8 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
         if run_id in (None, place.run_id)
     ]
     if plan.ledger is not None:
-        layout = open_ledger(files, plan.ledger.path).layout
+        key = read_key(plan.ledger.key_file)
+        layout = open_ledger(files, plan.ledger.path, key).layout
         with locked(files, layout, "clean"):
-            settle(files, open_ledger(files, plan.ledger.path), staging_path)
+            settle(files, open_ledger(files, plan.ledger.path, key), staging_path)
     return found

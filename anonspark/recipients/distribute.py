@@ -28,13 +28,14 @@ from anonspark.layers.publish.failures import note_outcome
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.layers.publish.staging import Staging, find_resumable, open_staging
 from anonspark.ledger.check import members_of
-from anonspark.ledger.events import BASE, FAILED, PLANNED, PUBLISHED, REFUSED
+from anonspark.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
 from anonspark.ledger.joint_classes import MembersOf
 from anonspark.ledger.key import Key, read_key
 from anonspark.ledger.layout import release_name
 from anonspark.ledger.ledger import Ledger, open_ledger
 from anonspark.ledger.lock import locked
 from anonspark.ledger.members import Kept, keep
+from anonspark.ledger.stored_files import require_files
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.request import Request
@@ -62,7 +63,7 @@ from anonspark.recipients.other_strategy import OtherStrategy
 from anonspark.recipients.places import require_places
 from anonspark.recipients.plan import Plan, Recipient
 from anonspark.recipients.presence import require_presence
-from anonspark.recipients.settling import settle
+from anonspark.recipients.settling import is_published, require_known_releases, settle
 from anonspark.recipients.source import Source, read_source, require_rows
 from anonspark.recipients.strategy import Independent, Making, Strategy
 from anonspark.redaction import Redacted
@@ -186,6 +187,9 @@ def distribute(
             stack.enter_context(locked(files, ledger.layout, run_id))
             # Now that nobody else adds to it.
             ledger = open_ledger(files, plan.ledger.path, key)
+            require_files(ledger)
+            ledger.events.remember()
+            require_known_releases(files, plan, ledger)
             settle(files, ledger, staging_path, resumed=run_id if resume else None)
         staging = stack.enter_context(
             open_staging(files, plan.output, run_id, staging_path=staging_path, resume=resume)
@@ -480,18 +484,35 @@ class _Carrying:
         if self.ledger is None:
             return
         known = self.ledger.releases
+        planned = [
+            one
+            for one in made
+            if one.kept is not None and not (one.name in known and known[one.name].counts)
+        ]
         with self.progress.stage("write into the ledger"):
+            self._prepare_ledger([one.name for one in planned], strategy, self.ledger)
             # First, for nothing that is given may be made of atoms that nobody knows.
             self._keep_atoms(strategy, self.ledger)
-            for one in made:
-                if one.kept is None or (one.name in known and known[one.name].counts):
-                    continue
+            for one in planned:
                 self.ledger.events.append(PLANNED, self._event(one, checks, self.ledger))
+
+    def _prepare_ledger(self, releases: Sequence[str], strategy: Strategy, ledger: Ledger) -> None:
+        """Announce what is going to be written: what a killed process leaves has its event."""
+        layout = ledger.layout
+        directories = [one for name in releases for one in layout.of_release(name)]
+        if strategy.atoms is not None and not self._has_atoms(ledger):
+            directories.append(layout.of_base(ledger.generation + 1))
+        if not ledger.unfinished.issuperset(directories):
+            ledger.events.append(PREPARED, {"run_id": self.run_id, "directories": directories})
+
+    def _has_atoms(self, ledger: Ledger) -> bool:
+        """Return whether an earlier attempt has written the base partition."""
+        own = [one for one in ledger.events.events if one.type == BASE]
+        return any(one.told["run_id"] == self.run_id for one in own)
 
     def _keep_atoms(self, strategy: Strategy, ledger: Ledger) -> None:
         """Write the base partition into the ledger, unless an earlier attempt has."""
-        own = [one for one in ledger.events.events if one.type == BASE]
-        if strategy.atoms is None or any(one.told["run_id"] == self.run_id for one in own):
+        if strategy.atoms is None or self._has_atoms(ledger):
             return
         generation = ledger.generation + 1
         atoms = strategy.atoms.select([SUBJECT, ATOM])
@@ -582,6 +603,9 @@ class _Carrying:
         """Write the end of a planned release into the ledger."""
         if self.ledger is None or one.name not in self.ledger.releases:
             return
-        if self.ledger.releases[one.name].state == "planned":
+        release = self.ledger.releases[one.name]
+        if release.state == "planned":
+            # What failed may have been published before, as where its figures were not appended.
+            kind = PUBLISHED if is_published(self.engine.files, release) else kind
             told = {"run_id": self.run_id, "recipient": one.recipient.name, "release": one.name}
             self.ledger.events.append(kind, told)

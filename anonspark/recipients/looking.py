@@ -10,6 +10,7 @@ from anonspark.engine.protocol import Engine
 from anonspark.layers.publish.staging import open_staging
 from anonspark.ledger.key import Key, read_key
 from anonspark.ledger.ledger import open_ledger
+from anonspark.ledger.stored_files import require_files
 from anonspark.progress import Progress
 from anonspark.recipients.frozen_source import rows_of
 from anonspark.recipients.joint_check import coalitions_of
@@ -74,6 +75,7 @@ def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None
     if plan.ledger is not None:
         key = read_key(plan.ledger.key_file)
         ledger = open_ledger(files, plan.ledger.path, key)
+        require_files(ledger)
     coalitions = coalitions_of(plan, ledger.counted if ledger else [])
     staging_path = plan.base.execution.staging_path
     with (

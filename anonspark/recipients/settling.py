@@ -8,6 +8,7 @@ from anonspark.layers.publish.staging import find_stagings
 from anonspark.ledger.events import FAILED, PUBLISHED
 from anonspark.ledger.ledger import Ledger
 from anonspark.ledger.releases import LedgerRelease
+from anonspark.recipients.plan import Plan
 from anonspark.release.manifest import MANIFEST, read_manifest
 
 
@@ -47,6 +48,28 @@ def settle(
             )
         else:
             ledger.events.append(FAILED, told | {"reason": "its process ended before"})
+
+
+def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
+    """Check that the ledger knows the releases at the paths of a plan: an older one may not.
+
+    Raises
+    ------
+    DataError
+    """
+    known = {(one.recipient, one.told["run_id"]) for one in ledger.releases.values()}
+    for one in plan.recipients:
+        path = one.configuration.output.path.rstrip("/")
+        if not files.exists(f"{path}/{MANIFEST}"):
+            continue
+        manifest = read_manifest(files, path)
+        recipient = (manifest.document.get("recipient") or {}).get("name")
+        if recipient == one.name and (recipient, manifest.run_id) not in known:
+            raise DataError(
+                f"ledger: {ledger.layout.path} does not know the release of {one.name} at {path}: "
+                "it is an older ledger, and you bring the newest one back; or the release was made "
+                "without this ledger, which does not count it, and you move it elsewhere"
+            )
 
 
 def is_published(files: Files, release: LedgerRelease) -> bool:

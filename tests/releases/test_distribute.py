@@ -99,7 +99,7 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
         assert verify_release(LocalEngine(), str(tmp_path / "releases" / name)).holds
     ledger = with_ledger(plan, tmp_path)
     types = [one.type for one in ledger.events.events]
-    assert types == ["created", "base", "planned", "planned", "published", "published"]
+    assert types == ["created", "prepared", "base", *["planned"] * 2, *["published"] * 2]
     labour = ledger.releases["labour-first"].told
     assert labour["where"] == {"year": {"min": 2022}}
     assert labour["rows"] + labour["rows_withheld"] == labour["rows_requested"]

@@ -37,6 +37,10 @@ Master = Annotated[str | None, typer.Option(metavar="URL", help="Spark master.")
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="The data about the same people, of select.")
 ]
+KeyFile = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="File of the key; the one with which the ledger was made."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -127,7 +131,7 @@ def show(
 
 
 def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
-    """Return the budgets of a ledger, checked; none of a ledger of what recipients got."""
+    """Return the budgets of a ledger; none of a ledger of what recipients got."""
     from anonspark.config.budget import DATASET
     from anonspark.ledger.budget import budgets_below, read_budget
 
@@ -138,7 +142,9 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
         )
     place = engine.files.qualified(path).rstrip("/")
     places = [f"{place}/{dataset}"] if dataset is not None else budgets_below(engine.files, place)
-    found = [one for own in places if (one := read_budget(engine.files, own)) is not None]
+    found = [
+        one for own in places if (one := read_budget(engine.files, own, keyless=True)) is not None
+    ]
     if dataset is not None and not found:
         raise ConfigurationError(
             f"--dataset: found no ledger at {places[0]}; expected one that anonspark select or run "
@@ -177,7 +183,7 @@ def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
 
 
 @ledger.command()
-def check(
+def check(  # noqa: PLR0913 - each parameter is an option of the command
     path: Path,
     coalition: Annotated[
         str | None, typer.Option(metavar="NAME,NAME", help="Recipients; all who have anything.")
@@ -191,24 +197,41 @@ def check(
     files: Annotated[
         bool, typer.Option("--files", help="Also compare with the published releases.")
     ] = False,
+    key_file: KeyFile = None,
+    as_newest: Annotated[
+        bool,
+        typer.Option(
+            "--as-newest",
+            help="Take the ledger for the newest, whatever is remembered beside its key.",
+        ),
+    ] = False,
     dataset: Dataset = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
     """Check entries and sums, or events, files and joint classes; ends with 4 if anything fails."""
     from anonspark.cli.recipients_display import show_coalitions
+    from anonspark.ledger.budget import check_budget
     from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
-    from anonspark.ledger.ledger import open_ledger
+    from anonspark.ledger.ledger import key_of, open_ledger
+    from anonspark.ledger.lock import locked
 
     chosen = None if coalition is None else [name.strip() for name in coalition.split(",")]
 
     def look(engine: Engine) -> LedgerCheck | list[Budget]:
         budgets = _budgets(engine, path, dataset)
         if budgets:
+            for one in budgets:
+                check_budget(engine.files, one, key_file, as_newest=as_newest)
             return budgets
-        opened = open_ledger(engine.files, path)
+        key = key_of(engine.files, path, key_file)
+        opened = open_ledger(engine.files, path, key, as_newest=as_newest)
         coalitions = required_coalitions(opened, chosen, recipients)
-        return check_ledger(engine, opened, coalitions, demand_of(opened, k), with_files=files)
+        checked = check_ledger(engine, opened, coalitions, demand_of(opened, k), with_files=files)
+        if as_newest and checked.holds:
+            with locked(engine.files, opened.layout, "check"):
+                opened.events.remember(older=True)
+        return checked
 
     found = _with_engine(path, master, look)
     if isinstance(found, list):
@@ -241,13 +264,14 @@ def withdraw(
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="As ledger show names it.")],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why it no longer counts.")],
     by: Annotated[str, typer.Option("--by", metavar="TEXT", help="Who says so.")],
+    key_file: KeyFile = None,
     master: Master = None,
 ) -> None:
     """Write down that a recipient has destroyed a release: it no longer counts."""
     from anonspark.ledger.withdrawing import withdraw_release
 
     def write(engine: Engine) -> None:
-        withdraw_release(engine.files, path, release, reason=reason, by=by)
+        withdraw_release(engine.files, path, release, reason=reason, by=by, key_file=key_file)
 
     _with_engine(path, master, write)
     OUT.print(f"Withdrawn: {release}", markup=False, highlight=False)

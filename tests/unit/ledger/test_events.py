@@ -17,19 +17,20 @@ from anonspark.ledger.ledger import Ledger, init_ledger, open_ledger
 from anonspark.ledger.lock import locked
 
 FILES = LocalFiles()
+KEY = Key(b"1" * 32)
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     """A ledger with three events."""
-    made = init_ledger(FILES, str(tmp_path / "ledger"), Key(b"1" * 32), ["person"])
+    made = init_ledger(FILES, str(tmp_path / "ledger"), KEY, ["person"])
     for release in ("a-1", "b-1"):
         made.events.append(PLANNED, {"release": release, "recipient": release[0], "until": None})
     return made
 
 
 def again(ledger: Ledger) -> Ledger:
-    return open_ledger(FILES, ledger.layout.path)
+    return open_ledger(FILES, ledger.layout.path, KEY)
 
 
 def test_events_are_read_as_they_were_written(ledger: Ledger) -> None:
@@ -44,12 +45,11 @@ def test_a_changed_byte_is_found(ledger: Ledger, number: int) -> None:
     path = Path(ledger.layout.event(number).removeprefix("file:"))
     text = path.read_text()
     path.write_text(text.replace("2", "3", 1) if number < 3 else text.replace('"b"', '"c"', 1))
+    with pytest.raises(DataError, match=rf"0{number}\.json has another signature than"):
+        again(ledger)
     if number < 3:
         with pytest.raises(DataError, match="does not follow from the file before it"):
-            again(ledger)
-        return
-    # Nothing follows the last one: its content is told by the files that it lists.
-    assert again(ledger).events.digest != ledger.events.digest
+            open_ledger(FILES, ledger.layout.path)
 
 
 def test_a_gap_is_found(ledger: Ledger) -> None:
@@ -65,7 +65,7 @@ def test_a_cut_off_event_is_found(ledger: Ledger) -> None:
 
 
 def test_a_number_is_taken_once(ledger: Ledger) -> None:
-    other = Events.read(FILES, ledger.layout)
+    other = Events.read(FILES, ledger.layout, KEY)
     other.append(PUBLISHED, {"release": "a-1"})
     with pytest.raises(PublishingError, match="another process has written event 4"):
         ledger.events.append(PUBLISHED, {"release": "b-1"})
@@ -132,7 +132,7 @@ def test_keys(tmp_path: Path) -> None:
     assert read_key(str(path)) == made
     assert "secret" not in repr(made)
     path.chmod(0o640)
-    with pytest.raises(ConfigurationError, match="found permissions 640"):
+    with pytest.raises(ConfigurationError, match="has permissions 640"):
         read_key(str(path))
     short = tmp_path / "short"
     short.write_bytes(b"12")

@@ -1,0 +1,140 @@
+"""Remember the last event of a ledger beside its key, so that no older ledger takes its place.
+
+What is remembered is written after each event and before anything is published on its account. A
+process that is killed between the two leaves a ledger that is ahead, which is sound: its event is
+signed. A ledger that lacks what is remembered is not the newest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from anonspark.errors import PublishingError
+from anonspark.ledger.creating import text_of
+from anonspark.ledger.key import Key
+from anonspark.ownership import fault_at
+
+_ACCEPT = "if you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
+
+
+class BrokenChainError(Exception):
+    """A file of a chain is not as it was written.
+
+    Parameters
+    ----------
+    text : str
+        Which one, what is wrong with it, and what to do.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def _path_of(key: Key, head: str) -> Path:
+    return Path(f"{key.path}.{head[:16]}.last")
+
+
+def _text(key: Key, number: int, digest: str) -> str:
+    told = {"number": number, "event": digest}
+    return text_of({**told, "signature": key.sign(text_of(told))})
+
+
+def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
+    """Write down the last event of a ledger, unless a later one is remembered.
+
+    Parameters
+    ----------
+    key : Key
+        Nothing happens where it has no file.
+    digests : sequence of str
+        SHA-256 of the head, which stands for the ledger, and of each event.
+    older : bool
+        Whether it may take the place of a later one.
+
+    Raises
+    ------
+    PublishingError
+        If it cannot be written.
+    """
+    if key.path is None:
+        return
+    path, number = _path_of(key, digests[0]), len(digests) - 1
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if not older and path.exists() and (remembered(key, digests[0]) or (0,))[0] > number:
+            return
+        aside.unlink(missing_ok=True)
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(_text(key, number, digests[-1]))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as error:
+        raise PublishingError(
+            f"ledger.key_file: {path} cannot be written ({error.strerror}), which remembers the "
+            "last event of the ledger; nothing is published on its account; see to it that the "
+            "directory of the key can be written"
+        ) from error
+
+
+def remembered(key: Key, head: str) -> tuple[int, str] | None:
+    """Return number and SHA-256 of the last event that is remembered, None where none is.
+
+    Raises
+    ------
+    BrokenChainError
+        If the file was changed, or is not ours.
+    """
+    path = _path_of(key, head)
+    try:
+        fault = fault_at(path, "private")
+        if fault is not None:
+            raise BrokenChainError(f"{path} {fault}")
+        text = path.read_text(encoding="utf-8")
+        told = json.loads(text)
+        if text != _text(key, told["number"], told["event"]):
+            raise ValueError
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BrokenChainError(
+            f"{path} is not as anonspark writes it; bring it back from a copy; {_ACCEPT}"
+        ) from error
+    return told["number"], told["event"]
+
+
+def require_newest(
+    key: Key, known: tuple[int, str] | None, digests: Sequence[str], path: str
+) -> None:
+    """Check that a ledger has the event that is remembered as its last one.
+
+    Parameters
+    ----------
+    key : Key
+    known : tuple of int and str, or None
+        Of :func:`remembered`, which was asked before the events were listed.
+    digests : sequence of str
+        SHA-256 of the head and of each event.
+    path : str
+        Of the events.
+
+    Raises
+    ------
+    BrokenChainError
+    """
+    if known is None:
+        raise BrokenChainError(
+            f"{_path_of(key, digests[0])} is missing, so nothing beside the key says which event "
+            f"of {path} is the last one; bring it back from a copy, or name the key beside which "
+            f"it lies; {_ACCEPT}"
+        )
+    if known[1] != dict(enumerate(digests)).get(known[0]):
+        raise BrokenChainError(
+            f"{path} is older than it was, or another: event {known[0]}, which is remembered "
+            f"beside {key.path}, is not among its {len(digests) - 1}; bring the newest copy back; "
+            f"if there is none, what was given since does not count any more; {_ACCEPT}"
+        )

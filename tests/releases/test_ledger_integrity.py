@@ -1,0 +1,452 @@
+"""Every file of a ledger that is changed, missing, added or older is refused: by check and plan."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import Outcome, command
+
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.files import LocalFiles
+from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.ledger import chain, last_event
+from anonspark.ledger import events as ledger_events
+from anonspark.ledger.budget import Limit, charge, list_release, read_budget
+from anonspark.ledger.events import Events
+from anonspark.ledger.key import make_key, read_key
+from anonspark.ledger.ledger import init_ledger, open_ledger
+from anonspark.recipients.distribute import distribute
+from anonspark.recipients.plan import parse_plan
+
+FILES = LocalFiles()
+
+
+def table(rows: int) -> pa.Table:
+    draw = np.random.default_rng(3)
+    return pa.table(
+        {
+            "person": [f"p{number}" for number in range(rows)],
+            "age": draw.integers(18, 90, rows),
+            "ill": draw.choice(["flu", "cold", "gout"], rows),
+        }
+    )
+
+
+def plan_at(folder: Path) -> dict[str, Any]:
+    return {
+        "base": {
+            "input": {"path": str(folder / "people.parquet")},
+            "attributes": {
+                "person": {"role": "identifier"},
+                "age": {"role": "quasi_identifier"},
+                "ill": {"role": "sensitive"},
+            },
+            "privacy": {"k": 5},
+            "execution": {"seed": 2**40},
+        },
+        "subject": "person",
+        "ledger": {"path": str(folder / "ledger"), "key_file": str(folder / "keys" / "key")},
+        "output": str(folder / "releases" / "first"),
+        "recipients": {"press": {"approved": "yes", "columns": ["age", "ill"]}},
+    }
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A ledger with two releases, in a folder, and a command line in this process."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger"
+
+    @property
+    def last(self) -> Path:
+        (path,) = (self.folder / "keys").glob("key.*.last")
+        return path
+
+    def check(self, *more: str) -> Outcome:
+        return command(self.capsys, "ledger", "check", self.ledger, *more)
+
+    def plan(self) -> Outcome:
+        document = plan_at(self.folder) | {"output": str(self.folder / "releases" / "next")}
+        path = self.folder / "plan.yaml"
+        path.write_text(json.dumps(document))
+        return command(self.capsys, "distribute", path, "--run-id", "next", "--quiet")
+
+    def require_refused(self, *expected: str) -> None:
+        """Check that both refuse, with a message that names what is wrong."""
+        checked, planned = self.check(), self.plan()
+        assert checked.code in (2, 3, 4), checked.out
+        assert planned.code in (2, 3), planned.err
+        for text in expected:
+            assert text in checked.err.replace("\n", ""), checked.err
+            assert text in planned.err.replace("\n", ""), planned.err
+        assert not (self.folder / "releases" / "next" / "press").exists()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
+    """Return a folder with a ledger, and copies of the ledger after each of its events."""
+    folder = tmp_path_factory.mktemp("world") / "there"
+    (folder / "keys").mkdir(parents=True)
+    states: list[Path] = []
+    append: Callable[..., Any] = Events.append
+
+    def copied(self: Events, *told: Any) -> Any:
+        states.append(folder.parent / f"state-{len(states)}")
+        shutil.copytree(folder / "ledger", states[-1], ignore=shutil.ignore_patterns("lock"))
+        return append(self, *told)
+
+    key = make_key(str(folder / "keys" / "key"))
+    init_ledger(FILES, str(folder / "ledger"), key, ["person"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Events, "append", copied)
+        for number, name in enumerate(("first", "second")):
+            pq.write_table(table(100 + 20 * number), folder / "people.parquet")
+            document = plan_at(folder) | {"output": str(folder / "releases" / name)}
+            distribute(LocalEngine(), parse_plan(document), run_id=name)
+    return folder, states
+
+
+@pytest.fixture
+def scene(world: tuple[Path, list[Path]], capsys: pytest.CaptureFixture[str]) -> Any:
+    """Give the world, as it was before each test."""
+    folder, _ = world
+    sound = folder.parent / "sound"
+    if not sound.exists():
+        shutil.copytree(folder, sound)
+    yield Scene(folder, capsys)
+    shutil.rmtree(folder)
+    shutil.copytree(sound, folder)
+
+
+def files_of(ledger: Path) -> list[Path]:
+    return sorted(path for path in ledger.rglob("*") if path.is_file())
+
+
+def test_a_sound_ledger_is_accepted(scene: Scene) -> None:
+    assert scene.check("--files").code == 0
+    done = scene.plan()
+    assert done.code == 0, done.err
+    assert scene.check("--files").code == 0
+
+
+def test_each_file_with_each_kind_of_byte_changed(scene: Scene) -> None:
+    for path in files_of(scene.ledger):
+        content = path.read_bytes()
+        for place in (0, len(content) // 3, len(content) // 2, len(content) - 2):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            scene.require_refused(path.name if path.parent.name == "events" else str(path))
+        path.write_bytes(content + b" ")
+        scene.require_refused(str(path))
+        path.write_bytes(content)
+
+
+def test_each_file_missing(scene: Scene) -> None:
+    for path in files_of(scene.ledger):
+        content = path.read_bytes()
+        path.unlink()
+        newest = path.parent.name == "events" and not path.with_name("00000011.json").exists()
+        expected = scene.ledger if path.name == "ledger.json" or newest else path
+        scene.require_refused(str(expected))
+        path.write_bytes(content)
+
+
+def test_copies_of_files_and_of_directories(scene: Scene) -> None:
+    for path in files_of(scene.ledger):
+        for name in (f"{path.stem}-copy{path.suffix}", f"a{path.name}", f"{path.name}~"):
+            copy = path.with_name(name)
+            shutil.copyfile(path, copy)
+            scene.require_refused(str(copy))
+            copy.unlink()
+    for kind in ("members/press-first", "classes/press-first", "base/generation=1"):
+        copy = scene.ledger / f"{kind}9"
+        shutil.copytree(scene.ledger / kind, copy)
+        scene.require_refused(str(copy))
+        shutil.rmtree(copy)
+    (scene.ledger / "members" / "empty").mkdir()
+    scene.require_refused("members/empty")
+
+
+def test_events_in_the_place_of_others(scene: Scene) -> None:
+    events = files_of(scene.ledger / "events")
+    contents = [path.read_bytes() for path in events]
+    for number in range(len(events) - 1):
+        events[number].write_bytes(contents[number + 1])
+        scene.require_refused(events[number].name)
+        events[number].write_bytes(contents[number])
+    # One more, which was never written.
+    (scene.ledger / "events" / f"{len(events) + 1:08}.json").write_bytes(contents[-1])
+    scene.require_refused(f"{len(events) + 1:08}.json")
+
+
+def test_each_earlier_state_put_back(scene: Scene, world: tuple[Path, list[Path]]) -> None:
+    """All files of it, and its events alone, with later members where they lie."""
+    for state in world[1]:
+        shutil.rmtree(scene.ledger)
+        shutil.copytree(state, scene.ledger)
+        scene.require_refused(str(scene.ledger), str(scene.last.parent / "key"), "--as-newest")
+        shutil.rmtree(scene.ledger)
+        shutil.copytree(scene.folder.parent / "sound" / "ledger", scene.ledger)
+        shutil.rmtree(scene.ledger / "events")
+        shutil.copytree(state / "events", scene.ledger / "events")
+        scene.require_refused(str(scene.ledger))
+
+
+def test_the_last_event_signed_anew_without_the_key(scene: Scene) -> None:
+    path = files_of(scene.ledger / "events")[-1]
+    told = json.loads(path.read_text())
+    assert told["type"] == "published"
+    told["type"] = "failed"
+    for signature in (told["signature"], "", None, "0" * 64):
+        path.write_text(ledger_events_text(told | {"signature": signature}))
+        scene.require_refused(path.name)
+    del told["signature"]
+    path.write_text(ledger_events_text(told))
+    scene.require_refused(path.name)
+
+
+def ledger_events_text(told: dict[str, Any]) -> str:
+    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed", "of others", "link"])
+def test_what_is_remembered(scene: Scene, damage: str) -> None:
+    last, path = scene.last, scene.last
+    text = last.read_text()
+    if damage == "missing":
+        last.unlink()
+    elif damage == "changed":
+        last.write_text(text.replace('"number": ', '"number": 1'))
+    elif damage == "of others":
+        last.chmod(0o644)
+    else:
+        last.rename(last.with_name("elsewhere"))
+        last.symlink_to(last.with_name("elsewhere"))
+    scene.require_refused(str(path))
+
+
+def test_who_takes_an_older_ledger_for_the_newest_goes_on(
+    scene: Scene, world: tuple[Path, list[Path]]
+) -> None:
+    """As after a loss of the disk; what was published since has to be moved, too."""
+    first_done = next(
+        state
+        for state in world[1]
+        if (state / "events" / "00000005.json").exists()
+        and not (state / "events" / "00000006.json").exists()
+    )
+    shutil.rmtree(scene.ledger)
+    shutil.copytree(first_done, scene.ledger)
+    assert scene.check().code == 3
+    accepted = scene.check("--as-newest")
+    assert accepted.code == 0, accepted.err
+    assert scene.check("--files").code == 0
+    assert scene.plan().code == 0
+
+
+def test_a_release_that_the_ledger_does_not_know(
+    scene: Scene, world: tuple[Path, list[Path]]
+) -> None:
+    """Ledger and key were put back together: the releases are there still."""
+    shutil.rmtree(scene.ledger)
+    shutil.copytree(world[1][0], scene.ledger)
+    assert scene.check("--as-newest").code == 0
+    document = plan_at(scene.folder)
+    document["base"]["output"] = {"mode": "overwrite"}
+    path = scene.folder / "plan.yaml"
+    path.write_text(json.dumps(document))
+    done = command(scene.capsys, "distribute", path, "--run-id", "third", "--quiet")
+    assert done.code == 3
+    assert "does not know the release of press at" in done.err
+    (scene.folder / "releases" / "first" / "press").rename(scene.folder / "elsewhere")
+    assert command(scene.capsys, "distribute", path, "--run-id", "third").code == 0
+
+
+def test_another_key_file_is_named(scene: Scene) -> None:
+    keys = scene.folder / "keys"
+    keys.rename(scene.folder / "moved")
+    assert scene.check().code == 2
+    moved = ("--key-file", str(scene.folder / "moved" / "key"))
+    assert scene.check(*moved).code == 0
+    words = ("--reason", "destroyed", "--by", "the officer")
+    done = command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-first", *words, *moved)
+    assert done.code == 0, done.err
+    assert scene.check(*moved).code == 0
+
+
+def test_a_withdrawal_is_signed(scene: Scene) -> None:
+    words = ("--reason", "destroyed", "--by", "the officer")
+    assert (
+        command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-first", *words).code == 0
+    )
+    path = files_of(scene.ledger / "events")[-1]
+    path.write_text(path.read_text().replace("press-first", "press-secon"))
+    scene.require_refused(path.name)
+
+
+class KilledError(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", ["create_whole", "remember"])
+@pytest.mark.parametrize("count", range(5))
+def test_killed_between_an_event_and_its_memory(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    step: str,
+    when: str,
+    count: int,
+) -> None:
+    """Whoever resumes is not locked out, and nothing is missing in the ledger."""
+    (tmp_path / "keys").mkdir()
+    key = make_key(str(tmp_path / "keys" / "key"))
+    init_ledger(FILES, str(tmp_path / "ledger"), key, ["person"])
+    pq.write_table(table(60), tmp_path / "people.parquet")
+    real, calls = getattr(chain, step), []
+
+    def killed(*arguments: Any) -> Any:
+        calls.append(None)
+        if len(calls) == count + 1 and when == "before":
+            raise KilledError
+        result = real(*arguments)
+        if len(calls) == count + 1:
+            raise KilledError
+        return result
+
+    monkeypatch.setattr(chain, step, killed)
+    plan = parse_plan(plan_at(tmp_path))
+    ended = False
+    try:
+        distribute(LocalEngine(), plan, run_id="first", resume=True)
+        ended = True
+    except KilledError:
+        pass
+    monkeypatch.undo()
+    assert ended == (count == 4)
+    distribute(LocalEngine(), plan, run_id="first", resume=True)
+    ledger = open_ledger(FILES, str(tmp_path / "ledger"), key)
+    assert [one.state for one in ledger.releases.values()] == ["published"]
+    checked = command(capsys, "ledger", "check", tmp_path / "ledger", "--files")
+    assert checked.code == 0, checked.err
+
+
+def test_killed_while_a_ledger_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = make_key(str(tmp_path / "key"))
+
+    def killed(*_: Any) -> None:
+        raise KilledError
+
+    monkeypatch.setattr(Events, "append", killed)
+    with pytest.raises(KilledError):
+        init_ledger(FILES, str(tmp_path / "ledger"), key, ["person"])
+    monkeypatch.undo()
+    ledger = open_ledger(FILES, str(tmp_path / "ledger"), key)
+    ledger.events.append(ledger_events.CREATED, {})
+    assert len(open_ledger(FILES, str(tmp_path / "ledger"), key).events.events) == 1
+
+
+def test_a_directory_of_the_key_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    key = make_key(str(tmp_path / "key"))
+    ledger = init_ledger(FILES, str(tmp_path / "ledger"), key, ["person"])
+    monkeypatch.setattr(last_event.os, "open", refuse)
+    with pytest.raises(PublishingError, match=r"ledger\.key_file: .*last cannot be written"):
+        ledger.events.append(ledger_events.REFUSED, {})
+    monkeypatch.undo()
+    # The ledger is ahead of what is remembered, which is no harm.
+    assert len(open_ledger(FILES, str(tmp_path / "ledger"), key).events.events) == 2
+
+
+def budget_at(folder: Path, entries: int = 3) -> tuple[Path, Limit]:
+    from fractions import Fraction
+
+    make_key(str(folder / "key"))
+    limit = Limit(Fraction(1), "add_remove", "record", read_key(str(folder / "key")))
+    for number in range(entries):
+        told = {"run_id": f"run {number}", "kind": "select"}
+        charge(FILES, f"file:{folder}/ledger/people", limit, Fraction(1, 10), told)
+        shutil.copytree(folder / "ledger" / "people", folder / f"state-{number}")
+    return folder / "ledger" / "people", limit
+
+
+def test_a_signed_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is changed, missing, added or older is refused, by check and by who adds to it."""
+    folder, limit = budget_at(tmp_path)
+
+    def require_refused(expected: str) -> None:
+        done = command(capsys, "ledger", "check", tmp_path / "ledger")
+        assert done.code in (3, 4), expected
+        assert expected in done.err.replace("\n", "")
+        with pytest.raises(Exception, match=r"^ledger") as told:
+            list_release(FILES, f"file:{folder}", limit, {"run_id": "x", "release": "y"})
+        assert expected in str(told.value)
+
+    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 0
+    for path in files_of(folder):
+        content = path.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 2):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            done = command(capsys, "ledger", "check", tmp_path / "ledger")
+            assert done.code != 0, (path, place)
+        path.unlink()
+        require_refused(str(folder if path.name == "000003.json" else path))
+        path.write_bytes(content)
+        copy = path.with_name(f"a{path.name}")
+        shutil.copyfile(path, copy)
+        require_refused(str(copy))
+        copy.unlink()
+    for state in range(2):
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / f"state-{state}", folder)
+        require_refused(str(folder))
+    assert command(capsys, "ledger", "check", tmp_path / "ledger", "--as-newest").code == 0
+    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 0
+
+
+def test_a_budget_keeps_its_key(tmp_path: Path) -> None:
+    folder, limit = budget_at(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"ledger\.key_file: found the key of no file"):
+        read_budget(FILES, f"file:{folder}")
+    make_key(str(tmp_path / "another"))
+    with pytest.raises(ConfigurationError, match=r"ledger\.key_file: found the key"):
+        read_budget(FILES, f"file:{folder}", read_key(str(tmp_path / "another")))
+    budget = read_budget(FILES, f"file:{folder}", limit.key)
+    assert budget is not None
+    assert len(budget.entries) == 3
+
+
+def test_killed_between_an_entry_and_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fractions import Fraction
+
+    folder, limit = budget_at(tmp_path)
+
+    def killed(*_: Any) -> None:
+        raise KilledError
+
+    monkeypatch.setattr(chain, "remember", killed)
+    with pytest.raises(KilledError):
+        charge(FILES, f"file:{folder}", limit, Fraction(1, 10), {"run_id": "x", "kind": "select"})
+    monkeypatch.undo()
+    told = {"run_id": "y", "kind": "select"}
+    assert charge(FILES, f"file:{folder}", limit, Fraction(1, 10), told).number == 5
