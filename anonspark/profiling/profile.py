@@ -22,7 +22,6 @@ from anonspark.engine.struct_fields import DOT, whole_structs
 from anonspark.engine.unread import require_read
 from anonspark.errors import DataError
 from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
-from anonspark.profiling.presidio import recognize_with_presidio
 from anonspark.profiling.roles import (
     Described,
     Proposal,
@@ -316,7 +315,7 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     structs = whole_structs(schema)
     fields = {column.name: column.type for column in schema if column.name not in structs}
     forms = {
-        name: _form_of(own.texts(_LOOKED_AT))
+        name: recognize_values(own.texts(_LOOKED_AT))
         for name, own in sampled.items()
         if _kind(fields[name], counts[name], rows) in _WRITTEN
     }
@@ -366,10 +365,6 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         dependencies=given,
         unit=unit_of(described, roles),
     )
-
-
-def _form_of(texts: Sequence[str]) -> Form | None:
-    return recognize_values(texts) or recognize_with_presidio(texts)
 
 
 def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
