@@ -28,8 +28,12 @@ def ask(profile: Profile, k: int, output: str) -> Answers:
     for role, question in _QUESTIONS.items():
         for name in _ask_columns(profile, role, question, roles):
             roles[name] = role
+    unit = None
+    if profile.possible_units is not None or profile.unit is not None:
+        unit = _ask_unit(profile, roles)
     return Answers(
         roles=roles,
+        unit=unit,
         k=typer.prompt("k: how many people share what is published", k, value_proc=_k),
         output=typer.prompt("Directory of the release", output),
     )
@@ -39,6 +43,31 @@ def _k(text: str) -> int:
     if not str(text).isdigit() or int(text) < 2:
         raise typer.BadParameter("expected a whole number of at least 2")
     return int(text)
+
+
+def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
+    """Ask who is a person here; the column that says it is an identifier."""
+
+    def column(text: str) -> str | None:
+        name = text.strip()
+        if name == _NOBODY:
+            return None
+        if name not in {one.name for one in profile.columns}:
+            raise typer.BadParameter(f"there is no column {name!r}")
+        if roles.get(name, "identifier") != "identifier":
+            raise typer.BadParameter(f"{name} has another role already")
+        return name
+
+    question = (
+        f"Who is a person here: column that numbers people or households, {_NOBODY} if each row is "
+        "a person"
+    )
+    is_free = roles.get(profile.unit or "", "identifier") == "identifier"
+    default = profile.unit if profile.unit is not None and is_free else _NOBODY
+    unit: str | None = typer.prompt(question, default, value_proc=column)
+    if unit is not None:
+        roles[unit] = "identifier"
+    return unit
 
 
 def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, Role]) -> list[str]:

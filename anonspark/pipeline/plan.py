@@ -162,8 +162,10 @@ def check_input(
             inspection.rows_dropped, inspection.rows, configuration.privacy.k
         )
         repeats = repeats_of_identifiers(sizes, configuration)
-        if not any(one.is_identifier for one in repeats):
-            repeats += repeats_of_others(engine, configuration, inspection.rows_read)
+        if not repeats:
+            table = engine.open_source(configuration)
+            repeats = repeats_of_others(configuration, table, inspection.rows_read)
+            warnings += [one.warning(configuration) for one in repeats]
     tell_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,

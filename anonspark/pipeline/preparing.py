@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, OpenInput, Table
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.beside_input import note_classes
 from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.repeats import repeats_of_others
 from anonspark.pipeline.warnings.dependencies import dependency_warnings
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.text_values import text_value_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
+
+_LOGGER = logging.getLogger("anonspark")
 
 
 @dataclass(frozen=True)
@@ -124,8 +129,29 @@ def prepare_run(
             identifiers = count_identifiers(identified, configuration, snapshot.rows)
             warnings = identifier_warnings(identifiers, configuration.privacy.k)
             if context.warns:
+                if not warnings:
+                    read = configuration.with_input(version)
+                    warnings = _repeats(context, read, table, snapshot.rows)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
                 records = snapshot.records.rows()
                 warnings += dependency_warnings(records, configuration, snapshot.rows)
         tell_warnings(warnings)
     return Prepared(snapshot, identifiers, warnings, version)
+
+
+def _repeats(
+    context: RunContext, configuration: Configuration, table: Table | None, records: int
+) -> list[ReleaseWarning]:
+    """Warn of columns that number people or households; the input is looked at once more."""
+    try:
+        with context.engine.reading(configuration.input.paths):
+            table = context.engine.open_source(configuration) if table is None else table
+            repeats = repeats_of_others(configuration, table, records)
+    except (ConfigurationError, DataError):
+        # A run needs the columns alone that are listed, and those were read.
+        _LOGGER.warning(
+            "whether a column numbers people who have several records is not known, because a "
+            "column that is not listed cannot be read: k counts records"
+        )
+        return []
+    return [one.warning(configuration) for one in repeats]

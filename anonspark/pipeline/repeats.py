@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anonspark.config import Configuration
-from anonspark.core.recognition.names import may_tell_people_apart
-from anonspark.engine.protocol import Engine
-from anonspark.engine.raw_columns import Reading, is_hashable
+from anonspark.core.recognition.names import Unit
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_plain
+from anonspark.pipeline.unit_keys import (
+    KeyCounts,
+    best_first,
+    find_unit_keys,
+    hashed_values,
+    may_be_key_type,
+)
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
-
-# What few values have is a code of many people, as a kind of admission.
-_MOST_RECORDS_OF_A_VALUE = 50
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
@@ -35,6 +40,8 @@ class Repeat:
         Whether the column has the role.
     exact : bool
         Whether all values were counted.
+    unit : str
+        Whom the values number: ``person`` or ``household``.
     """
 
     column: str
@@ -43,6 +50,7 @@ class Repeat:
     most: int
     is_identifier: bool
     exact: bool
+    unit: Unit = "person"
 
     @property
     def remedy(self) -> str:
@@ -52,13 +60,26 @@ class Repeat:
         role = "" if self.is_identifier else f"--set attributes.{self.column}=identifier "
         return f"{role}--set privacy.unit={self.column}"
 
+    def warning(self, configuration: Configuration) -> ReleaseWarning:
+        """Return what a release says of it: no figure, and names of listed columns only."""
+        k = configuration.privacy.k
+        listed = {name.lower(): name for name in configuration.attributes}.get(self.column.lower())
+        about = "it" if listed else "a column that is not published"
+        units = "people" if self.unit == "person" else "households"
+        text = (
+            f"{about} numbers {units} who have several records: k counts records, so a class may "
+            f"hold fewer than k = {k:,} {units}"
+        )
+        return ReleaseWarning("people_repeat", text, listed, advice=f" ({self.describe(k)})")
+
     def describe(self, k: int) -> str:
         """Say what repeats, how often, and what k then means."""
         about = "" if self.exact else "about "
+        units = "people" if self.unit == "person" else "households"
         return (
             f"{self.column} repeats: {about}{self.records:,} records of {about}{self.people:,} "
-            f"people, at most {self.most:,} of one; k = {k:,} counts records, so a class may hold "
-            f"fewer than {k:,} people: {self.remedy}"
+            f"{units}, at most {self.most:,} of one; k = {k:,} counts records, so a class may hold "
+            f"fewer than {k:,} {units}: {self.remedy}"
         )
 
 
@@ -70,8 +91,7 @@ def repeats_of_identifiers(
     Parameters
     ----------
     sizes : mapping of str to ValueSizes
-        Of identifiers, and of columns that are published as they are; of the latter those count
-        that look like identifiers.
+        Of identifiers, and of other columns, which do not count.
     configuration : Configuration
 
     Returns
@@ -81,63 +101,63 @@ def repeats_of_identifiers(
     """
     if configuration.privacy.unit:
         return []
-    found = []
-    for name, own in sizes.items():
-        has_role = configuration.attributes[name].role == "identifier"
-        repeat = _repeat(name, own, has_role=has_role)
-        if repeat is not None:
-            found.append(repeat)
-    return found
+    return [
+        Repeat(name, own.counted, own.values, most, is_identifier=True, exact=own.is_exact)
+        for name, own in sizes.items()
+        if configuration.attributes[name].role == "identifier"
+        and (most := max(own.sizes, default=0)) > 1
+    ]
 
 
-def repeats_of_others(engine: Engine, configuration: Configuration, records: int) -> list[Repeat]:
-    """Return the columns that the configuration does not list, look like identifiers and repeat.
+def repeats_of_others(configuration: Configuration, table: Table, records: int) -> list[Repeat]:
+    """Return the columns of any role and name that number people or households, and repeat.
 
     Parameters
     ----------
-    engine : Engine
     configuration : Configuration
+    table : Table
+        The input as it lies there.
     records : int
-        Rows of the input.
+        Its rows.
 
     Notes
     -----
-    None where ``privacy.unit`` is set, or no name looks like one. Else one pass over these columns
-    alone, and the job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`. All
-    records of the input count, also those that a run drops.
+    None where ``privacy.unit`` is set. Else two passes over all columns: the job of
+    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and that of
+    :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. All records of
+    the input count, also those that a run drops.
     """
     if configuration.privacy.unit:
         return []
-    table = engine.open_source(configuration)
-    listed = {name.lower() for name in configuration.attributes}
-    names = [
-        name
-        for name in table.schema.names
-        if name.lower() not in listed
-        and may_tell_people_apart(name)
-        and is_hashable(table.schema.field(name).type)
-    ]
-    if not names:
-        return []
     markers = ("", *configuration.input.missing_markers)
+    roles = {name.lower(): one.role for name, one in configuration.attributes.items()}
     readings = [
-        Reading(name, f"identifier_{place}", None, markers) for place, name in enumerate(names)
+        Reading(field.name, f"value_{place}", None, markers)
+        for place, field in enumerate(table.schema)
+        if is_plain(field.type)
     ]
     columns = {
-        name: CountedColumn(one.name, one.missing)
-        for name, one in zip(names, readings, strict=True)
+        one.column: CountedColumn(one.name, one.missing)
+        for one in readings
+        if may_be_key_type(table.schema.field(one.column).type)
+        and roles.get(one.column.lower()) != "identifier"
     }
-    sizes = count_value_sizes(table.read(readings), columns, records)
-    repeats = [_repeat(name, own, has_role=False) for name, own in sizes.items()]
-    return [one for one in repeats if one is not None]
-
-
-def _repeat(name: str, own: ValueSizes, *, has_role: bool) -> Repeat | None:
-    """Return a column whose values repeat as people do, None for any other."""
-    most = max(own.sizes, default=0)
-    if most < 2:
-        return None
-    few = own.counted > _MOST_RECORDS_OF_A_VALUE * own.values
-    if not has_role and (few or not may_tell_people_apart(name)):
-        return None
-    return Repeat(name, own.counted, own.values, most, has_role, own.is_exact)
+    hashed = hashed_values(table, readings)
+    sizes = count_value_sizes(hashed, columns, records)
+    counts = {
+        name: KeyCounts(own.counted, own.values, max(own.sizes, default=0))
+        for name, own in sizes.items()
+    }
+    keys = find_unit_keys(hashed, readings, counts, records)
+    return [
+        Repeat(
+            one.column,
+            one.counts.records,
+            one.counts.values,
+            one.counts.most,
+            is_identifier=False,
+            exact=sizes[one.column].is_exact,
+            unit=one.named or "person",
+        )
+        for one in best_first(keys)
+    ]

@@ -9,6 +9,7 @@ from typing import Literal
 
 from anonspark.core.criterion import proposed_l
 from anonspark.core.recognition.values import DISEASE
+from anonspark.errors import DataError
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import MISSING_MARKERS, ColumnProfile, Profile
 from anonspark.profiling.roles import NAMES_AND_PLACES
@@ -87,6 +88,10 @@ class Draft:
     criteria : list of Criterion
     missing : str
     unit : str or None
+    unit_reason : str
+        What k counts by it.
+    possible_units : tuple of str or None
+        Without a unit, columns that may be one; None where each row is a person for sure.
     output : str
     target : str or None
         Sensitive attribute that orders of categories can be learned from.
@@ -103,6 +108,8 @@ class Draft:
     criteria: list[Criterion]
     missing: str
     unit: str | None
+    unit_reason: str
+    possible_units: tuple[str, ...] | None
     output: str
     target: str | None
     missing_markers: tuple[str, ...]
@@ -119,11 +126,15 @@ class Answers:
         Of each column that has one.
     k : int
     output : str
+    unit : str or None
+        Column that numbers people or households; None where each row is a person. It counts where
+        there are roles.
     """
 
     roles: Mapping[str, Role] | None
     k: int
     output: str
+    unit: str | None = None
 
 
 def draft_configuration(
@@ -141,8 +152,17 @@ def draft_configuration(
         Path of the configuration, beside which files of hierarchies lie.
     """
     roles = _roles(profile, answers)
-    used = [one for one in profile.columns if roles[one.name][0] not in (None, "identifier")]
-    source, inferred = _typed(profile.source, used)
+    quasi = [one for one in profile.columns if roles[one.name][0] == "quasi_identifier"]
+    if not quasi:
+        raise DataError(
+            f"DATA: no column of {profile.source.path} can be proposed as a quasi-identifier, and "
+            "a configuration needs one (each column is empty or the same everywhere, an "
+            "identifier, a name, free text or of a type that is not judged); nothing was written; "
+            f"see anonspark profile {profile.source.path}, or choose the columns with --interactive"
+        )
+    source, inferred = _typed(
+        profile.source, [one for one in profile.columns if roles[one.name][0] != "identifier"]
+    )
     hierarchies: dict[str, str] = {}
     attributes = []
     for one in profile.columns:
@@ -161,8 +181,8 @@ def draft_configuration(
             file = f"{PurePath(beside).with_suffix('')}.{_plain(one.name)}.csv"
             hierarchies[file] = tail
         attributes.append(_quasi_identifier(one, reason, file, inferred=inferred))
-    quasi = [one for one in used if roles[one.name][0] == "quasi_identifier"]
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
+    unit = profile.unit if answers.roles is None else answers.unit
     markers = profile.missing_markers
     lacking = sum(one.counts.missing for one in quasi)
     return Draft(
@@ -172,12 +192,21 @@ def draft_configuration(
         k=answers.k,
         criteria=[one for one in (_criterion(own, profile.rows) for own in sensitive) if one],
         missing="category" if lacking > _MAY_MISS * profile.rows else "drop",
-        unit=profile.unit if profile.unit and roles[profile.unit][0] == "identifier" else None,
+        unit=unit,
+        unit_reason=_counting(profile, unit),
+        possible_units=profile.possible_units if answers.roles is None else None,
         output=answers.output,
         target=_target(sensitive, quasi),
         missing_markers=markers if markers != MISSING_MARKERS else (),
         hierarchies=hierarchies,
     )
+
+
+def _counting(profile: Profile, unit: str | None) -> str:
+    """Say what k counts by a column."""
+    if any(one.column == unit and one.named == "household" for one in profile.keys):
+        return "k counts households: so k people share what is published, and not one family"
+    return "it repeats: k counts people, not their records"
 
 
 def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, str]]:
@@ -203,12 +232,13 @@ def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, 
     return f"; gives {', '.join(given)} away: more is told than by ranges"
 
 
-def _typed(source: Source, used: list[ColumnProfile]) -> tuple[Source, bool]:
+def _typed(source: Source, published: list[ColumnProfile]) -> tuple[Source, bool]:
     """Return how the data are read, and whether numbers and days are inferred of texts."""
     if source.format != "csv":
         return source, True
-    # A number has no leading zeros, and columns of several kinds are read in several ways.
-    if any(one.kind in ("code", "mixed", "timestamp") for one in used):
+    # A number has no leading zeros, and columns of several kinds are read in several ways; so may
+    # be those of the columns that are comments yet.
+    if any(one.kind in ("code", "mixed", "timestamp") for one in published):
         return source, False
     options = {**source.options, "inferSchema": "true"}
     return Source(source.path, source.format, options, source.notes), True
@@ -239,6 +269,10 @@ def _quasi_identifier(
             reason += "; its rare values are one group in that file, which you can edit"
         else:
             hint = f"{{role: quasi_identifier, hierarchy: {_quoted(file)}}}  # rare values as one"
+    elif one.order:
+        options = {"type": "text"} if one.kind == "mixed" else {}
+        options["order"] = f"[{', '.join(map(_quoted, one.order))}]"
+        reason += "; in the order of its numbers, because letters would put 10 before 5"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]
     if one.kind == "date" and "hierarchy" not in options:

@@ -13,20 +13,20 @@ import pyarrow.compute as pc
 
 from anonspark.core.dependencies import Dependency, find_dependencies
 from anonspark.core.recognition.missing import MISSING_WORDS
-from anonspark.core.recognition.names import Meaning, meaning_of
-from anonspark.core.recognition.values import Form, recognize_values
+from anonspark.core.recognition.names import Meaning, meaning_of, unit_of_name
+from anonspark.core.recognition.values import Form, natural_key, recognize_values
 from anonspark.engine.columns.values import as_floats, read_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
 from anonspark.engine.unread import require_read
 from anonspark.errors import DataError
+from anonspark.pipeline.unit_keys import KeyCounts, UnitKey, find_unit_keys, hashed_values
 from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
 from anonspark.profiling.roles import (
     Described,
     Proposal,
     Role,
-    may_number_people,
     propose_roles,
     unit_of,
 )
@@ -48,6 +48,7 @@ _LOOKED_AT = 2_000
 _EXAMPLES = 3
 _SHOWN = 10
 _NEARLY_ALL = 0.95
+_MOST_ORDERED = 50
 
 # Kinds of values that may have a form: what is measured or counted in time has none.
 _WRITTEN = {"text", "code", "mixed", "whole number"}
@@ -86,6 +87,9 @@ class ColumnProfile:
         Letters of nearly all its values, if they are equally many.
     examples : tuple of str
         Values, if they were asked for.
+    order : tuple of str
+        All its values in their natural order, where they begin with numbers that letters would
+        order otherwise, as 5-9 and 10-14, and each is shared by k records.
     """
 
     name: str
@@ -98,6 +102,7 @@ class ColumnProfile:
     reason: str
     length: int | None = None
     examples: tuple[str, ...] = field(default=(), repr=False)
+    order: tuple[str, ...] = field(default=(), repr=False)
 
     def as_dict(self, rows: int) -> dict[str, Any]:
         """Return it as JSON has it; shares are of all rows."""
@@ -147,6 +152,8 @@ class Profile(Redacted):
         them away; identifiers and names of people aside.
     unit : str or None
         Column that tells people apart who have several records.
+    keys : tuple of UnitKey
+        Columns that may number people or households.
     """
 
     source: Source
@@ -159,6 +166,7 @@ class Profile(Redacted):
     uniqueness: Uniqueness
     dependencies: list[Dependency]
     unit: str | None
+    keys: tuple[UnitKey, ...]
 
     @property
     def is_sampled(self) -> bool:
@@ -170,6 +178,17 @@ class Profile(Redacted):
         """Texts that mean missing: those of any table, and words that occur in this one."""
         present = {marker for one in self.columns for marker in one.counts.markers}
         return MISSING_MARKERS + tuple(word for word in MISSING_WORDS if word in present)
+
+    @property
+    def possible_units(self) -> tuple[str, ...] | None:
+        """Columns that may number people; None if one does for sure, or if each row is a person."""
+        is_person = any(
+            unit_of_name(one.name) == "person" and one.counts.unique == self.rows
+            for one in self.columns
+        )
+        if self.unit is not None or is_person:
+            return None
+        return tuple(one.column for one in self.keys)
 
     def with_role(self, role: str | None) -> list[ColumnProfile]:
         """Return the columns for which a role is proposed."""
@@ -260,9 +279,20 @@ def profile_table(
             raise DataError(f"DATA: the table at {source.path} is empty; expected rows")
         with progress.stage("draw a sample"):
             drawn = sample_records(table, names, rows, sample, seed)
-    with progress.stage("measure sets of columns"):
         by_name = dict(zip(names, counts, strict=True))
-        return _profile(source, table.schema, by_name, rows, drawn, readings, k, seed, show_values)
+        sampled = {one.name: _sampled(one, drawn[one.name]) for one in readings}
+        with progress.stage("look for keys of people"):
+            possible = {
+                field.name: KeyCounts(rows - own.missing, own.distinct, own.largest)
+                for field in table.schema
+                if (own := by_name.get(field.name)) is not None
+                and _may_be_key(_kind(field.type, own, rows), sampled[field.name])
+            }
+            keys = find_unit_keys(hashed_values(table, readings), readings, possible, rows)
+    with progress.stage("measure sets of columns"):
+        return _profile(
+            source, table.schema, by_name, rows, len(drawn), sampled, keys, k, seed, show_values
+        )
 
 
 @dataclass(frozen=True)
@@ -305,13 +335,13 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     schema: pa.Schema,
     counts: dict[str, ColumnCounts],
     rows: int,
-    drawn: pa.Table,
-    readings: Sequence[Reading],
+    sample_rows: int,
+    sampled: dict[str, _Sampled],
+    keys: Sequence[UnitKey],
     k: int,
     seed: int,
     show_values: bool,
 ) -> Profile:
-    sampled = {one.name: _sampled(one, drawn[one.name]) for one in readings}
     structs = whole_structs(schema)
     fields = {column.name: column.type for column in schema if column.name not in structs}
     forms = {
@@ -326,15 +356,11 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         )
         for name, own in fields.items()
     ]
-    first = propose_roles(described)
+    first = propose_roles(described, keys=keys)
     codes = {name: own.codes for name, own in sampled.items()}
-    asked = [
-        one.name
-        for one in described
-        if first[one.name].role == "quasi_identifier" or may_number_people(one)
-    ]
+    asked = [name for name, one in first.items() if one.role == "quasi_identifier"]
     found = find_dependencies(list(codes), list(codes.values()), asked)
-    roles = propose_roles(described, found)
+    roles = propose_roles(described, found, keys)
     final = [name for name, one in roles.items() if one.role == "quasi_identifier"]
     others = [
         one.name
@@ -355,7 +381,7 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         source=source,
         rows=rows,
         k=k,
-        sample_rows=len(drawn),
+        sample_rows=sample_rows,
         seed=seed,
         columns=[
             _column(one, fields[one.name], counts, roles, sampled, show_values) for one in described
@@ -363,8 +389,16 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         measured=telling,
         uniqueness=measure_sets(telling, [codes[name] for name in telling], k),
         dependencies=given,
-        unit=unit_of(described, roles),
+        unit=unit_of(described, roles, keys),
+        keys=tuple(keys),
     )
+
+
+def _may_be_key(kind: str, sampled: _Sampled) -> bool:
+    """Return whether values may number people: texts, and numbers that are whole."""
+    if kind == "number":
+        return all(float(text).is_integer() for text in sampled.texts(_LOOKED_AT))
+    return kind in _WRITTEN
 
 
 def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
@@ -470,4 +504,18 @@ def _column(
         reason=proposal.reason,
         length=sampled[one.name].length() if one.name in sampled else None,
         examples=sampled[one.name].frequent(_EXAMPLES) if shown else (),
+        order=_natural_order(one, sampled[one.name]) if one.kind in ("text", "mixed") else (),
     )
+
+
+def _natural_order(one: Described, sampled: _Sampled) -> tuple[str, ...]:
+    """Return all values of groups in the order of their numbers; none where letters order them."""
+    texts = sampled.texts(_MOST_ORDERED + 1)
+    # A rare value is not written into a file that others may read.
+    if one.few or one.form is not None or not 2 < one.distinct == len(texts) <= _MOST_ORDERED:
+        return ()
+    keys = {text: natural_key(text) for text in texts}
+    if None in keys.values():
+        return ()
+    ordered = sorted(texts, key=lambda text: (keys[text], text))
+    return () if ordered == sorted(texts) else tuple(ordered)

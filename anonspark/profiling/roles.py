@@ -12,14 +12,12 @@ from typing import Literal
 from anonspark.core.dependencies import Dependency
 from anonspark.core.recognition.names import Meaning, is_key_name, may_tell_people_apart
 from anonspark.core.recognition.values import DISEASE
+from anonspark.pipeline.unit_keys import UnitKey, best_first
 
 Role = Literal["identifier", "quasi_identifier", "sensitive"]
 
 MOST_QUASI_IDENTIFIERS = 8
 MOST_SENSITIVE = 4
-
-_FEWEST_QUASI_IDENTIFIERS = 2
-_FILLED_UP_TO = 4
 
 _NEARLY_ALL = 0.95
 _MOSTLY_MISSING = 0.5
@@ -27,9 +25,6 @@ _MOST_CATEGORIES = 100_000
 # Of criteria; see anonspark.core.criteria.
 _MOST_SENSITIVE_VALUES = 50_000
 _SURE = 0.99
-# Of a key of people: a value for so many records at least, on the average; fewer are a group.
-_RECORDS_OF_ONE = 20
-_FEWEST_GIVEN = 2
 _NAMED_IN_REASON = 3
 
 # What is measured or counted in time numbers nobody.
@@ -40,7 +35,7 @@ _PERSONAL = {
     "coordinates", "name of a person", "network address",
 }  # fmt: skip
 
-NAMES_AND_PLACES = ("name of a person", "street address")
+NAMES_AND_PLACES = ("name of a person", "street address", "coordinates")
 """They say who somebody is, and are no keys: people share them, and have several records. So they
 are not published, and no identifiers."""
 
@@ -59,14 +54,11 @@ class Proposal:
         For a person; no value of the data.
     is_name : bool
         Whether its values are names or addresses of people.
-    is_person : bool
-        Whether other columns say that its values number people.
     """
 
     role: Role | None
     reason: str
     is_name: bool = False
-    is_person: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,9 @@ class Described:
 
 
 def propose_roles(
-    columns: Sequence[Described], dependencies: Sequence[Dependency] = ()
+    columns: Sequence[Described],
+    dependencies: Sequence[Dependency] = (),
+    keys: Sequence[UnitKey] = (),
 ) -> dict[str, Proposal]:
     """Propose a role for each column.
 
@@ -124,8 +118,9 @@ def propose_roles(
     ----------
     columns : sequence of Described
     dependencies : sequence of Dependency
-        A quasi-identifier that another one gives away is not published. What gives most of the
-        others away is a key of people.
+        A quasi-identifier that another one gives away is not published.
+    keys : sequence of UnitKey
+        Columns that may number people or households. Those that are sure are identifiers.
 
     Returns
     -------
@@ -133,15 +128,19 @@ def propose_roles(
         In the order of the columns.
     """
     found = {one.name: _alone(one) for one in columns}
-    found |= _keys_of_people(columns, found, dependencies)
+    for key in keys:
+        if found[key.column].role != "identifier" and not found[key.column].is_name:
+            found[key.column] = (
+                _of_people(key) if key.is_sure else Proposal(None, "it may number people")
+            )
     by_name = {one.name: one for one in columns}
     named = sorted(
         (one for one in columns if found[one.name].role == "quasi_identifier"),
         key=lambda one: one.meaning.rank if one.meaning else 0,
     )
     chosen = _chosen(named, found, dependencies)
-    if len(chosen) < _FEWEST_QUASI_IDENTIFIERS:
-        _fill_up(chosen, columns, found, dependencies)
+    possible = [one for one in columns if one.name not in {key.column for key in keys}]
+    _fill_up(chosen, possible, found, dependencies)
     sensitive = [name for name, one in found.items() if one.role == "sensitive"]
     for name in sensitive[MOST_SENSITIVE:]:
         found[name] = Proposal(
@@ -150,68 +149,35 @@ def propose_roles(
     return {name: found[name] for name in by_name}
 
 
-def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str | None:
+def unit_of(
+    columns: Sequence[Described], roles: Mapping[str, Proposal], keys: Sequence[UnitKey] = ()
+) -> str | None:
     """Return the column that tells people apart who have several records, if there is one."""
-    repeated = [
-        one
+    repeated = {
+        one.name: one.distinct / one.present
         for one in columns
-        if roles[one.name].role == "identifier"
-        and 0 < one.distinct < _NEARLY_ALL * one.present
-        and not one.missing
-    ]
-    for one in repeated:
-        if is_key_name(one.name):
-            return one.name
-    # A number of cases gives as much away as that of a person, who may have several.
-    told = [one for one in repeated if roles[one.name].is_person]
-    return min(told, key=lambda one: one.distinct).name if told else None
+        if roles[one.name].role == "identifier" and one.distinct < one.present == one.rows
+    }
+    known = [one.column for one in best_first(keys) if one.column in repeated]
+    # What hardly repeats does so by accident, where nothing else says that it is a person.
+    named = [name for name, own in repeated.items() if own < _NEARLY_ALL and is_key_name(name)]
+    return next(iter([*known, *named]), None)
 
 
-def may_number_people(one: Described) -> bool:
-    """Return whether a column may be a key of people, of which neither name nor values tell it."""
-    return (
-        one.meaning is None
-        and one.form is None
-        and one.kind not in ("nested", *_MEASURES, *_TO_CONVERT)
-        and one.separation >= _SURE
-        and _RECORDS_OF_ONE * one.distinct >= one.present > 0
+def _of_people(key: UnitKey) -> Proposal:
+    """Propose what numbers people or households as an identifier."""
+    units = "households" if key.named == "household" else "people"
+    if key.named is not None:
+        return Proposal("identifier", f"by its name it numbers {units}, and it repeats")
+    told = [*key.stable[:_NAMED_IN_REASON]]
+    if len(key.stable) > len(told):
+        told.append(f"{len(key.stable) - len(told)} more")
+    if not told:
+        return Proposal("identifier", "name and number of values are those of a key")
+    same = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    return Proposal(
+        "identifier", f"all records of a value have the same {same}, as those of a person"
     )
-
-
-def _keys_of_people(
-    columns: Sequence[Described],
-    found: Mapping[str, Proposal],
-    dependencies: Sequence[Dependency],
-) -> dict[str, Proposal]:
-    """Propose as identifiers what repeats and gives most of what is personal away."""
-    keys = {}
-    gives_away = {(own.column, own.determines) for own in dependencies}
-    for one in columns:
-        if found[one.name].role is not None or not may_number_people(one):
-            continue
-        others = [
-            other
-            for other in columns
-            if other.name != one.name
-            and other.kind != "nested"
-            and other.distinct > 1
-            and found[other.name].role not in ("identifier", "sensitive")
-            and not may_number_people(other)
-        ]
-        # What names do not tell may be of a visit, but where they tell nothing all counts.
-        named = [other for other in others if other.meaning is not None]
-        personal = named if len(named) >= _FEWEST_GIVEN else others
-        given = [other.name for other in personal if (one.name, other.name) in gives_away]
-        if len(given) >= _FEWEST_GIVEN and 2 * len(given) > len(personal):
-            told = given[:_NAMED_IN_REASON]
-            if len(given) > len(told):
-                told.append(f"{len(given) - len(told)} more")
-            keys[one.name] = Proposal(
-                "identifier",
-                f"gives {', '.join(told[:-1])} and {told[-1]} away, as a number of people does",
-                is_person=True,
-            )
-    return keys
 
 
 def _alone(one: Described) -> Proposal:
@@ -369,7 +335,7 @@ def _fill_up(
     found: dict[str, Proposal],
     dependencies: Sequence[Dependency],
 ) -> None:
-    """Take what tells most records apart where names say too little."""
+    """Take what tells most records apart of the columns whose names say nothing."""
     others = [
         one
         for one in columns
@@ -378,15 +344,17 @@ def _fill_up(
         and one.form is None
         and one.kind not in ("nested", "mixed", *_TO_CONVERT)
         and one.distinct > 1
-        and one.missing <= (1 - _NEARLY_ALL) * one.rows
+        and one.missing <= _MOSTLY_MISSING * one.rows
         and not _is_shared_by_few(one)
         and _obstacle(one) is None
     ]
     for one in sorted(others, key=lambda one: -one.separation):
-        if len(chosen) == _FILLED_UP_TO:
-            return
-        if _given_away(one.name, chosen, dependencies) is None:
+        giving = _given_away(one.name, chosen, dependencies)
+        if giving is not None:
+            found[one.name] = Proposal(None, f"nothing tells what it is; {giving} gives it away")
+        elif len(chosen) < MOST_QUASI_IDENTIFIERS:
             chosen.append(one.name)
             found[one.name] = Proposal(
-                "quasi_identifier", f"tells {one.separation:.0%} of all pairs of records apart"
+                "quasi_identifier",
+                f"nothing tells what it is; differs in {one.separation:.0%} of all pairs",
             )

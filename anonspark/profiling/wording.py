@@ -126,7 +126,8 @@ def markers_text(profile: Profile) -> str | None:
 def unit_text(profile: Profile) -> str | None:
     """Say that people have several records, if it looks like that."""
     if profile.unit is None:
-        return None
+        names = ", ".join(profile.possible_units or ())
+        return f"Who is a person here? {names} may number people or households" if names else None
     own = next(one for one in profile.columns if one.name == profile.unit)
     return (
         f"{profile.unit} repeats: {own.counts.distinct:,} values in {profile.rows:,} rows. If it "

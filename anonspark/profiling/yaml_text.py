@@ -99,9 +99,14 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
         f"  k: {draft.k}  # everyone looks like at least {draft.k - 1} others",
     ]
     if draft.unit is not None:
-        lines.append(
-            f"  unit: {_scalar(draft.unit)}  # it repeats: k counts people, not their records"
-        )
+        lines.append(f"  unit: {_scalar(draft.unit)}  # {draft.unit_reason}")
+    elif draft.possible_units is not None:
+        names = ", ".join(map(_scalar, draft.possible_units))
+        lines += [
+            "  # Who is a person here? k counts rows. If people or households have several rows,",
+            "  # give the column that numbers them the role identifier, and name it:",
+            "  # unit: COLUMN" + (f"  # it may be {_comment(names)}" if names else ""),
+        ]
     if draft.criteria:
         lines.append("  l_diversity:  # every class must hold several values")
         lines += [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Suggested = Literal["identifier", "quasi_identifier", "sensitive"]
+Unit = Literal["person", "household"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ _WORDS: tuple[tuple[str, Suggested, str], ...] = (
     ("date of birth", "quasi_identifier", "birth dob born geburt naissance nacimiento nascita "
      "dogum"),
     ("age", "quasi_identifier", "age alter edad eta yas agegroup agerange ageyears"),
-    ("sex", "quasi_identifier", "sex gender geschlecht sexe sexo sesso cinsiyet"),
+    ("sex", "quasi_identifier", "sex gender geschlecht sexe sexo sesso cinsiyet female male"),
     ("postal code", "quasi_identifier", "zip postal postcode postleit plz codigopostal "
      "postakodu"),
     ("diagnosis", "sensitive", "diag diagnos disease illness icd condition symptom krankheit "
@@ -61,7 +62,7 @@ _WORDS: tuple[tuple[str, Suggested, str], ...] = (
      "gelir debt loan balance creditscore rating"),
     ("race", "quasi_identifier", "race ethnic hispanic ethnie raza rasse"),
     ("city", "quasi_identifier", "city town village municipal gemeinde stadt wohnort ville commune "
-     "ciudad comune sehir ort place residence"),
+     "ciudad comune sehir ort place residence birthplace geburtsort"),
     ("region", "quasi_identifier", "county state region province provinz district landkreis canton "
      "kanton bundesland departement il ilce"),
     ("country", "quasi_identifier", "country nation citizen nativecountry pays pais paese "
@@ -87,12 +88,34 @@ _WORDS: tuple[tuple[str, Suggested, str], ...] = (
 _PARTS = re.compile(r"[A-Z]?[a-zß-öø-ÿ]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _KEY_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "nbr", "nr", "no", "num", "number",
               "code", "identifier", "kennung", "nummer", "numero", "hash", "token", "account",
-              "konto"}  # fmt: skip
+              "konto", "idnum"}  # fmt: skip
 # A code numbers things, as a rule; the others are who is numbered, or a number of people alone.
 _WORDS_OF_PEOPLE = (_KEY_WORDS - {"code"}) | {
     "ident", "ssn", "mrn", "pid", "pseudonym", "person", "patient", "customer", "user",
 }  # fmt: skip
 _NAMES = {"name", "names", "nom", "isim", "nome"}
+# Of people and households; "p" and "h" are too short to stand before anything but a number.
+_PEOPLE = (
+    r"person(?:s|en)?|pers|patient(?:s|en)?|pat|subject|subj|respondent|resp|participant|member|"
+    r"customer|client|kunden?|case|proband(?:en)?|vp|user|student|pupil|employee|worker|child|mother|"
+    r"individual|indiv|insured|beneficiary|taxpayer|citizen|resident|donor|voter|driver"
+)
+_HOUSEHOLDS = r"household|haushalts?|hous?hld|hh|family|fam|familien?|hogar|menage|dwelling"
+_UNIT = re.compile(
+    rf"(?:(?P<household>(?:{_HOUSEHOLDS})|h(?=id|nr|num))|{_PEOPLE}|p(?=id|nr|num))"
+    r"(?:id|ids|ident|identifier|uid|uuid|guid|nr|no|num|nbr|number|nummer|key|code|hash|idnum|"
+    rf"pseudonym|token)|id(?:(?P<of_household>{_HOUSEHOLDS})|{_PEOPLE})"
+)
+_PERSON_ALONE = {"person", "patient", "customer", "subject", "respondent", "proband", "pseudonym",
+                 "individual", "user", "mrn", "ssn"}  # fmt: skip
+_KINDS_OF_UNITS = ("household", "identity number", "e-mail address", "phone number", "IBAN",
+                   "payment card", "network address")  # fmt: skip
+# Words of days and years; beside that of a birth they say its date, and others say nothing.
+_WHEN = re.compile(
+    r"s?(?:dat\w*|day[st]?|years?|yr|y|months?|jahr|tag|monat|annee|année|jour|fecha|anio|año|anno|"
+    r"tarihi?|yili?|dt|ymd)"
+)
+_OF = {"", "i", "of", "de", "di", "s", "d", "m", "my", "the", "person", "patient", "child"}
 # A number of diagnoses is no diagnosis.
 _COUNTED = {"num", "number", "n", "count", "total", "time", "days", "sum", "avg", "mean"}
 _LONGEST_EXACT = 3
@@ -112,7 +135,11 @@ def meaning_of(name: str) -> Meaning | None:
     joined = ["".join(words[at : at + 2]) for at in range(len(words) - 1)]
     for rank, (kind, role, known) in enumerate(_WORDS):
         for word in known.split():
-            if any(_says(own, word) for own in (*words, *joined)):
+            if not any(_says(own, word) for own in (*words, *joined)):
+                continue
+            # The order, weight, place or country of a birth is no date of it.
+            others = {own.replace(word, "", 1) for own in words}
+            if kind != "date of birth" or others <= _OF or any(map(_WHEN.fullmatch, others)):
                 return Meaning(kind, role, word, rank)
     if words and words[-1] in _NAMES and _is_of_person(words):
         return Meaning("name of a person", "identifier", words[-1], len(_WORDS))
@@ -151,4 +178,26 @@ def is_key_name(name: str) -> bool:
 
 def may_tell_people_apart(name: str) -> bool:
     """Return whether a word of a name says that values may number people: patient_nbr, SSN."""
-    return not _WORDS_OF_PEOPLE.isdisjoint(words_of(name))
+    words = words_of(name)
+    # The number of rooms counts them.
+    is_count = len(words) > 1 and words[0] in _COUNTED
+    return not is_count and not _WORDS_OF_PEOPLE.isdisjoint(words)
+
+
+def may_mean_people(name: str) -> bool:
+    """Return whether a name says nothing, or what a person or a household has for itself."""
+    meaning = meaning_of(name)
+    if meaning is None:
+        return not any(map(_WHEN.fullmatch, words_of(name)))
+    return meaning.kind in _KINDS_OF_UNITS
+
+
+def unit_of_name(name: str) -> Unit | None:
+    """Return whom a name numbers, if it says so: hhid and household_id number households."""
+    words = words_of(name)
+    if words and words[0] in _COUNTED:
+        return None
+    match = _UNIT.fullmatch("".join(words))
+    if match is None:
+        return "person" if "".join(words) in _PERSON_ALONE else None
+    return "household" if match["household"] or match["of_household"] else "person"

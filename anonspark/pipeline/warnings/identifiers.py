@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
+
 from anonspark.config import Configuration
 from anonspark.core.columns import identifier_column
+from anonspark.core.recognition.names import may_tell_people_apart, meaning_of, unit_of_name
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import Reading, is_hashable
+from anonspark.engine.raw_columns import Reading, is_hashable, is_time
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
+
+_PLACES = ("coordinates", "street address")
 
 
 def read_identifiers(
@@ -31,17 +36,28 @@ def read_identifiers(
     -------
     table : Table
     columns : dict of str to CountedColumn
-        Of each identifier; those of types that have no hash are passed over.
+        Of each identifier that may be a person; others, and those of types that have no hash, are
+        passed over.
     """
     schema = table.schema
     readings = {}
     for index, name in enumerate(configuration.identifiers):
         column = identifier_column(index)
-        if is_hashable(schema.field(column).type):
+        if _may_be_person(name, schema.field(column).type):
             markers = ("", *configuration.input.missing_markers)
             readings[name] = Reading(column, column, None, markers)
     columns = {name: CountedColumn(one.name, one.missing) for name, one in readings.items()}
     return table.read(list(readings.values()), carried), columns
+
+
+def _may_be_person(name: str, data_type: pa.DataType) -> bool:
+    """Return whether an identifier may number people: a longitude, a day or an address does not."""
+    meaning = meaning_of(name)
+    if is_time(data_type) or (meaning is not None and meaning.kind in _PLACES):
+        return False
+    if pa.types.is_floating(data_type):
+        return unit_of_name(name) is not None or may_tell_people_apart(name)
+    return is_hashable(data_type)
 
 
 def count_identifiers(
