@@ -433,6 +433,7 @@ def _described(
         largest=own.largest,
         infinite=own.infinite,
         separation=sampled[name].separation if name in sampled else 0.0,
+        length=sampled[name].length() if name in sampled else None,
     )
 
 
@@ -502,7 +503,7 @@ def _column(
         told_by="values" if one.form else "name" if one.looks_like else None,
         role=proposal.role,
         reason=proposal.reason,
-        length=sampled[one.name].length() if one.name in sampled else None,
+        length=one.length,
         examples=sampled[one.name].frequent(_EXAMPLES) if shown else (),
         order=_natural_order(one, sampled[one.name]) if one.kind in ("text", "mixed") else (),
     )

@@ -80,6 +80,8 @@ class Described:
         Share of all pairs of records of the sample that differ in it.
     remedy_for_days : str
         What makes days of texts that are not written as 2026-01-31.
+    length : int or None
+        Letters of nearly all its values, if they are equally many.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Described:
     infinite: int
     separation: float
     remedy_for_days: str = "convert them"
+    length: int | None = None
 
     @property
     def looks_like(self) -> str | None:
@@ -304,7 +307,9 @@ def _chosen(
 ) -> list[str]:
     """Leave out what others give away, and what is too much."""
     chosen: list[str] = []
-    has_birth = any(one.meaning and one.meaning.kind == "date of birth" for one in named)
+    has_birth = any(
+        one.meaning and one.meaning.kind == "date of birth" and _is_when(one) for one in named
+    )
     for one in named:
         giving = _given_away(one.name, chosen, dependencies)
         if giving is not None:
@@ -320,6 +325,11 @@ def _chosen(
         else:
             chosen.append(one.name)
     return chosen
+
+
+def _is_when(one: Described) -> bool:
+    """Return whether values are days or years."""
+    return one.kind in ("date", "timestamp") or (one.kind == "whole number" and one.length == 4)
 
 
 def _given_away(name: str, chosen: Sequence[str], dependencies: Sequence[Dependency]) -> str | None:
@@ -352,7 +362,11 @@ def _fill_up(
         giving = _given_away(one.name, chosen, dependencies)
         if giving is not None:
             found[one.name] = Proposal(None, f"nothing tells what it is; {giving} gives it away")
-        elif len(chosen) < MOST_QUASI_IDENTIFIERS:
+        elif len(chosen) == MOST_QUASI_IDENTIFIERS:
+            found[one.name] = Proposal(
+                None, f"nothing tells what it is, and there are {MOST_QUASI_IDENTIFIERS} others"
+            )
+        else:
             chosen.append(one.name)
             found[one.name] = Proposal(
                 "quasi_identifier",

@@ -43,7 +43,7 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
         lines.append(f"  options: {_flow(source.options)}")
     if source.format == "csv" and "inferSchema" not in source.options:
         lines.append(
-            "  # Without inferSchema, for numbers would lose leading zeros, or other texts."
+            "  # Without inferSchema, because it takes zeros off codes and changes other texts."
         )
     if draft.missing_markers:
         lines.append(

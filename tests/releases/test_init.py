@@ -73,16 +73,19 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert document["input"] == {
         "path": "data/people.csv",
         "format": "csv",
-        "options": {"header": "true", "inferSchema": "true"},
+        "options": {"header": "true"},
     }
     assert names_of(folder / "people.yaml", "identifier") == ["person_id"]
     assert names_of(folder / "people.yaml", "quasi_identifier") == [
         "birth_date", "sex", "postal_code", "education", "marital_status", "income",
+        "body_mass_index", "last_visit",
     ]  # fmt: skip
     assert names_of(folder / "people.yaml", "sensitive") == ["diagnosis"]
     assert document["attributes"]["postal_code"]["hierarchy"] == {"prefix": [1, 2, 3, 4]}
     assert document["privacy"] == {"k": 5, "l_diversity": [{"attribute": "diagnosis", "l": 3}]}
-    for name in ("full_name", "city", "capital_gain", "last_visit", "visits"):
+    # Each row is a person: person_id has no value twice.
+    assert "Who is a person here?" not in text
+    for name in ("full_name", "city", "capital_gain", "hours_per_week", "visits"):
         assert f"\n  # {name}" in text
     # What is written has no value of the data in it.
     with (folder / "data" / "people.csv").open() as opened:
@@ -141,12 +144,15 @@ def test_public_tables_are_right_without_an_edit(
     assert written(folder / "adult_raw.yaml")["missing"] == "category"
     diabetes = folder / "diabetic_data.yaml"
     assert names_of(diabetes, "identifier") == ["encounter_id", "patient_nbr"]
-    assert names_of(diabetes, "quasi_identifier") == ["race", "gender", "age"]
+    assert names_of(diabetes, "quasi_identifier") == [
+        "race", "gender", "age", "time_in_hospital", "medical_specialty", "num_lab_procedures",
+        "num_medications", "number_diagnoses",
+    ]  # fmt: skip
     assert names_of(diabetes, "sensitive") == ["diag_1", "diag_2", "diag_3", "readmitted"]
     assert written(diabetes)["privacy"]["unit"] == "patient_nbr"
     assert names_of(folder / "fars.yaml", "sensitive") == ["iinjury"]
     assert names_of(folder / "kddcup99_10_percent.yaml", "sensitive") == ["label"]
-    assert len(names_of(folder / "kddcup99_10_percent.yaml", "quasi_identifier")) == 4
+    assert len(names_of(folder / "kddcup99_10_percent.yaml", "quasi_identifier")) == 8
 
 
 @pytest.mark.usefixtures("folder")
@@ -245,7 +251,9 @@ def test_people_who_have_no_name(
     assert names_of(bare, "identifier") == ["_c0"]
     assert "_c0" not in names_of(bare, "quasi_identifier")
     assert written(bare)["privacy"]["unit"] == "_c0"
-    assert "_c0: identifier  # gives _c1, _c2 and _c3 away, as" in bare.read_text()
+    assert "_c0: identifier  # all records of a value have the same _c1, _c2 and _c3, as" in (
+        bare.read_text()
+    )
     assert command(capsys, "check", "bare.yaml").code == 0
     assert command(capsys, "run", "bare.yaml", "--quiet").code == 0
 
@@ -372,3 +380,102 @@ def test_the_page_shows_what_is_written(tmp_path: Path, capsys: pytest.CaptureFi
     page = (REPOSITORY / "docs" / "profile.md").read_text()
     assert f"```text\n{outcome.out}```" in page
     assert f"```yml\n{(tmp_path / 'people.yaml').read_text()}```" in page
+
+
+def test_households(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("household_id", "hhid"):
+        table = folder / f"{name}.csv"
+        rows = [f"{n // 4},{n * 13 % 90},{'fm'[n % 2]},{20000 + n // 4 % 7},{'abcd'[n % 4]}"
+                for n in range(320)]  # fmt: skip
+        table.write_text("\n".join([f"{name},age,sex,zip,dx", *rows, ""]))
+        assert command(capsys, "init", table, "--quiet").code == 0
+        path = folder / f"{name}.yaml"
+        assert names_of(path, "identifier") == [name]
+        assert written(path)["privacy"]["unit"] == name
+        assert f"unit: {name}  # k counts households" in path.read_text()
+        assert command(capsys, "check", path, "--quiet").code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_who_a_person_is_where_nothing_says_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = [(n * 7919 + 13) % 1009 for n in range(600)]
+    rows = [
+        f"{random[n // 20] % 40},{20 + one % 50},{'fm'[one % 2]}" for n, one in enumerate(random)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["nr,age,sex", *rows, ""]))
+    assert command(capsys, "init", "t.csv", "--quiet").code == 0
+    text = (tmp_path / "t.yaml").read_text()
+    assert "unit" not in written(tmp_path / "t.yaml")["privacy"]
+    assert "# Who is a person here?" in text
+    assert "# unit: COLUMN  # it may be nr" in text
+    assert names_of(tmp_path / "t.yaml", "identifier") == []
+    assert "nr" not in names_of(tmp_path / "t.yaml", "quasi_identifier")
+    # With its comment taken away the file is right.
+    assert command(capsys, "check", "t.yaml", "--quiet").code == 0
+    (tmp_path / "t.yaml").unlink()
+    (tmp_path / "t.seed").unlink()
+    log = CommandLog(ERR)
+    LOG.set(log)
+    with ended_by_signals(), log.opened():
+        asked = CliRunner().invoke(
+            application, ["init", "t.csv", "-iq"], input="\n" * 4 + "age\nnobody\nnr\n\n\n"
+        )
+    assert asked.exit_code == 0, asked.output
+    assert "Who is a person here" in asked.output
+    assert "age has another role already" in asked.output
+    assert "there is no column 'nobody'" in asked.output
+    assert names_of(tmp_path / "t.yaml", "identifier") == ["nr"]
+    assert written(tmp_path / "t.yaml")["privacy"]["unit"] == "nr"
+
+
+@pytest.mark.usefixtures("folder")
+def test_comments_are_right_as_they_stand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["age", "sex", *(f"x{place}" for place in range(6)), "pre"]
+    rows = [[20 + n % 40, "fm"[n % 2], *((n * 31 + n // 7) % (50 + place) for place in range(6)),
+             ("007", "012")[n % 2]] for n in range(400)]  # fmt: skip
+    with (tmp_path / "p.csv").open("w", newline="") as opened:
+        csv.writer(opened).writerows([names, *rows])
+    assert command(capsys, "init", "p.csv", "--quiet").code == 0
+    text = (tmp_path / "p.yaml").read_text()
+    assert "inferSchema" not in written(tmp_path / "p.yaml")["input"]["options"]
+    assert "\n  # pre: {role: quasi_identifier, type: text" in text
+    (tmp_path / "p.yaml").write_text(text.replace("\n  # pre:", "\n  pre:"))
+    checked = command(capsys, "check", "p.yaml", "--quiet")
+    assert checked.code == 0, checked.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_groups_are_in_the_order_of_their_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = ["<5", "5-9", "10-14", "15-19", ">=85"]
+    rows = [f"{groups[n * 7 % 5]},{150 + n * 31 % 60}" for n in range(200)]
+    (tmp_path / "g.csv").write_text("\n".join(["agegroup,h", *rows, ""]))
+    assert command(capsys, "init", "g.csv", "--quiet").code == 0
+    assert written(tmp_path / "g.yaml")["attributes"]["agegroup"] == {
+        "role": "quasi_identifier",
+        "order": groups,
+    }
+    checked = command(capsys, "check", "g.yaml", "--quiet")
+    assert checked.code == 0, checked.err
+    # A rare group is a value of few people, which no file holds that others may read.
+    (tmp_path / "rare.csv").write_text("\n".join(["agegroup,h", *rows, "90+,160", ""]))
+    assert command(capsys, "init", "rare.csv", "--quiet").code == 0
+    assert roles(tmp_path / "rare.yaml")["agegroup"] == "quasi_identifier"
+    assert "90+" not in (tmp_path / "rare.yaml").read_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_table_of_which_nothing_can_be_proposed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.csv").write_text("age,sex\n44,f\n")
+    refused = command(capsys, "init", "p.csv", "--quiet")
+    assert refused.code == 3
+    assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
+    assert not (tmp_path / "p.yaml").exists()
+    assert not (tmp_path / "p.seed").exists()

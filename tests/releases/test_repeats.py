@@ -53,7 +53,8 @@ def test_an_identifier_that_repeats(
     assert repeats == [
         {
             "column": "patient_nbr", "records": 120, "people": 100, "most": 5,
-            "is_identifier": True, "exact": True, "remedy": "--set privacy.unit=patient_nbr",
+            "is_identifier": True, "exact": True, "unit": "person",
+            "remedy": "--set privacy.unit=patient_nbr",
         }
     ]  # fmt: skip
 
@@ -86,3 +87,46 @@ def test_missing_identifiers_are_nobody(
     given = {"missing_markers": ["?"]}
     _, repeats = checked(tmp_path, other, capsys, attributes=roles, input=given)
     assert repeats == []
+
+
+def panel() -> dict[str, Any]:
+    """Return 150 people of eight years each, whose number no name tells."""
+    random = np.random.default_rng(8)
+    person = np.repeat(np.arange(150), 8)
+    return {
+        "nr": (person * 37 + 13).tolist(),
+        "educ": random.integers(8, 18, 150)[person].tolist(),
+        "race": random.integers(0, 4, 150)[person].tolist(),
+        "age": random.integers(20, 60, len(person)).tolist(),
+        "longitude": np.round(random.uniform(5, 15, len(person)), 2).tolist(),
+        "ill": random.choice(["yes", "no"], len(person)).tolist(),
+    }
+
+
+@pytest.mark.parametrize("role", ["quasi_identifier", None])
+def test_a_number_of_people_under_any_name_and_role(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], role: str | None
+) -> None:
+    roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
+    printed, repeats = checked(tmp_path, panel(), capsys, attributes=roles)
+    assert "can be used, but see" in printed
+    assert [one["column"] for one in repeats] == ["nr"]
+    assert repeats[0]["remedy"] == "--set attributes.nr=identifier --set privacy.unit=nr"
+    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
+    assert ran.code == 0, ran.err
+    assert "nr repeats: 1,200 records of 150 people" in ran.err
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    (warning,) = [one for one in manifest["warnings"] if one["code"] == "people_repeat"]
+    # A release names no column that it does not have.
+    assert warning["attribute"] == (role and "nr")
+    assert "150" not in warning["text"]
+    assert command(capsys, "verify", tmp_path / "release", "--quiet").code == 0
+
+
+def test_an_identifier_that_is_a_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = {name: values for name, values in panel().items() if name != "nr"}
+    printed, repeats = checked(tmp_path, table, capsys, attributes={"longitude": "identifier"})
+    assert repeats == []
+    assert "longitude" not in printed

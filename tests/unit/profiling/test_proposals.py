@@ -8,7 +8,8 @@ import pytest
 
 from anonspark.core.dependencies import Dependency
 from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.core.recognition.names import meaning_of
+from anonspark.core.recognition.names import Unit, meaning_of
+from anonspark.pipeline.unit_keys import KeyCounts, UnitKey
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.roles import Described, propose_roles, unit_of
 
@@ -29,7 +30,8 @@ def role(name: str, **facts: Any) -> str | None:
 @pytest.mark.parametrize(
     ("name", "facts", "expected"),
     [
-        ("x", {}, None),
+        ("x", {}, "quasi_identifier"),
+        ("x", {"missing": 600}, None),
         ("x", {"few": 960}, None),
         ("x", {"kind": "nested"}, None),
         ("city", {"missing": 1000, "distinct": 0}, None),
@@ -52,11 +54,12 @@ def role(name: str, **facts: Any) -> str | None:
         ("email", {"distinct": 2}, None),
         ("email", {"distinct": 900}, "identifier"),
         ("customer_id", {"kind": "whole number", "distinct": 400}, "identifier"),
-        ("payer_code", {"distinct": 17}, None),
+        ("payer_code", {"distinct": 17}, "quasi_identifier"),
         ("x", {"distinct": 990, "unique": 980}, "identifier"),
-        ("x", {"distinct": 980, "unique": 960, "kind": "whole number"}, None),
+        ("x", {"distinct": 980, "unique": 960, "kind": "whole number"}, "quasi_identifier"),
         ("x", {"distinct": 1000, "unique": 1000, "kind": "whole number"}, "identifier"),
-        ("x", {"distinct": 1000, "unique": 1000, "kind": "number"}, None),
+        ("x", {"distinct": 1000, "unique": 1000, "kind": "number"}, "quasi_identifier"),
+        ("longitude", {"distinct": 844, "kind": "number"}, None),
         ("diagnosis", {}, "sensitive"),
         ("ICD-Code", {"rows": 8, "distinct": 3, "largest": 5}, "sensitive"),
         ("ICD-Code", {"distinct": 1000, "unique": 1000}, None),
@@ -101,10 +104,17 @@ def test_what_others_give_away() -> None:
 
 
 def test_what_tells_most_where_names_tell_nothing() -> None:
-    columns = [column(f"x{number}", separation=number / 10) for number in range(9)]
+    columns = [column(f"x{number}", separation=number / 20) for number in range(12)]
     found = propose_roles(columns)
     chosen = [name for name, one in found.items() if one.role == "quasi_identifier"]
-    assert chosen == ["x5", "x6", "x7", "x8"]
+    assert chosen == [f"x{number}" for number in range(4, 12)]
+    assert found["x11"].reason == "nothing tells what it is; differs in 55% of all pairs"
+    # What names say goes first, and what one of them gives away is left out.
+    named = [column("sex", separation=0.5), column("age"), *columns]
+    found = propose_roles(named, [Dependency("age", "x11", 1.0, 1000)])
+    chosen = [name for name, one in found.items() if one.role == "quasi_identifier"]
+    assert chosen == ["sex", "age", *(f"x{number}" for number in range(5, 11))]
+    assert found["x11"].reason == "nothing tells what it is; age gives it away"
 
 
 def test_units() -> None:
@@ -129,27 +139,42 @@ def test_no_key_where_names_tell_nothing() -> None:
     assert "shared by k records" in found["x"].reason
 
 
-def test_what_gives_most_others_away_is_a_person() -> None:
+def key(name: str, values: int, *stable: str, named: Unit | None = None, **facts: Any) -> UnitKey:
+    usual = {"is_sure": True} | facts
+    return UnitKey(name, KeyCounts(1000, values, 5), named, stable, **usual)
+
+
+def test_keys_of_people_are_identifiers_and_units() -> None:
     person = column("_c0", distinct=400, few=990, separation=0.999)
-    case = column("_c1", kind="whole number", distinct=700, separation=0.9999)
+    home = column("hhid", kind="whole number", distinct=300, few=990, separation=0.998)
     others = [column(f"_c{number}", separation=0.6) for number in (2, 3, 4)]
-    columns = [case, person, *others]
-    given = [
-        Dependency(key, other, 0.97, 900) for key in ("_c0", "_c1") for other in ("_c2", "_c3")
-    ]
-    found = propose_roles(columns, given)
+    columns = [person, home, *others]
+    keys = [key("_c0", 400, "hhid", "_c2"), key("hhid", 300, named="household")]
+    found = propose_roles(columns, keys=keys)
     assert [one.role for one in found.values()] == ["identifier"] * 2 + ["quasi_identifier"] * 3
-    assert found["_c0"].reason == "gives _c2 and _c3 away, as a number of people does"
-    # People have several cases.
-    assert unit_of(columns, found) == "_c0"
-    # One of three is too few, and so are many records of each value.
-    assert propose_roles(columns, given[::2])["_c0"].role is None
-    code = column("_c0", distinct=40, separation=0.995)
-    assert propose_roles([code, *others], given)["_c0"].role == "quasi_identifier"
-    # What names do not tell may differ from visit to visit.
-    named = [column("sex"), column("zip"), *others]
-    given = [Dependency("_c0", other, 1.0, 900) for other in ("sex", "zip")]
-    assert propose_roles([person, *named], given)["_c0"].role == "identifier"
+    assert found["_c0"].reason == (
+        "all records of a value have the same hhid and _c2, as those of a person"
+    )
+    assert found["hhid"].reason == "by its name it numbers households, and it repeats"
+    # k households are of k people at least, if each of these is in one household.
+    assert unit_of(columns, found, keys) == "hhid"
+    assert unit_of(columns, found, [key("_c0", 400, "_c2"), keys[1]]) == "_c0"
+    # What may be a key is neither an identifier nor offered as a quasi-identifier.
+    found = propose_roles(columns, keys=[key("_c0", 400, is_sure=False)])
+    assert (found["_c0"].role, found["_c0"].reason) == (None, "it may number people")
+
+
+def test_dates_of_birth_alone_give_an_age_away() -> None:
+    for name in ("birth_order", "birthplace", "birthcontrol", "birth_weight"):
+        columns = [column("age", kind="whole number"), column(name, kind="whole number")]
+        assert propose_roles(columns)["age"].role == "quasi_identifier", name
+    columns = [column("age", kind="whole number"), column("birth", distinct=2)]
+    assert propose_roles(columns)["age"].role == "quasi_identifier"
+    for name, facts in {
+        "birth_date": {"kind": "date"}, "birth_year": {"kind": "whole number", "length": 4},
+    }.items():  # fmt: skip
+        columns = [column("age", kind="whole number"), column(name, **facts)]
+        assert propose_roles(columns)["age"].role is None, name
 
 
 def test_rare_values_become_one_group() -> None:
