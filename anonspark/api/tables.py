@@ -10,6 +10,7 @@ import narwhals as nw
 import pyarrow as pa
 from narwhals import dependencies as kinds
 
+from anonspark.engine.raw_columns import INDEX_NAMES
 from anonspark.engine.unread import unread_column
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 from anonspark.reading.frames import as_pandas
@@ -122,7 +123,10 @@ def _of_pandas(table: Any) -> pa.Table:
             columns.append(pa.array(values, from_pandas=True))
         except _NOT_CONVERTED as error:
             columns.append(unread_column(_kind_of(values, error), len(values)))
-    return pa.Table.from_arrays(columns, names=[str(name) for name in table.columns])
+    names = [str(name) for name in table.columns]
+    index = "\0".join(str(name) for name in table.index.names if name is not None)
+    metadata = {INDEX_NAMES: index} if index else None
+    return pa.Table.from_arrays(columns, names=names, metadata=metadata)
 
 
 def _kind_of(values: Any, error: Exception) -> str:

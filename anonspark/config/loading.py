@@ -12,6 +12,7 @@ from anonspark.config.concealing import Variables
 from anonspark.config.configuration import Configuration
 from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
+from anonspark.config.input import format_of_name
 from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
@@ -86,6 +87,12 @@ def load_configuration(
     try:
         document, wrong = read_configuration(path, expected, read)
     except ConfigurationError as error:
+        if format_of_name(str(path)) is not None and Path(path).is_file():
+            raise ConfigurationError(
+                f"{path}: the file is a table by its name, and no configuration; write one for it "
+                f"with anonspark init {path}, or name the configuration",
+                *problems,
+            ) from None
         raise ConfigurationError(*error.problems, *problems) from None
     overridden = [one.keys for one in assignments]
     with document.telling(overridden):

@@ -131,9 +131,16 @@ def read_document(
             )
             return told, [finding.line() for finding in findings]
         reason = (
-            "the file is empty" if document is None else f"found {found(document)}"
+            "the file is empty" if document is None else f"found {_kind_of(document)}"
         ) + f"; expected {expected}"
     raise ConfigurationError(f"{_shown(path)}: {reason}")
+
+
+def _kind_of(document: object) -> str:
+    """Return what a document is without its content: the file may be a table of people."""
+    if isinstance(document, str | list):
+        return "a text" if isinstance(document, str) else "a list"
+    return found(document)
 
 
 def _shown(path: str | Path) -> str:

@@ -194,6 +194,9 @@ def sniff_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | 
 def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool | None:
     first = [field.strip() for field in rows[0]]
     rest = [row for row in rows[1:] if len(row) == len(first)]
+    if len(first) > 1 and not first[0] and all(row[0].strip() for row in rest):
+        # R and pandas write the names of rows into a first column that has none itself.
+        first, rest = first[1:], [row[1:] for row in rest]
     columns = [[row[place].strip() for row in rest] for place in range(len(first))]
     columns = [[value for value in column if value not in _NOTHING] for column in columns]
     measured = [bool(column) and all(map(_is_measured, column)) for column in columns]

@@ -10,6 +10,9 @@ import pyarrow as pa
 from anonspark.config.input import MissingColumns
 from anonspark.errors import DataError
 
+INDEX_NAMES = b"anonspark.index"
+"""In the metadata of a schema: names of a DataFrame's index, which are no columns, by NUL."""
+
 
 @dataclass(frozen=True)
 class WantedColumns:

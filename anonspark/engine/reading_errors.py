@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from anonspark.engine.foreign_formats import remedy_for
 from anonspark.errors import ConfigurationError, DataError
 
 _OF_A_COMMAND = "DATA: "
@@ -208,10 +209,23 @@ def another_format(where: str, found: str) -> DataError:
     found : str
         The format that its first bytes tell.
     """
+    remedy = remedy_for(found)
+    if remedy is not None:
+        return DataError(
+            f"{where}: the file is {found} by its first bytes, which is not read; {remedy}"
+        )
     name = "Parquet" if found == "parquet" else found.upper()
     return DataError(
         f"{where}: the file is {name} by its first bytes, not CSV; say {format_of(where, found)}, "
         "or give the file a name that tells it"
+    )
+
+
+def separator_in_first_line(where: str) -> DataError:
+    """Return the error of a CSV file whose first line names the separator, as Excel has it."""
+    return DataError(
+        f"{where}: the first line is no header: it begins with sep= and names the separator for "
+        "Excel, which is not read yet; remove this line"
     )
 
 

@@ -7,6 +7,7 @@ and in the first bytes of the first one. The same files give the same answer on 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,18 +25,22 @@ from anonspark.engine.csv_beginning import (
 )
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
+from anonspark.engine.foreign_formats import foreign_format
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
     another_format,
     no_record_below_header,
     nothing_in_files,
+    separator_in_first_line,
 )
 from anonspark.errors import ConfigurationError
 
 _LOGGER = logging.getLogger("anonspark")
 
 _NAMES_OF_SEPARATORS = {"\t": "tab"}
+_FIRST_BYTES = 64
 _MARKS = {b"PAR1": "parquet", b"ORC": "orc"}
+_SEPARATOR_LINE = re.compile(r'"?sep=.{1,2}"?', re.IGNORECASE)
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 
 
@@ -118,6 +123,8 @@ def recognize(
     ------
     ConfigurationError
         If the file is written in UTF-16, or nobody says the format and names tell several.
+    DataError
+        If the first line of a CSV file names its separator.
 
     Notes
     -----
@@ -130,23 +137,29 @@ def recognize(
         return Recognized(kind)
     require_plain_files(files, paths, kind or "", key)
     listed = listed_files(files, paths)
-    if kind is None:
-        kind = format_of_files([file for file, _ in listed], key) or "parquet"
-    if kind.lower() != "csv":
-        return Recognized(kind)
     filled = [(file, size) for file, size in listed if size]
+    if kind is None:
+        kind = format_of_files([file for file, _ in listed], key)
+        other = None if kind or not filled else foreign_format(_first_bytes(files, *filled[0]))
+        if other is not None:
+            return Recognized("parquet", filled[0][0], other_format=other)
+    if kind is None or kind.lower() != "csv":
+        return Recognized(kind or "parquet")
     if not filled:
         return Recognized(kind, is_empty=bool(listed))
     file, size = filled[0]
     content = _beginning(files, file, size)
-    if content is None:
-        return Recognized(kind, file)
-    if (other := _binary_format(content)) is not None:
+    # What cannot be unpacked here Spark may be able to read, if nothing is to be found out.
+    told = _has_header(given)
+    beginning = content or (_first_bytes(files, file, size) if told is None else b"")
+    other = _binary_format(beginning)
+    if content is None or other is not None:
         return Recognized(kind, file, other_format=other)
     encoding = _encoding_of(given) or sniff_encoding(content, file, key)
     quotes = given.get("quote", '"'), given.get("escape", '"')
     lines = records_of(lines_of(content, encoding, given.get("comment", "")), quotes)
-    told = _has_header(given)
+    if lines and _SEPARATOR_LINE.fullmatch(lines[0].strip()):
+        raise separator_in_first_line(f"{key}: {file}")
     separator = _separator_of(given)
     if separator is None:
         tabs = _plain_name(file).endswith(".tsv")
@@ -288,9 +301,18 @@ def _ask_for_header(file: str) -> str:
 
 def _binary_format(content: bytes) -> str | None:
     """Return the format of a file that begins so, if it is one whose files are no texts."""
-    if b"\0" not in content:
-        return None
+    other = foreign_format(content)
+    if other is not None or b"\0" not in content:
+        return other
     return next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
+
+
+def _first_bytes(files: Files, path: str, size: int) -> bytes:
+    try:
+        return files.read_part(path, 0, min(size, _FIRST_BYTES))
+    except FilesError:
+        # Whoever opens it says what is wrong.
+        return b""
 
 
 def _plain_name(path: str) -> str:

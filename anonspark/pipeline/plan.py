@@ -205,12 +205,13 @@ def _look(
 ) -> tuple[Inspection, Generalizer, Model]:
     """Look at the output, the input, and at what a model would make of it."""
     files = engine.files
-    require_usable_output(files, configuration)
+    require_usable_output(files, configuration, writes=False)
     engine.require_format(configuration.output.format)
     require_usable_metrics(files, configuration)
     with progress.stage("read the input"), engine.reading(configuration.input.paths):
         inspection = inspect_input(engine, configuration)
-    require_replaceable_output(files, configuration)
+    if configuration.output.mode == "overwrite":
+        require_replaceable_output(files, configuration)
     criteria = Criteria(configuration.privacy.k)
     options = configuration.model
     if isinstance(options, MappingOptions):

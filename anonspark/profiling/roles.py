@@ -5,6 +5,7 @@ Where nothing tells what a column is it is not published.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,6 +13,7 @@ from typing import Literal
 from anonspark.core.dependencies import Dependency
 from anonspark.core.recognition.names import Meaning, is_key_name, may_tell_people_apart
 from anonspark.core.recognition.values import DISEASE
+from anonspark.engine.csv_beginning import POSITIONAL
 from anonspark.pipeline.unit_keys import UnitKey, best_first
 
 Role = Literal["identifier", "quasi_identifier", "sensitive"]
@@ -38,6 +40,9 @@ _PERSONAL = {
 NAMES_AND_PLACES = ("name of a person", "street address", "coordinates")
 """They say who somebody is, and are no keys: people share them, and have several records. So they
 are not published, and no identifiers."""
+
+# As pandas and R call the names of rows, where they call them anything.
+_INDEX = re.compile(r"Unnamed: ?\d+|__index_level_\d+__|row_?names", re.IGNORECASE)
 
 _TO_CONVERT = ("other date", "other number")
 
@@ -131,6 +136,11 @@ def propose_roles(
         In the order of the columns.
     """
     found = {one.name: _alone(one) for one in columns}
+    # A header that names others leaves an index without a name.
+    is_named = [POSITIONAL.fullmatch(one.name) is None for one in columns]
+    for one, own in zip(columns, is_named, strict=True):
+        if _INDEX.fullmatch(one.name) or (any(is_named) and not own):
+            found[one.name] = Proposal("identifier", "an index of rows, as R and pandas write it")
     for key in keys:
         if found[key.column].role != "identifier" and not found[key.column].is_name:
             found[key.column] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,14 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 from anonspark.engine.columns.file_types import LISTS
 from anonspark.engine.protocol import InputColumn
-from anonspark.engine.raw_columns import Reading, is_plain, is_publishable, is_text, type_name
+from anonspark.engine.raw_columns import (
+    INDEX_NAMES,
+    Reading,
+    is_plain,
+    is_publishable,
+    is_text,
+    type_name,
+)
 from anonspark.engine.struct_fields import DOT, fields_of, written_fields
 from anonspark.errors import DataError
 
@@ -184,6 +192,9 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
     DataError
     """
     available = schema.names
+    index = (schema.metadata or {}).get(INDEX_NAMES, b"").decode().split("\0")
+    if not available and index == [""]:
+        raise DataError("input.path: the table is empty; it has no columns")
     lowered = {name.lower() for name in available}
     if configuration.input.format == "csv" and lowered.isdisjoint(
         name.lower() for name in configuration.attributes
@@ -201,6 +212,20 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
             if inside is not None:
                 problems.append(f"attributes.{name}: the input has no such column: {inside}")
                 continue
+            if name in index:
+                problems.append(
+                    f"attributes.{name}: it is the index of the DataFrame and no column; make it "
+                    "one with reset_index()"
+                )
+                continue
+            near = [other for other in available if _composed(other) == _composed(name)]
+            if near:
+                problems.append(
+                    f"attributes.{name}: the input has a column of this name in another Unicode "
+                    "form (letter and accent are one character in the one, two in the other); "
+                    "copy the name from the first line of the file, or rename the column"
+                )
+                continue
             near = difflib.get_close_matches(name, available, n=1, cutoff=0.5)
             near = near or [other for other in available if other.lower() == name.lower()]
             hint = f"did you mean {near[0]!r}? " if near else ""
@@ -210,6 +235,10 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
             )
     if problems:
         raise DataError(*problems)
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def _inside_many(name: str, schema: pa.Schema) -> str | None:

@@ -14,7 +14,7 @@ from anonspark.engine.columns.file_types import (
     values_as_read,
 )
 from anonspark.engine.local.running import Source
-from anonspark.engine.raw_columns import is_text
+from anonspark.engine.raw_columns import INDEX_NAMES, is_text
 from anonspark.engine.tasks import Batches
 
 # Of a task: enough that starting it costs nothing beside its work.
@@ -26,7 +26,8 @@ def schema_of_given(given: pa.Schema) -> pa.Schema:
 
     Columns of a type that no file has stay what they are, and cannot be attributes.
     """
-    return pa.schema([(field.name, _type_of(field.type)) for field in given])
+    index = {name: own for name, own in (given.metadata or {}).items() if name == INDEX_NAMES}
+    return pa.schema([(field.name, _type_of(field.type)) for field in given], index)
 
 
 def _type_of(found: pa.DataType) -> pa.DataType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from itertools import combinations
@@ -13,6 +14,7 @@ from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST, read_manifest
 
 _GLOB_CHARACTERS = "*?[{"
+_LOGGER = logging.getLogger("anonspark")
 
 
 def require_target(files: Files, key: str, path: str) -> None:
@@ -126,8 +128,17 @@ def _require_apart_from(files: Files, mine: tuple[str, str], other: tuple[str, s
         )
 
 
-def require_usable_output(files: Files, configuration: Configuration) -> None:
+def require_usable_output(
+    files: Files, configuration: Configuration, *, writes: bool = True
+) -> None:
     """Check the output path against the input's and against what is there.
+
+    Parameters
+    ----------
+    files : Files
+    configuration : Configuration
+    writes : bool
+        Whether something will be written. If not, what is there already is only said in the log.
 
     Raises
     ------
@@ -180,10 +191,14 @@ def require_usable_output(files: Files, configuration: Configuration) -> None:
             "directory apart from the output"
         )
     if not problems and configuration.output.mode == "error" and files.exists(output):
-        problems.append(
+        text = (
             f"output.path: {output} exists already; choose another path, remove it, or set "
             "output.mode to overwrite"
         )
+        if writes:
+            problems.append(text)
+        else:
+            _LOGGER.warning("%s (only a run needs it)", text)
     if problems:
         raise ConfigurationError(*problems)
 
