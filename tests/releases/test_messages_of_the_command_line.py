@@ -61,9 +61,14 @@ def test_what_the_data_show_is_told_at_the_place_of_its_key(
     assert told == f"{listed}\n{attribute}".replace("error: ", "")
 
     (configuration.parent / "release").mkdir()
-    shown = command(capsys, "check", configuration)
+    shown = command(capsys, "run", configuration)
     assert shown.code == 2
     assert f"error: {configuration}:7:3: output.path: " in shown.err
+    # What writes nothing says it, and looks at the rest.
+    for name in ("check", "plan"):
+        shown = command(capsys, name, configuration)
+        assert shown.code == 3
+        assert f"output.path: {configuration.parent / 'release'} exists already" in shown.err
 
 
 def test_what_the_file_does_not_say_has_no_place_in_it(

@@ -868,7 +868,7 @@ def test_a_file_that_is_no_text(file: Path) -> None:
         ("", "the file is empty; expected a mapping"),
         ("# nothing\n", "the file is empty; expected a mapping"),
         ("- a", "found a list; expected a mapping"),
-        ("text", "found the text 'text'; expected a mapping"),
+        ("text", "found a text; expected a mapping"),
         ("a: 1\nb: [", ":2:5: not valid YAML: "),
         ("a: b: c", ":1:5: not valid YAML: "),
         ("a: 1\n---\nb: 2", ":2:1: not valid YAML: "),

@@ -145,23 +145,34 @@ def key(name: str, values: int, *stable: str, named: Unit | None = None, **facts
 
 
 def test_keys_of_people_are_identifiers_and_units() -> None:
-    person = column("_c0", distinct=400, few=990, separation=0.999)
+    person = column("x0", distinct=400, few=990, separation=0.999)
     home = column("hhid", kind="whole number", distinct=300, few=990, separation=0.998)
-    others = [column(f"_c{number}", separation=0.6) for number in (2, 3, 4)]
+    others = [column(f"x{number}", separation=0.6) for number in (2, 3, 4)]
     columns = [person, home, *others]
-    keys = [key("_c0", 400, "hhid", "_c2"), key("hhid", 300, named="household")]
+    keys = [key("x0", 400, "hhid", "x2"), key("hhid", 300, named="household")]
     found = propose_roles(columns, keys=keys)
     assert [one.role for one in found.values()] == ["identifier"] * 2 + ["quasi_identifier"] * 3
-    assert found["_c0"].reason == (
-        "all records of a value have the same hhid and _c2, as those of a person"
+    assert found["x0"].reason == (
+        "all records of a value have the same hhid and x2, as those of a person"
     )
     assert found["hhid"].reason == "by its name it numbers households, and it repeats"
     # k households are of k people at least, if each of these is in one household.
     assert unit_of(columns, found, keys) == "hhid"
-    assert unit_of(columns, found, [key("_c0", 400, "_c2"), keys[1]]) == "_c0"
+    assert unit_of(columns, found, [key("x0", 400, "x2"), keys[1]]) == "x0"
     # What may be a key is neither an identifier nor offered as a quasi-identifier.
-    found = propose_roles(columns, keys=[key("_c0", 400, is_sure=False)])
-    assert (found["_c0"].role, found["_c0"].reason) == (None, "it may number people")
+    found = propose_roles(columns, keys=[key("x0", 400, is_sure=False)])
+    assert (found["x0"].role, found["x0"].reason) == (None, "it may number people")
+
+
+def test_an_index_that_the_header_does_not_name() -> None:
+    for name in ("_c0", "Unnamed: 0", "__index_level_0__", "rownames"):
+        found = propose_roles([column(name, kind="whole number", distinct=400), column("age")])
+        assert found[name].role == "identifier", name
+        assert "index of rows" in found[name].reason
+        assert unit_of([column(name, distinct=400)], found) is None
+    # Without a header no column has a name.
+    found = propose_roles([column("_c0"), column("_c1")])
+    assert found["_c0"].role == "quasi_identifier"
 
 
 def test_dates_of_birth_alone_give_an_age_away() -> None:
