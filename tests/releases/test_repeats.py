@@ -109,7 +109,7 @@ def test_a_number_of_people_under_any_name_and_role(
 ) -> None:
     roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
     printed, repeats = checked(tmp_path, panel(), capsys, attributes=roles)
-    assert "can be used, but see" in printed
+    assert "usable, with" in printed
     assert [one["column"] for one in repeats] == ["nr"]
     assert repeats[0]["remedy"] == "--set attributes.nr=identifier --set privacy.unit=nr"
     ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
