@@ -41,6 +41,15 @@ def test_a_workflow_runs_what_developers_run(path: Path) -> None:
     assert set(re.findall(r"make ([a-z-]+)", " ".join(commands))) <= TARGETS
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_names_actions_by_commit(path: Path) -> None:
+    # Whoever owns an action can move its tags and branches, but no commit.
+    uses = re.findall(r"^\s*(?:- )?uses:(.*)$", path.read_text(), re.MULTILINE)
+    assert uses
+    for action in uses:
+        assert re.fullmatch(r" [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+
+
 def test_a_tag_is_published_without_a_token() -> None:
     text = (REPOSITORY / ".github" / "workflows" / "release.yml").read_text()
     jobs = yaml.safe_load(text)["jobs"]
