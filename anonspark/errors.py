@@ -16,6 +16,7 @@ True
 
 from __future__ import annotations
 
+from anonspark.foreign_text import visible, visible_lines
 from anonspark.redaction import redact
 
 __all__ = [
@@ -37,7 +38,7 @@ class AnonsparkError(Exception):
     Parameters
     ----------
     *messages : str
-        What to tell; credentials in them are redacted.
+        What to tell; credentials in them are redacted, and what shows nothing is escaped.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class AnonsparkError(Exception):
     exit_code = 1
 
     def __init__(self, *messages: str) -> None:
-        super().__init__(*map(redact, messages))
+        super().__init__(*(visible_lines(redact(one)) for one in messages))
 
 
 class ConfigurationError(AnonsparkError):
@@ -63,8 +64,8 @@ class ConfigurationError(AnonsparkError):
     exit_code = 2
 
     def __init__(self, *problems: str) -> None:
-        self.problems = tuple(map(redact, problems))
-        super().__init__("\n".join(problems))
+        self.problems = tuple(visible(redact(one)) for one in problems)
+        super().__init__("\n".join(self.problems))
 
 
 class SparkNeededError(ConfigurationError):
@@ -83,8 +84,8 @@ class DataError(AnonsparkError):
     exit_code = 3
 
     def __init__(self, *problems: str) -> None:
-        self.problems = tuple(map(redact, problems))
-        super().__init__("\n".join(problems))
+        self.problems = tuple(visible(redact(one)) for one in problems)
+        super().__init__("\n".join(self.problems))
 
 
 class GuaranteeError(AnonsparkError):

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as LiveProgress
+from rich.text import Text
+
+from anonspark.foreign_text import visible
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -144,13 +147,13 @@ class Progress:
 
     def _say(self, done: str) -> None:
         if self.console is not None and self.console.is_terminal:
-            self.console.print(f"[green]✓[/] {done}", highlight=False)
+            self.console.print(Text("✓", "green"), Text(visible(done)))
         else:
             _LOGGER.info("%s", done)
 
     def _live(self, console: Console) -> LiveProgress:
         return LiveProgress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             TimeElapsedColumn(),
             console=console,
@@ -220,8 +223,10 @@ class Progress:
         try:
             if terminal is not None:
                 with self._live(terminal) as live:
-                    task = live.add_task(told, total=None)
-                    self._told = lambda detail: live.update(task, description=f"{told}: {detail}")
+                    task = live.add_task(visible(told), total=None)
+                    self._told = lambda detail: live.update(
+                        task, description=visible(f"{told}: {detail}")
+                    )
                     yield
             else:
                 _LOGGER.info("%s ...", told)

@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from anonspark.foreign_text import visible, visible_lines
+
 REDACTED = "(redacted)"
 """What stands where credentials stood."""
 
@@ -222,15 +224,16 @@ class Redacted:
 
 
 class _RedactingFilter(logging.Filter):
-    """Redacts what is logged, whoever handles it."""
+    """Redacts what is logged, whoever handles it; a message stays one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if (shown := redact(message)) != message:
+        if (shown := visible(redact(message))) != message:
             record.msg, record.args = shown, None
         if record.exc_info and not record.exc_text:
             # Formatters take it where it is there.
-            record.exc_text = redact("".join(traceback.format_exception(*record.exc_info))).rstrip()
+            trace = "".join(traceback.format_exception(*record.exc_info))
+            record.exc_text = visible_lines(redact(trace)).rstrip()
         return True
 
 

@@ -44,6 +44,8 @@ from anonspark.cli.usage import help_without_command, usage_problem
 from anonspark.cli.working import EndedError, ended_by_signals
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+from anonspark.foreign_text import visible
+from anonspark.redaction import redact
 
 application = typer.Typer(
     name="anonspark",
@@ -241,7 +243,8 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
-            return log.fail(2, usage_problem(error, given, [*_COMMANDS, "ledger"]), debug=False)
+            said = usage_problem(error, given, [*_COMMANDS, "ledger"])
+            return log.fail(2, visible(redact(said)), debug=False)
         if "pyspark" in sys.modules:
             from anonspark.engine.spark.errors import environment_problem
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from anonspark.foreign_text import visible
 from anonspark.profiling.draft import Answers, Role
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def ask(profile: Profile, k: int, output: str) -> Answers:
         roles=roles,
         unit=unit,
         k=typer.prompt("k: how many people share what is published", k, value_proc=_k),
-        output=typer.prompt("Directory of the release", output),
+        output=typer.prompt("Directory of the release", visible(output)),
     )
 
 
@@ -71,8 +72,8 @@ def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
 
 
 def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, Role]) -> list[str]:
-    known = {one.name for one in profile.columns}
-    proposed = [one.name for one in profile.with_role(role) if one.name not in taken]
+    known = {visible(one.name): one.name for one in profile.columns}
+    proposed = [visible(one.name) for one in profile.with_role(role) if one.name not in taken]
 
     def columns(text: str) -> list[str]:
         if text.strip() == _NOBODY:
@@ -82,12 +83,12 @@ def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, R
         unknown = [name for name in names if name not in known]
         if unknown:
             raise typer.BadParameter(f"there is no column {', '.join(map(repr, unknown))}")
-        again = [name for name in names if name in taken]
+        again = [name for name in names if known[name] in taken]
         if again:
             raise typer.BadParameter(f"{', '.join(again)} has another role already")
         if role == "quasi_identifier" and not names:
             raise typer.BadParameter("expected at least one")
-        return names
+        return [known[name] for name in names]
 
     default = ", ".join(proposed) or _NOBODY
     found: list[str] = typer.prompt(question, default, value_proc=columns)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anonspark.comparison.grid import settings_label
@@ -36,7 +35,7 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
         table.add_column(name.replace("_", " "), justify="right", min_width=7)
     for row, figures in zip(comparison.rows, figure_rows(comparison.rows, shown), strict=True):
         mark = "*" if row["dominated"] is False else ""
-        label = escape(_label(comparison, row))
+        label = _label(comparison, row)
         table.add_row(mark, label, *figures)
     console.print(table)
     for row in comparison.rows:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from anonspark.core.figure_text import figure_texts
 from anonspark.reporting.nights import jobs_of
@@ -35,11 +35,11 @@ def show_history(console: Console, nights: Sequence[Night]) -> None:
     for name in (*["job"] * several, "run"):
         table.add_column(name, overflow="fold", min_width=4)
     for name, _ in _FIGURES.values():
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(Text(name), justify="right", no_wrap=True)
     columns = [_column(nights, name, digits) for name, (_, digits) in _FIGURES.items()]
     for one, *figures in zip(nights, *columns, strict=True):
         cells = [f"{one.started:%Y-%m-%d %H:%M}", *[one.job] * several, one.run_id]
-        table.add_row(*map(escape, cells), *figures, style="bold red" if one.failed else None)
+        table.add_row(*cells, *figures, style="bold red" if one.failed else None)
     console.print(table)
     failed = [one for one in nights if one.failed]
     for one in failed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import traceback
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from rich.console import Console
 
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.foreign_text import json_text, visible, visible_lines
 from anonspark.progress import Progress
 from anonspark.redaction import redact, redact_values
 
@@ -122,11 +122,12 @@ class CommandLog:
         """
         if self.format == "json":
             trace = debug and sys.exc_info()[0] is not None
-            _LOGGER.error("%s", message, extra={"exit_code": code}, exc_info=trace)
+            told = {"exit_code": code, "problems": message}
+            _LOGGER.error("%s", message, extra=told, exc_info=trace)
             return code
         if debug:
-            sys.stderr.write(redact(traceback.format_exc()))
-        for line in redact(message).splitlines():
+            sys.stderr.write(visible_lines(redact(traceback.format_exc())))
+        for line in message.split("\n"):
             self.console.print("error: ", style="bold red", end="")
             self.console.print(line, markup=False, highlight=False)
         return code
@@ -146,7 +147,7 @@ class _PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         run_id = self._log.progress.run_id
         who = record.name if run_id is None else f"{record.name} {run_id}"
-        return redact(f"{self.formatTime(record)} {who}: {record.getMessage()}")
+        return visible(redact(f"{self.formatTime(record)} {who}: {record.getMessage()}"))
 
 
 class _JsonFormatter(logging.Formatter):
@@ -163,7 +164,8 @@ class _JsonFormatter(logging.Formatter):
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            # Of several problems each is a line.
+            "message": getattr(record, "problems", record.getMessage()),
             "run_id": progress.run_id,
             "stage": progress.current,
         }
@@ -174,4 +176,4 @@ class _JsonFormatter(logging.Formatter):
         if self._log.debug and record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
         # Other libraries log here, too.
-        return json.dumps(redact_values(told), ensure_ascii=False)
+        return json_text(redact_values(told))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
 import typer
 
+from anonspark.foreign_text import json_text, visible_lines
 from anonspark.redaction import redact_values
 
 
@@ -25,7 +27,7 @@ def print_json(value: object) -> None:
         return str(other)
 
     told = json.loads(json.dumps(value, default=plain))
-    typer.echo(json.dumps(redact_values(told), indent=2, ensure_ascii=False))
+    typer.echo(json_text(redact_values(told), indent=2))
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
@@ -36,4 +38,6 @@ def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> N
     for row in rows:
         cells = (row[name] for name in columns)
         writer.writerow([str(one).lower() if isinstance(one, bool) else one for one in cells])
-    typer.echo(text.getvalue(), nl=False)
+    # A program gets it as it is.
+    shown = visible_lines(text.getvalue()) if sys.stdout.isatty() else text.getvalue()
+    typer.echo(shown, nl=False)

@@ -102,5 +102,5 @@ def _table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
             no_wrap=name == "column" or name not in left,
         )
     for row in rows:
-        table.add_row(*(cell.replace("[", "\\[") for cell in row))
+        table.add_row(*row)
     return table

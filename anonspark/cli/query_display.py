@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from anonspark.reading.counting import Count
@@ -19,11 +18,11 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(_sentence(answer.count), highlight=False)
     else:
         table = Table(box=None, pad_edge=False)
-        table.add_column(escape(str(answer.by)))
+        table.add_column(str(answer.by))
         for name in ("estimate", "at least", "at most", "records"):
             table.add_column(name, justify="right")
         for value, count in answer.groups.items():
-            table.add_row("missing" if value is None else escape(str(value)), *_figures(count))
+            table.add_row("missing" if value is None else str(value), *_figures(count))
         console.print(table, highlight=False)
     if answer.left_out != 0:
         told = "how many is not told" if answer.left_out is None else f"{answer.left_out:,}"

@@ -111,6 +111,6 @@ def show_ledger(console: Console, releases: Sequence[LedgerRelease], today: date
             lines.append(f"until: {told['until']}{past}")
         if one.withdrawn:
             lines.append(f"withdrawn by {one.withdrawn['by']}: {one.withdrawn['reason']}")
-        console.print("\n  ".join(lines), markup=False, highlight=False)
+        console.print(*lines, sep="\n  ", markup=False, highlight=False)
     if not releases:
         console.print("Nothing was given so far")

@@ -1,4 +1,4 @@
-"""The terminal, which shows no credentials."""
+"""The terminal, which shows no credentials and acts on no text of others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 from typing import Any
 
 from rich.console import Console, ConsoleDimensions
-from rich.table import Table
+from rich.text import Text
 
+from anonspark.foreign_text import visible
 from anonspark.redaction import redact
 
 # Wider than any table; rich makes no line of that length of its own accord.
@@ -15,7 +16,9 @@ _ENDLESS = 10_000
 
 
 class Terminal(Console):
-    """A console of rich that redacts all texts, also those in tables.
+    """A console of rich that redacts all texts, also those in tables, and shows them as they are.
+
+    A text is one line. It has neither markup nor emoji of rich: those are for :class:`Text`.
 
     What is no terminal has no width: in a file or a pipe no line is broken, unless ``COLUMNS`` says
     so.
@@ -23,7 +26,7 @@ class Terminal(Console):
 
     def __init__(self, **options: Any) -> None:
         # A command that is called inside of a notebook prints as it does elsewhere.
-        super().__init__(force_jupyter=False, **options)
+        super().__init__(force_jupyter=False, markup=False, emoji=False, **options)
 
     @property
     def size(self) -> ConsoleDimensions:
@@ -36,20 +39,9 @@ class Terminal(Console):
     def size(self, wanted: tuple[int, int]) -> None:
         self._width, self._height = wanted
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print as rich does; parameters are those of :meth:`rich.console.Console.print`."""
-        super().print(*map(_redacted, objects), **options)
-
-
-def _redacted(shown: Any) -> Any:
-    if isinstance(shown, str):
-        return redact(shown)
-    if isinstance(shown, Table):
-        shown.title = _redacted(shown.title)
-        # Before cells are folded.
-        for column in shown.columns:
-            column._cells = [_redacted(cell) for cell in column._cells]
-    return shown
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return what is shown of a text: rich asks here for all that it prints, also in tables."""
+        return super().render_str(visible(redact(text)), **options)
 
 
 OUT = Terminal(soft_wrap=True)

@@ -83,14 +83,14 @@ def show_result(console: Console, holds: str, found: Verification | JointVerific
     """
     warnings = len(found.warnings)
     if not found.holds:
-        console.print(f"[red]{len(found.failures):,} of the checks failed.[/]")
+        console.print(f"{len(found.failures):,} of the checks failed.", style="red")
     elif getattr(found, "k", None) == 1:
-        console.print(f"[red]{holds}, but k = 1 protects nobody.[/]")
+        console.print(f"{holds}, but k = 1 protects nobody.", style="red")
     elif warnings:
         count = "1 warning" if warnings == 1 else f"{warnings:,} warnings"
-        console.print(f"[yellow]{holds}, with {count} (see the log).[/]")
+        console.print(f"{holds}, with {count} (see the log).", style="yellow")
     else:
-        console.print(f"[green]{holds}.[/]")
+        console.print(f"{holds}.", style="green")
 
 
 def _called_high(row: Mapping[str, object]) -> str:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from anonspark.config.key_paths import places_of
+from anonspark.foreign_text import visible
 from anonspark.redaction import is_secret_option, redact
 
 Location = tuple[str | int, ...]
@@ -96,12 +97,9 @@ def key_path(location: Location) -> str:
         bare = step.strip() == step != "" and step.isprintable() and _SIGNS.isdisjoint(step)
         if not bare:
             # The line of a problem must stay one line, whatever the key.
-            visible = "".join(
-                sign if sign.isprintable() else sign.encode("unicode_escape").decode()
-                for sign in step
-            )
-            quote = "'" if '"' in visible else '"'
-            step = f"{quote}{visible}{quote}"  # noqa: PLW2901
+            shown = visible(step)
+            quote = "'" if '"' in shown else '"'
+            step = f"{quote}{shown}{quote}"  # noqa: PLW2901
         written += f".{step}" if written else step
     return written
 

@@ -118,4 +118,4 @@ def shortened(text: str, width: float, size: float = FONT_SIZE) -> str:
 
 def clean(text: str) -> str:
     """Return a text without characters that cannot be in a page."""
-    return "".join(" " if unicodedata.category(sign)[0] == "C" else sign for sign in text)
+    return "".join(sign if sign.isprintable() else " " for sign in text)

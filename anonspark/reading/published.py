@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, EnvironmentProblem
+from anonspark.foreign_text import visible
 from anonspark.reading.attributes import ReadAttribute, read_attributes
 from anonspark.reading.conditions import tests_of
 from anonspark.reading.counting import Count, CountedRegions, count_regions
@@ -114,7 +115,7 @@ class PublishedRelease:
 
     def __repr__(self) -> str:
         manifest = self._manifest
-        return (
+        return visible(
             f"PublishedRelease({self.path!r}: {len(self):,} records, k = {manifest.k}, style "
             f"{manifest.style}, columns {', '.join(self.columns)})"
         )

@@ -56,11 +56,12 @@ def demo(
     show_records(OUT, "After: five published records, which share their class", after)
     show_verdict(OUT, release)
     OUT.print(
-        f"Configuration: {path}\n"
-        f"Release:       {release.path}/data (Parquet)\n"
-        f"Metrics:       {release.path}/metrics (Parquet)\n"
-        f"Manifest:      {release.path}/manifest.json\n"
-        f"Prove it:      anonspark verify {release.path}\n"
-        f"See it:        anonspark report {release.path}\n"
-        f"Change it:     anonspark run {path} --set privacy.k=50"
+        f"Configuration: {path}",
+        f"Release:       {release.path}/data (Parquet)",
+        f"Metrics:       {release.path}/metrics (Parquet)",
+        f"Manifest:      {release.path}/manifest.json",
+        f"Prove it:      anonspark verify {release.path}",
+        f"See it:        anonspark report {release.path}",
+        f"Change it:     anonspark run {path} --set privacy.k=50",
+        sep="\n",
     )

@@ -31,8 +31,8 @@ def doctor(as_json: AsJson = False) -> None:
                 }
             )
             continue
-        mark = "[green]pass[/]" if result.passed else "[red]fail[/]"
-        OUT.print(f"{mark}  ", end="")
+        mark, colour = ("pass", "green") if result.passed else ("fail", "red")
+        OUT.print(f"{mark}  ", style=colour, end="")
         OUT.print(f"{result.name}: {result.found}", markup=False, highlight=False)
         if not result.passed:
             OUT.print(f"      {result.remedy}", markup=False, highlight=False)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from anonspark.engine.spark.java import JavaRuntime
+from anonspark.foreign_text import visible_lines
 
 NO_CONNECT: Mapping[str, str | None] = dict.fromkeys(
     ("SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE_ENABLED")
@@ -54,7 +55,7 @@ class _MessageRelay(threading.Thread):
                 if self._passing_on and sys.stderr is not None:
                     # Reading must go on with a closed standard error, or Java would be held up.
                     with suppress(OSError, ValueError):
-                        sys.stderr.write(line)
+                        sys.stderr.write(visible_lines(line))
                         sys.stderr.flush()
 
 

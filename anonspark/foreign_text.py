@@ -1,0 +1,61 @@
+"""Texts of others, such as names, values, paths and messages, made safe for whoever shows them.
+
+A terminal acts on control characters, Markdown and HTML on signs. Every way out of the program
+passes texts through one of these functions, so that nobody has to think of it where a message is
+written: errors when they are raised, the log by its filter, the terminal by its console, JSON when
+it is printed. Templates of pages escape HTML by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+_INVISIBLE = re.compile(r"[^\x20-\x7e]+")
+
+
+def visible(text: str) -> str:
+    r"""Return a text in one line, with an escape for each character that shows nothing.
+
+    These are what Python calls not printable: controls, directions of writing, ends of lines,
+    blanks other than the space, signs without width, and halves of characters.
+
+    >>> visible("age\x1b[2J\n")
+    'age\\x1b[2J\\n'
+    """
+    if text.isprintable():
+        return text
+    return _INVISIBLE.sub(lambda found: "".join(map(_visible_sign, found[0])), text)
+
+
+def _visible_sign(sign: str) -> str:
+    return sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+
+
+def visible_lines(text: str) -> str:
+    """Return a text of our own as :func:`visible` does, but with its lines."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    r"""Return a value as JSON with escapes for what shows nothing, which mean the same.
+
+    >>> json_text({"a\u202e": "é\x9b"})
+    '{"a\\u202e": "é\\u009b"}'
+    """
+    written = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _INVISIBLE.sub(lambda found: "".join(map(_json_sign, found[0])), written)
+
+
+def _json_sign(sign: str) -> str:
+    # Outside of its texts JSON has no other end of a line, and inside none.
+    return sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1]
+
+
+def code_span(text: str) -> str:
+    """Return a text as code of Markdown, in which no sign means anything.
+
+    A backtick would end it, and a bar the cell of a table: both are written as escapes.
+    """
+    plain = visible(text).replace("`", "\\x60").replace("|", "\\x7c")
+    return f"`{plain}`"
