@@ -10,6 +10,7 @@ from typing import Literal
 from anonspark.core.criterion import proposed_l
 from anonspark.core.recognition.values import DISEASE
 from anonspark.errors import DataError
+from anonspark.foreign_text import json_text
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import MISSING_MARKERS, ColumnProfile, Profile
 from anonspark.profiling.roles import NAMES_AND_PLACES
@@ -263,15 +264,15 @@ def _quasi_identifier(
         options["hierarchy"] = f"{{prefix: {list(range(1, one.length))}}}"
         reason += "; published with its last characters masked"
     elif file is not None:
-        hierarchy = {"hierarchy": _quoted(file)}
+        hierarchy = {"hierarchy": json_text(file)}
         if one.counts.distinct > _LONGEST_SET:
             options |= hierarchy
             reason += "; its rare values are one group in that file, which you can edit"
         else:
-            hint = f"{{role: quasi_identifier, hierarchy: {_quoted(file)}}}  # rare values as one"
+            hint = f"{{role: quasi_identifier, hierarchy: {json_text(file)}}}  # rare values as one"
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
-        options["order"] = f"[{', '.join(map(_quoted, one.order))}]"
+        options["order"] = f"[{', '.join(map(json_text, one.order))}]"
         reason += "; in the order of its numbers, because letters would put 10 before 5"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]
@@ -299,10 +300,6 @@ def _left_out(one: ColumnProfile, reason: str, *, inferred: bool) -> DraftedAttr
     )
     options = _quasi_identifier(one, "", None, inferred=inferred).options if usable else {}
     return DraftedAttribute(one.name, None, reason, options, usable=usable)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _criterion(one: ColumnProfile, rows: int) -> Criterion | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from anonspark.foreign_text import visible
 from anonspark.profiling.draft import Draft, DraftedAttribute
 
 
@@ -110,7 +111,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
     if draft.criteria:
         lines.append("  l_diversity:  # every class must hold several values")
         lines += [
-            f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {one.reason}"
+            f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {_comment(one.reason)}"
             for one in draft.criteria
         ]
     lines += [
@@ -147,7 +148,25 @@ def _scalar(value: str) -> str:
 
 def _flow(value: Any) -> str:
     """Return a value on one line."""
-    text: str = yaml.safe_dump(
-        value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=float("inf")
+    text = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        default_flow_style=True,
+        allow_unicode=True,
+        sort_keys=False,
+        width=float("inf"),
     )
-    return text.strip()
+    # In double quotes the escapes mean the same.
+    return visible(text.strip())
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts with signs that show nothing in double quotes, which may have escapes."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, None if text.isprintable() else '"'
+    ),
+)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import pyarrow as pa
 
 from anonspark.core.utility_score import columns_text
+from anonspark.foreign_text import code_span
 from anonspark.layers.publish.companions.dialects import DuckDB
 from anonspark.layers.publish.companions.views import VIEW
 from anonspark.layers.publish.companions.wording import about_columns, promises, title_of, type_of
@@ -64,13 +65,9 @@ def _columns(manifest: Manifest, schema: pa.Schema) -> str:
     lines = ["## Columns", "", "| column | type | role | what it is |", "| --- | --- | --- | --- |"]
     for field in schema:
         one = about[field.name]
-        cells = [f"`{_cell(field.name)}`", type_of(field.type), one.role, _cell(one.meaning)]
+        cells = [code_span(field.name), type_of(field.type), one.role, one.meaning]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
 
 
 def _labels(manifest: Manifest) -> str:
@@ -179,6 +176,8 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
     for one in published_attributes(manifest):
         if one.is_category or one.rule == "prefix" or one.style == "mean":
             continue
+        if not _may_be_written(one.name):
+            continue
         names = typed_names(one, schema.names, is_opaque=False, may_miss=not manifest.drops_missing)
         first, last = names.get("min"), names.get("max")
         if one.style == "bounds" and one.rule is None:
@@ -209,7 +208,13 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
             f"FROM {VIEW};"
         )
         return question, sql
-    return f"{dialect.quoted(schema.names[0])} is not null", ""
+    name = next(filter(_may_be_written, schema.names), None)
+    return "" if name is None else f"{dialect.quoted(name)} is not null", ""
+
+
+def _may_be_written(name: str) -> bool:
+    """Return whether a name can stand in a block of code, which it must not end."""
+    return name.isprintable() and "`" not in name
 
 
 def _limits(manifest: Manifest) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.foreign_text import code_span
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.typed_names import has_unknown_labels
@@ -22,7 +23,7 @@ class AboutColumn:
     role : str
         Of its attribute.
     meaning : str
-        One sentence, or the part of one.
+        One sentence, or the part of one, in Markdown.
     """
 
     role: str
@@ -45,10 +46,12 @@ def promises(manifest: Manifest) -> list[str]:
         f"Every combination of published quasi-identifiers is that of at least {privacy.k} {whom}"
         " (k-anonymity)."
     ]
-    told += [f"{one.attribute}: {one.describe()} in every class." for one in privacy.criteria]
+    told += [
+        f"{code_span(one.attribute)}: {one.describe()} in every class." for one in privacy.criteria
+    ]
     protected = {one.attribute for one in privacy.criteria if not one.demands_nothing}
     return told + [
-        f"{name}: no criterion was asked for, as l-diversity. A class may show the value of "
+        f"{code_span(name)}: no criterion was asked for, as l-diversity. A class may show the value of "
         "everybody in it."
         for name, one in manifest.attributes.items()
         if one["role"] == "sensitive" and name not in protected
@@ -81,12 +84,12 @@ def about_columns(manifest: Manifest, schema: pa.Schema) -> Mapping[str, AboutCo
 def _meaning(attribute: PublishedAttribute, column: str, manifest: Manifest) -> str:
     if column == manifest.holder_column:
         return "who held the record"
-    name = attribute.name
-    if column == f"{name}_missing" and column != name:
+    name = code_span(attribute.name)
+    if column == f"{attribute.name}_missing":
         return f"whether {name} may be missing"
-    if column == f"{name}_min" and column != name:
+    if column == f"{attribute.name}_min":
         return f"smallest {name} of the class, included"
-    if column == f"{name}_max" and column != name:
+    if column == f"{attribute.name}_max":
         return f"largest {name} of the class, included"
     match attribute.rule:
         case "intervals":
