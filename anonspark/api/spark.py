@@ -25,6 +25,7 @@ from anonspark.api.results import Selection, Union, Verification, own
 from anonspark.api.shown import Page
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration
+from anonspark.engine.files import literal
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
@@ -215,7 +216,8 @@ def _given(
             selected.write.parquet(f"{path}/records")
 
         def read() -> DataFrame:
-            records = spark.read.schema(schema).parquet(f"{path}/records").toDF(*names)
+            place = f"{literal(path)}/records"
+            records = spark.read.schema(schema).parquet(place).toDF(*names)
             # Those that nobody asks for are named, so that they are counted, and not computed.
             nothing = functions.lit(None).cast("string")
             asked = tuple(f"{name.lower()}." for name in names)
@@ -311,7 +313,7 @@ class _Source:
     def _read(self, name: str) -> DataFrame:
         if name == DATA:
             return self.spark.read.format(self.manifest.data_format).load(f"{self.path}/{DATA}")
-        return self.spark.read.parquet(f"{self.path}/metrics/{name}")
+        return self.spark.read.parquet(f"{literal(self.path)}/metrics/{name}")
 
     def arrow(self, name: str) -> pa.Table:
         with _TURN, our_settings(self.spark):

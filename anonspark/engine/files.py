@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
@@ -34,6 +35,18 @@ class PublishedFile:
     def as_dict(self) -> dict[str, Any]:
         """Return it as the manifest lists it."""
         return asdict(self)
+
+
+_OF_PATTERNS = re.compile(r"[*?\[\]{}\\]")
+
+
+def literal(path: str) -> str:
+    r"""Return the pattern that names a path and nothing else, as Hadoop and we read patterns.
+
+    >>> literal("/out/br[1]")
+    '/out/br\\[1\\]'
+    """
+    return _OF_PATTERNS.sub(r"\\\g<0>", path)
 
 
 class FilesError(OSError):
@@ -158,7 +171,10 @@ class Files(Protocol):
         ...
 
     def matches(self, pattern: str) -> list[str]:
-        """Return the addresses of all files and directories that a path or glob pattern names."""
+        """Return the addresses of all files and directories that a path or glob pattern names.
+
+        Where something has that very name, it is that alone.
+        """
         ...
 
     def parent(self, path: str) -> str:

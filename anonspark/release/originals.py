@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from anonspark.config.input import format_of_name
+from anonspark.engine.files import literal
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import recognize, told_besides
@@ -114,7 +115,7 @@ def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = (
     """
     told = format_of_name(path)
     if told is None:
-        inside = engine.files.matches(f"{path.rstrip('/')}/*")
+        inside = engine.files.matches(f"{literal(path.rstrip('/'))}/*")
         told = next(filter(None, map(format_of_name, inside)), "parquet")
     if told != "csv":
         return engine.open_table([path], told, {}, key=key)

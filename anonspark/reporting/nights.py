@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.core.figures import HISTORY, arrow_schema
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, literal
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.layers.publish.failures import FAILURES, read_failure
@@ -133,7 +133,7 @@ def _published(engine: Engine, root: str) -> Iterator[Night]:
 def _below(files: Files, root: str, name: str) -> Iterator[str]:
     """Return what has a name in the root or up to three folders deep, without hidden folders."""
     for depth in _DEPTHS:
-        for address in files.matches(f"{root}{depth}/{name}"):
+        for address in files.matches(f"{literal(root)}{depth}/{name}"):
             if not any(part.startswith(".") for part in _inside(files, root, address)):
                 yield address
 

@@ -26,7 +26,7 @@ from anonspark.verification.criteria import (
 )
 from anonspark.verification.measures import Integers
 from anonspark.verification.sensitive_values import SensitiveValues
-from anonspark.verification.spelling import group_spellings
+from anonspark.verification.spelling import group_spellings, plain_double
 
 _MEASURED = pa.schema(
     [("figure", pa.int32()), ("smallest", pa.float64()), ("largest", pa.float64())]
@@ -168,6 +168,13 @@ def merge_values(attribute: SensitiveValues, markers: Sequence[str]) -> MergedVa
     values = attribute.values
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return MergedValues(attribute, *group_spellings(values.to_pylist(), markers))
+    if pa.types.is_floating(values.type):
+        plain = [None if one is None else plain_double(one) for one in values.to_pylist()]
+        # Not a number is null, too.
+        values = pa.array(plain, pa.float64(), from_pandas=True)
+        groups = values.dictionary_encode("encode").indices.to_numpy().astype(np.int64)
+        missing = groups[values.is_null().to_numpy(zero_copy_only=False)]
+        return MergedValues(attribute, groups, int(missing[0]) if len(missing) else None)
     absent = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
     # Those that are there first: each says something else.
     groups = np.cumsum(~absent) - 1
@@ -255,7 +262,7 @@ def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
     else:
         text = (
             f"its {figures.values:,} different values are {figures.merged:,} but for case, blanks, "
-            "Unicode form and markers of missing values"
+            "punctuation, look-alike letters, forms of numbers and markers of missing values"
         )
         remedy = "write equal values alike, or ask for a larger l"
     text += f": {_what_l_would_be(figures)}"

@@ -150,6 +150,8 @@ class LocalFiles:
 
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that a path or glob pattern names."""
+        if self.exists(pattern):
+            return [self.qualified(pattern)]
         try:
             return [f"file:{path}" for path in matching_paths(self.local_path(pattern))]
         except (OSError, ValueError) as error:

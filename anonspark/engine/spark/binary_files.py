@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from anonspark.engine.columns.whole_files import decode_file
-from anonspark.engine.files import FilesError
+from anonspark.engine.files import FilesError, literal
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.made import Made
@@ -78,14 +78,14 @@ def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
     decode = DecodeParquet(schema)
 
     def rows() -> DataFrame:
-        return spark.read.schema(spark_schema(schema)).parquet(path)
+        return spark.read.schema(spark_schema(schema)).parquet(literal(path))
 
     return Made(files, decode, schema, decode.select, rows)
 
 
 def _list_files(spark: SparkSession, path: str) -> tuple[DataFrame, str, int] | None:
     """Return the contents of the files, and path and bytes of the first one."""
-    files = spark.read.format("binaryFile").load(path)
+    files = spark.read.format("binaryFile").load(literal(path))
     relation: Any = files._jdf.queryExecution().analyzed().relation()
     if relation.partitionSchema().length():
         return None

@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.files import literal
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import found_in_files, settled
@@ -153,7 +154,7 @@ class SparkEngine:
         own = open_own_parquet(self.session, path) if data_format.lower() == "parquet" else None
         if own is not None:
             return SparkTable(own, self)
-        return self.wrap(self.session.read.format(data_format).load(path))
+        return self.wrap(self.session.read.format(data_format).load(literal(path)))
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""
@@ -171,7 +172,7 @@ class SparkEngine:
         address = self.files.qualified(directory).rstrip("/")
         reader = self.session.read.format("binaryFile").option("recursiveFileLookup", "true")
         return self.wrap(
-            reader.load(address)
+            reader.load(literal(address))
             .where(sf.col("length") <= largest)
             .select(
                 sf.col("path").substr(len(address) + 2, _LONGEST_PATH).alias("path"),
@@ -201,7 +202,7 @@ class SparkEngine:
         """Return what :meth:`SparkTable.stage` wrote to some directories."""
         # The schema is said, so that nobody asks the files.
         reader = self.session.read.schema(spark_schema(schema))
-        return self.wrap(reader.parquet(*paths))
+        return self.wrap(reader.parquet(*map(literal, paths)))
 
     def learn(self, examples: Table, classes: int, records: int) -> dict[str, Model]:
         """Train each learner of Spark ML."""

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from anonspark.engine.file_schemas import FileSchemas
+from anonspark.engine.files import literal
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.java_objects import elements_of, java_class
 
@@ -111,7 +112,7 @@ def read_file_schemas(
     of_format: Mapping[str, Callable[[], list[str]]] = {
         _ORC: lambda: _of_orc(spark, relation, statuses),
         _AVRO: lambda: [
-            spark.read.format(data_format).options(**options).load(file).schema.json()
+            spark.read.format(data_format).options(**options).load(literal(file)).schema.json()
             for file in files
         ],
     }

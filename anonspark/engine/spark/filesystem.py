@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from anonspark.engine.files import Entry, FilesError, local_tree
+from anonspark.engine.files import Entry, FilesError, literal, local_tree
 from anonspark.engine.spark.errors import environment_problem
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
@@ -207,6 +207,8 @@ class FileSystem:
         """Return the addresses of all files and directories that a path or glob pattern names."""
         file_system, java_path = self._open(pattern)
         with _reaching(pattern):
+            if literal(pattern) != pattern and file_system.exists(java_path):
+                return [str(file_system.makeQualified(java_path).toString())]
             found = file_system.globStatus(java_path)
         return [str(status.getPath().toString()) for status in found or ()]
 

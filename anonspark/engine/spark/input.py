@@ -35,6 +35,7 @@ from anonspark.engine.columns.whole_files import (
     PrepareRecords,
 )
 from anonspark.engine.file_schemas import FileSchemas
+from anonspark.engine.files import literal
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.fields import with_fields
@@ -158,7 +159,8 @@ class SparkInput:
             from_files = PrepareFiles(whole.columns, prepare)
             rows = map_batches(whole.contents(session), from_files, spark_schema(prepare.schema))
             write_parts(rows, path, PART)
-        told = session.read.schema(f"{FOUND_TEXT} string").parquet(f"{path}/{PART}={FOUND}")
+        notes = f"{literal(path)}/{PART}={FOUND}"
+        told = session.read.schema(f"{FOUND_TEXT} string").parquet(notes)
         total = Found()
         for row in told.collect():
             total.merge(Found.of_text(row[0]))

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
-from anonspark.engine.files import PublishedFile
+from anonspark.engine.files import PublishedFile, literal
 from anonspark.engine.parquet_encoding import CODECS, MAGIC, EncodedFile, Encoding
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.filesystem import FileSystem
@@ -210,7 +210,7 @@ def take_over_files(
     of a task has written both.
     """
     reader = files.spark.read.schema("value string").option("lineSep", MAGIC.decode())
-    rows = reader.text(f"{path}/{KIND}={_DESCRIPTION}").collect()
+    rows = reader.text(f"{literal(path)}/{KIND}={_DESCRIPTION}").collect()
     described = {told["part"]: told for told in (json.loads(row.value) for row in rows)}
     content = f"{path}/{KIND}={_CONTENT}"
     # As Spark names them: part-00000-...

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.engine.files import PublishedFile
+from anonspark.engine.files import PublishedFile, literal
 from anonspark.engine.spark.filesystem import FileSystem
 
 # Whose files stand alone, so that they may have other names.
@@ -53,7 +53,7 @@ def hash_files(files: FileSystem, directory: str, sizes: Mapping[str, int]) -> d
 def _hashes_of_tasks(files: FileSystem, directory: str) -> dict[str, str]:
     reader = files.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     found = (
-        reader.load(directory)
+        reader.load(literal(directory))
         .where(sf.col("length") <= _LARGEST_IN_TASK)
         .select("path", sf.sha2("content", 256).alias("sha256"))
         .collect()
@@ -127,7 +127,9 @@ def write_table(
     if data_format in _PLAIN_FORMATS:
         # Or a job looks for the columns.
         reader = reader.schema(table.schema)
-    counted = reader.load(path).groupBy(sf.input_file_name().alias("file")).count().collect()
+    counted = (
+        reader.load(literal(path)).groupBy(sf.input_file_name().alias("file")).count().collect()
+    )
     rows = {unquote(row.file).rpartition("/")[2]: row["count"] for row in counted}
     found = read_files(files, path)
     return [replace(one, path=f"{directory}/{one.path}", rows=rows.get(one.path)) for one in found]

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
+from anonspark.engine.files import literal
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
 from anonspark.engine.reading_errors import no_record, nothing_there
@@ -25,6 +26,9 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.errors import DataError
+
+# Of other sources a path is no pattern.
+_OF_FILES = ("parquet", "csv", "json", "orc", "text", "avro")
 
 _MALFORMED = "anonspark_malformed_record"
 
@@ -92,6 +96,9 @@ def open_table(
     if problems:
         raise DataError(*problems)
     require_plain_files(files, paths, data_format, path_key)
+    own = [
+        literal(path) if data_format in _OF_FILES and files.exists(path) else path for path in paths
+    ]
     # A malformed record must not become a row of nulls unseen. Spark's own way to refuse it,
     # FAILFAST, quotes the record in logs and event logs.
     refuses = data_format in ("csv", "json") and "mode" not in {name.lower() for name in options}
@@ -103,10 +110,10 @@ def open_table(
             reader = reader.option("columnNameOfCorruptRecord", _MALFORMED)
         if schema is not None:
             reader = reader.schema(schema)
-        table = reader.load(list(paths))
+        table = reader.load(own)
         if schema is None and _names_columns(data_format, options) and _may_be_renamed(table):
             lines = spark.read.format(data_format).options(**options).option("header", "false")
-            header = lines.option("inferSchema", "false").load(list(paths)).first()
+            header = lines.option("inferSchema", "false").load(own).first()
             where = f"{path_key}: {', '.join(paths)}"
             require_distinct_header(list(header or ()), wanted, where)
         found = None
@@ -114,21 +121,21 @@ def open_table(
             found = read_file_schemas(table, data_format, options)
             if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
                 # Which file is listed first is a matter of the file system.
-                table = reader.schema(found.schema_of_first).load(list(paths))
+                table = reader.schema(found.schema_of_first).load(own)
         if wanted is not None and found is not None:
             known = with_struct_fields(arrow_schema(table.schema)).names
             new = lacking_columns(found, wanted, columns=known, path_key=path_key)
             if new:
                 schema_of_all = with_lacking(table, new, found.schemas)
-                table = reader.schema(schema_of_all).load(list(paths))
+                table = reader.schema(schema_of_all).load(own)
         if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
             # Spark would take the columns of every file for those of the first, by their places.
-            table = reader.option("enforceSchema", "false").schema(table.schema).load(list(paths))
+            table = reader.option("enforceSchema", "false").schema(table.schema).load(own)
         if not refuses:
             return OpenedTable(table, found)
         if table.columns == [_MALFORMED]:
             raise no_record(paths, data_format, path_key, section)
-        return OpenedTable(_refusing_malformed(reader, table, paths, data_format))
+        return OpenedTable(_refusing_malformed(reader, table, own, data_format))
 
 
 def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
@@ -154,14 +161,14 @@ def _may_be_renamed(table: DataFrame) -> bool:
 
 
 def _refusing_malformed(
-    reader: DataFrameReader, table: DataFrame, paths: Sequence[str], data_format: str
+    reader: DataFrameReader, table: DataFrame, paths: list[str], data_format: str
 ) -> DataFrame:
     """Return a table that fails at a malformed record, without a word of what is in it."""
     others = [name for name in table.columns if name != _MALFORMED]
     if not others:
         return table
     schema = StructType([field for field in table.schema if field.name != _MALFORMED])
-    checked = reader.schema(schema.add(_MALFORMED, StringType())).load(list(paths))
+    checked = reader.schema(schema.add(_MALFORMED, StringType())).load(paths)
     # Spark refuses to look for malformed records without reading anything of them: the message,
     # one of two that say the same, depends on another column.
     message = f"MALFORMED_RECORD: a record does not fit the columns of the file ({data_format})"

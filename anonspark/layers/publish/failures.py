@@ -13,7 +13,7 @@ from typing import Any
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.core.run_ids import require_run_id
-from anonspark.engine.files import Files, require_ours
+from anonspark.engine.files import Files, literal, require_ours
 from anonspark.errors import AnonsparkError, ConfigurationError, exit_code_of
 from anonspark.layers.publish.prometheus import local_path
 from anonspark.ownership import fault_at, write_aside
@@ -129,7 +129,7 @@ def _write(directory: str, name: str, text: str, files: Files | None) -> None:
 
 def _forget(root: str, name: str, files: Files | None) -> None:
     if files is not None:
-        for address in files.matches(f"{root}/{FAILURES}/date=*/{name}"):
+        for address in files.matches(f"{literal(root)}/{FAILURES}/date=*/{name}"):
             files.delete(address)
 
 

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from anonspark.config import Configuration
 from anonspark.core.figures import HISTORY, ROUNDS, arrow_schema
-from anonspark.engine.files import Files, require_ours
+from anonspark.engine.files import Files, literal, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, PublishingError
@@ -83,7 +83,7 @@ def last_comparable_run(
     recent = [
         address
         for month in (started, month_before)
-        for address in engine.files.matches(f"{path}/date={month:%Y-%m}-*")
+        for address in engine.files.matches(f"{literal(path)}/date={month:%Y-%m}-*")
     ]
     schema = arrow_schema(HISTORY)
     comparable = _Comparable(
@@ -182,7 +182,7 @@ def append_to_history(
         addresses = [
             address
             for table in _TABLES
-            for address in files.matches(f"{root}/{table}/date=*/{run_id}.parquet")
+            for address in files.matches(f"{literal(str(root))}/{table}/date=*/{run_id}.parquet")
         ]
         earlier = {address.split("/")[-2] for address in addresses if "/summary/date=" in address}
         strange = [address for address in addresses if not _is_of_run(files, address, run_id)]

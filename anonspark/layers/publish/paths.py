@@ -116,16 +116,20 @@ def require_apart_from_input(
 
 def _require_apart_from(files: Files, mine: tuple[str, str], other: tuple[str, str]) -> None:
     target = files.resolved(mine[1]).rstrip("/")
-    # A pattern is as good as the directory above it.
-    fixed = re.split(r"[*?\[{]", other[1])[0]
-    if fixed != other[1]:
-        fixed = fixed.rpartition("/")[0]
-    place = files.resolved(fixed or ".").rstrip("/")
+    place = files.resolved(_fixed_part(files, other[1])).rstrip("/")
     if f"{target}/".startswith(f"{place}/") or place.startswith(f"{target}/"):
         raise ConfigurationError(
             f"{mine[0]}: {mine[1]} and {other[0]} {other[1]} lie inside one another; choose a "
             "place apart from both"
         )
+
+
+def _fixed_part(files: Files, path: str) -> str:
+    """Return what is at a path, or the directory that holds all that it may name as a pattern."""
+    fixed = re.split(rf"[{re.escape(_GLOB_CHARACTERS)}]", path)[0]
+    if fixed == path or files.exists(path):
+        return path
+    return fixed.rpartition("/")[0] or "."
 
 
 def require_usable_output(
@@ -166,13 +170,8 @@ def require_usable_output(
     target = files.resolved(output).rstrip("/")
     staging = None if staging_path is None else files.resolved(staging_path).rstrip("/")
     for path in configuration.input.paths_of_files:
-        fixed = path
-        for character in _GLOB_CHARACTERS:
-            fixed = fixed.split(character)[0]
-        if fixed != path:
-            fixed = fixed.rpartition("/")[0] or "."
         try:
-            source = files.resolved(fixed).rstrip("/")
+            source = files.resolved(_fixed_part(files, path)).rstrip("/")
         except ConfigurationError as error:
             raise DataError(f"input.path: {error}") from error
         if target == source or target.startswith(f"{source}/") or source.startswith(f"{target}/"):

@@ -66,8 +66,9 @@ def sensitive_value_warnings(
                 ReleaseWarning(
                     "equal_values",
                     f"its {merged.values:,} different values are {merged.merged:,} but for case, "
-                    "blanks, Unicode form and markers of missing values, and each would count for "
-                    "l-diversity and the other criteria; write equal values alike",
+                    "blanks, punctuation, look-alike letters, forms of numbers and markers of "
+                    "missing values, and each would count for l-diversity and the other criteria; "
+                    "write equal values alike",
                     attribute.name,
                     figures,
                 )
