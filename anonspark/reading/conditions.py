@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from operator import is_
 from typing import TypeAlias
 
-from anonspark.reading.sets import ValueSet, both, combined, either
+from anonspark.reading.sets import ValueSet, both, combined_all, either
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _joined(
             others[part] = None
     own: list[Formula] = []
     for name, values in sets.items():
-        one = reduce(lambda first, second: combined(first, second, keep), values)
+        one = combined_all(values, keep)
         own.append(NEVER if one.is_empty else Has(name, one))
     if final in own:
         return final
@@ -99,7 +99,8 @@ def known(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -
             if formula.attribute != attribute:
                 return formula
             return ALWAYS if holds(formula.values) else NEVER
-        case Every():
-            return every(known(part, attribute, holds) for part in formula.parts)
-        case Some():
-            return some(known(part, attribute, holds) for part in formula.parts)
+        case Every() | Some():
+            parts = [known(part, attribute, holds) for part in formula.parts]
+            if all(map(is_, parts, formula.parts)):
+                return formula
+            return every(parts) if isinstance(formula, Every) else some(parts)

@@ -26,6 +26,9 @@ Integers = npt.NDArray[np.int64]
 _MOST_CASES = 2_000
 """Cases that a condition may have: of attributes that are combined by ``or``, all combinations."""
 
+_MOST_LOOKS = 300_000
+"""Conditions that may be looked at, all cases together: about a second."""
+
 _MOST_GROUPS = 10_000
 
 _RECORDS = "records"
@@ -219,6 +222,20 @@ def _require_few(by: ReadAttribute, values: int) -> None:
         )
 
 
+def _require_few_cases(found: int, most: int) -> None:
+    """Refuse a condition before it takes longer than anybody waits.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if found > most:
+        raise ConfigurationError(
+            f"query: the condition has more than {most:,} cases to be looked at; combine fewer "
+            "columns by or, or ask with fewer conditions"
+        )
+
+
 def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged:
     """Judge rows by a condition.
 
@@ -268,7 +285,7 @@ class _Judge:
             NEVER: _Truth(np.zeros(rows), no, yes),
         }
         self.rows = rows
-        self.cases = 0
+        self.cases = self.looks = 0
 
     def visit(self, formula: Formula) -> _Truth:
         if formula in self.known:
@@ -278,11 +295,7 @@ class _Judge:
         name = next(tests_of(formula)).attribute
         for values, rest in self._cases(formula, name):
             self.cases += 1
-            if self.cases > _MOST_CASES:
-                raise ConfigurationError(
-                    f"query: the condition has more than {_MOST_CASES:,} cases to be looked at; "
-                    "combine fewer columns by or"
-                )
+            _require_few_cases(self.cases, _MOST_CASES)
             own, others = self.regions[name], self.visit(rest)
             may = own.may_have(values)
             possible |= may & others.possible
@@ -295,7 +308,8 @@ class _Judge:
     def _cases(self, formula: Formula, name: str) -> Sequence[tuple[ValueSet, Formula]]:
         """Return parts of an attribute's values, and what is left of the condition in each."""
         attribute = self.regions[name].attribute
-        tests = dict.fromkeys(test.values for test in tests_of(formula) if test.attribute == name)
+        every_test = list(tests_of(formula))
+        tests = dict.fromkeys(test.values for test in every_test if test.attribute == name)
         everything = combined(attribute.present(), attribute.missing(), either)
         parts: list[tuple[ValueSet, frozenset[ValueSet]]] = [(everything, frozenset())]
         for values in tests:
@@ -308,6 +322,9 @@ class _Judge:
                 if not outside.is_empty:
                     divided.append((outside, within))
             parts = divided
+        # Of each part all tests are looked at once more.
+        self.looks += len(parts) * len(every_test)
+        _require_few_cases(self.looks, _MOST_LOOKS)
         cases: dict[Formula, ValueSet] = {}
         for part, within in parts:
             rest = known(formula, name, within.__contains__)

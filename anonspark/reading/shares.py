@@ -20,7 +20,17 @@ import pyarrow as pa
 from anonspark.core.queries import Domain
 from anonspark.core.spreads import Runs, Spread, spread_out
 from anonspark.reading.attributes import ReadAttribute
-from anonspark.reading.sets import CategorySet, Cut, ValueSet, may_have
+from anonspark.reading.sets import (
+    FIRST,
+    FIRST_CODE,
+    LAST,
+    LAST_CODE,
+    CategorySet,
+    Cut,
+    ValueSet,
+    cuts_of,
+    may_have,
+)
 from anonspark.release.regions import (
     CategoryRegion,
     Interval,
@@ -72,11 +82,30 @@ class Regions:
 
     def may_have(self, wanted: ValueSet) -> Flags:
         """Return for each row whether its value may be in a set; bool ndarray of shape (rows,)."""
-        whole = self.attribute.whole
-        own = self._opaque(wanted) if self.attribute.is_opaque else None
-        if own is None:
-            own = [may_have(region, wanted, whole=whole) for region in self.regions]
+        if self.attribute.is_opaque:
+            own = self._opaque(wanted)
+        elif isinstance(wanted, CategorySet):
+            own = [may_have(region, wanted) for region in self.regions]
+        else:
+            own = [
+                (missing and wanted.missing) or any(wanted.meets(*cuts) for cuts in covered)
+                for covered, missing in self._covered
+            ]
         return np.array(own, bool)[self.numbers]
+
+    @cached_property
+    def _covered(self) -> list[tuple[list[tuple[Cut, Cut]], bool]]:
+        """Between which cuts the values of each ordered region lie, and whether one may miss."""
+        everything = [(FIRST_CODE, LAST_CODE) if self.attribute.is_code else (FIRST, LAST)]
+        covered = []
+        for region in self.regions:
+            if not isinstance(region, OrderedRegion):
+                raise TypeError("a region of another kind than the set")
+            cuts = everything
+            if region.intervals is not None:
+                cuts = [cuts_of(one, whole=self.attribute.whole) for one in region.intervals]
+            covered.append((cuts, region.missing))
+        return covered
 
     def _opaque(self, wanted: ValueSet) -> list[bool]:
         """Labels of unknown groups: each may hold any value, but not others than its own."""

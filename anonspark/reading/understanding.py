@@ -19,7 +19,7 @@ from anonspark.reading.questions import (
     asking_error,
 )
 from anonspark.reading.questions import Any as AnyOf
-from anonspark.reading.sets import ValueSet, combined, either, first_only
+from anonspark.reading.sets import ValueSet, combined, combined_all, either, first_only
 
 
 def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:
@@ -112,9 +112,7 @@ def _formula(
             return _has(own, _other_values(own, values) if unequal != negated else values)
         case Among():
             own = attribute_of(condition.column, attributes)
-            values = own.compared("=", condition.values[0])
-            for token in condition.values[1:]:
-                values = combined(values, own.compared("=", token), either)
+            values = combined_all([own.compared("=", one) for one in condition.values], either)
             return _has(own, _other_values(own, values) if negated else values)
 
 

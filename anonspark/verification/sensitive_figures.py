@@ -56,8 +56,8 @@ class SensitiveFigures:
         exceed for recursive (c, 2)-diversity; infinite where a class has one value), and so on.
         Distances from the whole release lack where values have no order, or no hierarchy is known.
     distinct_merged : int or None
-        Distinct l, were values one that are equal but for case, blanks, Unicode form and markers of
-        missing values.
+        Distinct l, were values one that are equal but for what :func:`plain_spelling` passes over,
+        and for markers of missing values.
     distinct_present : int or None
         The same where missing does not count.
     homogeneous_classes, homogeneous_records : int or None

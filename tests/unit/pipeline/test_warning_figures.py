@@ -99,9 +99,8 @@ def test_values_that_look_alike(values: list[str]) -> None:
 
 
 def test_numbers_that_differ_in_their_last_bits() -> None:
-    values = pa.array(
-        [1.0, 1.0000000000000002, 0.9999999999999999, 1.001, 0.0, -0.0, float("inf"), -float("inf")]
-    )
+    alike = [1.0, 1.0000000000000002, 0.9999999999999999, 0.0, -0.0]
+    values = pa.array([*alike, 1.001, float("inf"), -float("inf")])
     assert merge_values(sensitive(values), []).merged == 5
     assert merge_values(sensitive(values.cast(pa.float32())), []).merged == 5
 
