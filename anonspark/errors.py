@@ -16,6 +16,8 @@ True
 
 from __future__ import annotations
 
+import re
+
 from anonspark.foreign_text import visible, visible_lines
 from anonspark.redaction import redact
 
@@ -29,7 +31,15 @@ __all__ = [
     "SparkNeededError",
     "TaskFailure",
     "exit_code_of",
+    "limit_reached",
 ]
+
+
+_ARROW = ("pyarrow.lib",)
+_OF_LIMITS = re.compile(
+    r"can't start new thread|Failed to launch worker thread|malloc of size \d+ failed"
+    r"|Cannot allocate memory|bad_alloc"
+)
 
 
 class AnonsparkError(Exception):
@@ -110,6 +120,20 @@ class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
     """A task failed as often as Spark runs it; a fault of the cluster, or a bug of ours."""
 
     exit_code = 1
+
+
+def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
+    """Return the error that the system gave no more threads or memory, if one came of that."""
+    while error is not None:
+        refused = isinstance(error, RuntimeError | OSError) or type(error).__module__ in _ARROW
+        if isinstance(error, MemoryError) or (refused and _OF_LIMITS.search(str(error))):
+            return EnvironmentProblem(
+                "the system gave this process no more threads or memory; raise its limits "
+                "(ulimit -v for memory, ulimit -u for threads, or those of its container), or give "
+                "the machine less to do"
+            )
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def exit_code_of(error: BaseException | None) -> int:

@@ -43,7 +43,12 @@ from anonspark.cli.terminal import ERR
 from anonspark.cli.usage import help_without_command, usage_problem
 from anonspark.cli.working import EndedError, ended_by_signals
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
-from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+from anonspark.errors import (
+    AnonsparkError,
+    ConfigurationError,
+    EnvironmentProblem,
+    limit_reached,
+)
 from anonspark.foreign_text import visible
 from anonspark.redaction import redact
 
@@ -245,6 +250,8 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
         if usage is not None and getattr(error, "exit_code", None) == 2:
             said = usage_problem(error, given, [*_COMMANDS, "ledger"])
             return log.fail(2, visible(redact(said)), debug=False)
+        if (limit := limit_reached(error)) is not None:
+            return log.fail(limit.exit_code, str(limit), debug=debug)
         if "pyspark" in sys.modules:
             from anonspark.engine.spark.errors import environment_problem
 

@@ -28,7 +28,7 @@ from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.errors import DataError
+from anonspark.errors import DataError, limit_reached
 
 Read = Callable[[pa.Schema], Batches]
 """Reads the columns of a schema, which are some of a table's; may be asked again."""
@@ -90,7 +90,7 @@ def reading_file(where: str) -> Iterator[None]:
         # Arrow says most of what is wrong with a file as an OSError without a number.
         if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
             raise
-        raise unreadable(where) from error
+        raise limit_reached(error) or unreadable(where) from error
 
 
 def open_columnar(files: Sequence[DataFile], data_format: str, where: str) -> list[ColumnarFile]:

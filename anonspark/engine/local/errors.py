@@ -11,7 +11,7 @@ import pyarrow as pa
 from anonspark.engine.files import FilesError
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.tasks import FailedTaskError
-from anonspark.errors import EnvironmentProblem, PublishingError, TaskFailure
+from anonspark.errors import EnvironmentProblem, PublishingError, TaskFailure, limit_reached
 from anonspark.progress import Progress
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -100,6 +100,8 @@ def running_tasks(progress: Progress) -> Iterator[None]:
             ) from error
         if _is_full(error):
             raise
+        if (problem := limit_reached(error)) is not None:
+            raise problem from error
         kind = str(error).partition(" ")[0] if isinstance(error, FailedTaskError) else None
         raise TaskFailure(
             f"{stage}: a task failed with {kind or type(error).__name__}; nothing was published. "
