@@ -249,6 +249,22 @@ def malformed_json(where: str) -> DataError:
     )
 
 
+def longer_than_a_line(where: str, file: str, most: int) -> DataError:
+    """Return the error that a line of a text file has no end within reason."""
+    return DataError(
+        f"{where}: {file} has a line of more than {most >> 20:,} MiB; expected a record in each "
+        "line, and lines that end as on Unix or Windows; correct the file"
+    )
+
+
+def larger_than_a_table(where: str, file: str, times: int) -> DataError:
+    """Return the error that a compressed file grows as no table does."""
+    return DataError(
+        f"{where}: {file} has more than {times:,} times its bytes when it is unpacked, as files "
+        "have that are to fill a memory; if it is a table, unpack it, and name the unpacked file"
+    )
+
+
 def unreadable(where: str) -> DataError:
     """Return the error of files that are damaged or hold something else."""
     settings = "input.format, input.options"

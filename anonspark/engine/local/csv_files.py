@@ -22,6 +22,7 @@ from anonspark.engine.local.text_files import (
     blocks_of,
     open_text,
     parts_of,
+    read_line,
 )
 from anonspark.engine.local.text_types import Found, convert, look_at
 from anonspark.engine.reading_errors import (
@@ -173,7 +174,7 @@ class CsvFiles:
 
     def _first_lines(self, file: DataFile) -> Iterator[str]:
         with open_text(file) as source:
-            for line in source:
+            while line := read_line(source, file, self.where):
                 cleaned = self._cleaned(line.removeprefix(BYTE_ORDER_MARK))
                 # Of old Macs' files a line of ours has many of theirs.
                 yield from filter(None, re.split("[\r\n]", cleaned.decode()))
@@ -274,7 +275,7 @@ class CsvFiles:
     def blocks(self, part: Part, *, with_header: bool = False) -> Iterator[bytes]:
         """Yield lines of a file, without the header, blank ones and comments, as UTF-8."""
         header = self.dialect.header and part.start == 0 and not with_header
-        for block in blocks_of(part):
+        for block in blocks_of(part, self.where):
             lines = self._cleaned(block)
             if header and lines.strip(b"\r\n"):
                 lines = re.sub(rb"\A[\r\n]*[^\r\n]+", b"", lines)

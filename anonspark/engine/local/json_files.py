@@ -168,7 +168,7 @@ class JsonFiles:
 
     def _records(self, part: Part) -> Iterator[list[dict[str, Any]]]:
         records: list[dict[str, Any]] = []
-        for block in blocks_of(part):
+        for block in blocks_of(part, self.where):
             for line in block.decode("utf-8", "replace").replace("\r", "\n").split("\n"):
                 if not line.strip():
                     continue

@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from anonspark.engine.local.input_files import DataFile
+from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # Bytes that a task reads, and that are in memory at once.
 _LARGEST_PART, _SMALLEST_PART = 1 << 24, 1 << 18
+
+# A record has a few kilobytes, a table of repeated values a hundredth of its bytes when compressed.
+_LONGEST_LINE = 1 << 26
+_MAY_GROW_TO, _TIMES = 1 << 28, 250
 
 # Of one table, so that threads have something to share.
 _PARTS = 16
@@ -53,13 +58,25 @@ def parts_of(files: Sequence[DataFile]) -> list[Part]:
     return parts
 
 
-def blocks_of(part: Part) -> Iterator[bytes]:
-    """Yield the lines of a part, some megabytes at once, without a byte order mark."""
+def blocks_of(part: Part, where: str) -> Iterator[bytes]:
+    """Yield the lines of a part, some megabytes at once, without a byte order mark.
+
+    Parameters
+    ----------
+    part : Part
+    where : str
+        What named the paths, and the paths, for messages.
+
+    Raises
+    ------
+    DataError
+        If a line is too long to be a record, or a compressed file grows too much.
+    """
     with open_text(part.file) as source:
         if part.start:
             # The line that begins before belongs to whoever reads there.
             source.seek(part.start - 1)
-            source.readline()
+            read_line(source, part.file, where)
         while part.end is None or source.tell() < part.end:
             place = source.tell()
             length = _LARGEST_PART if part.end is None else part.end - place
@@ -67,8 +84,18 @@ def blocks_of(part: Part) -> Iterator[bytes]:
             if not block:
                 return
             if not block.endswith(b"\n"):
-                block += source.readline()
+                block += read_line(source, part.file, where)
+            if part.end is None and source.tell() > max(_MAY_GROW_TO, _TIMES * part.file.bytes):
+                raise larger_than_a_table(where, part.file.address, _TIMES)
             yield block if place else block.removeprefix(BYTE_ORDER_MARK)
+
+
+def read_line(source: IO[bytes], file: DataFile, where: str) -> bytes:
+    """Return the rest of the line at hand; parameters and errors as of :func:`blocks_of`."""
+    line = source.readline(_LONGEST_LINE + 1)
+    if len(line) > _LONGEST_LINE:
+        raise longer_than_a_line(where, file.address, _LONGEST_LINE)
+    return line
 
 
 def open_text(file: DataFile) -> IO[bytes]:

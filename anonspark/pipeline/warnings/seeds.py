@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
-
 from anonspark.config import Configuration
 from anonspark.config.seed import is_readable_by_others
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 
 # So many can be tried in minutes, against the fingerprint that the manifest holds.
 _GUESSABLE = 2**32
+
+# No number is proposed: logs are read by many, and what stands in one is no secret.
+_DRAW = "python3 -c 'import secrets; print(secrets.randbits(64) - 2**63)'"
 
 
 def seed_warnings(configuration: Configuration) -> list[ReleaseWarning]:
@@ -19,10 +20,6 @@ def seed_warnings(configuration: Configuration) -> list[ReleaseWarning]:
     ----------
     configuration : Configuration
         Of a run that is not the demo.
-
-    Notes
-    -----
-    The seed that is proposed is in the log alone, and drawn anew each time.
     """
     execution = configuration.execution
     found = []
@@ -30,14 +27,13 @@ def seed_warnings(configuration: Configuration) -> list[ReleaseWarning]:
         what = "is 0, the default, which everybody knows"
         if execution.seed:
             what = "is a small number, which can be found by trying"
-        proposed = secrets.randbits(64) - 2**63
         found.append(
             ReleaseWarning(
                 "guessable_seed",
                 f"execution.seed {what}: an attacker can test guesses about who is in which class. "
                 "For real data draw one at random from the whole range, and keep it secret in a "
                 "file that execution.seed_file names",
-                advice=f"; for instance {proposed}, which was drawn now and is in this log alone",
+                advice=f"; this draws one: (umask 077; {_DRAW} > seed)",
             )
         )
     if execution.seed_file is not None and is_readable_by_others(execution.seed_file):
