@@ -51,8 +51,8 @@ def promises(manifest: Manifest) -> list[str]:
     ]
     protected = {one.attribute for one in privacy.criteria if not one.demands_nothing}
     return told + [
-        f"{code_span(name)}: no criterion was asked for, as l-diversity. A class may show the value of "
-        "everybody in it."
+        f"{code_span(name)}: no criterion was asked for, as l-diversity. A class may show the "
+        "value of everybody in it."
         for name, one in manifest.attributes.items()
         if one["role"] == "sensitive" and name not in protected
     ]
