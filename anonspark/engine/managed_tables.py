@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, literal
 from anonspark.errors import ConfigurationError
 
 _NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hudi"}
@@ -47,7 +47,8 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
     seen: set[str] = set()
     for path in paths:
         addresses = [one.rstrip("/") for one in files.matches(path)]
-        inside = files.matches(f"{path.rstrip('/')}/*") if addresses else []
+        named = literal(path) if files.exists(path) else path
+        inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
         directories = list(dict.fromkeys(one.rpartition("/")[0] for one in inside))
         above = {one.rpartition("/")[0]: files.parent(one) for one in addresses}
         links = [files.parent(files.resolved(one)) for one in addresses]
