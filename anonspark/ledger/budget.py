@@ -8,6 +8,7 @@ entries say that they were made.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import secrets
 from collections.abc import Mapping
@@ -34,6 +35,8 @@ RECORD = "record"
 
 RELEASE = "release"
 """Kind of the entries that cost nothing."""
+
+_LOGGER = logging.getLogger("anonspark")
 
 _LIMIT = "limit.json"
 _ENTRY = re.compile(r"[0-9]{6,}\.json")
@@ -491,6 +494,13 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
                 limit = replace(limit, signed={"nonce": secrets.token_hex(8), **told})
                 # First, for a ledger of which nothing is remembered is refused.
                 remember(key, [digest_of(limit.to_text())])
+            else:
+                _LOGGER.warning(
+                    "ledger.key_file: none is set for the new ledger at %s, so who can write there "
+                    "can change its last entry, or put an older ledger back; to see that, set a "
+                    "key before the ledger is made",
+                    path,
+                )
             with suppress(FileExistsError):
                 create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
         except OSError as error:

@@ -148,7 +148,7 @@ def _listings(files: Files, folder: Path) -> Any:
             files.children(f"{folder}{path}"),
             [(one.path, one.kind, one.bytes) for one in files.tree(f"{folder}{path}")],
             files.exists(f"{folder}{path}"),
-            files.is_link(f"{folder}{path}"),
+            files.fault(f"{folder}{path}"),
             files.dangling_parent(f"{folder}{path}/x/y"),
         )
         for path in paths
