@@ -19,6 +19,12 @@ MAGIC = b"PAR1"
 """The last bytes of a Parquet file, which stand behind each row group, too: what lies between them
 belongs to nobody, and Spark writes it so (:mod:`anonspark.engine.spark.parquet_files`)."""
 
+STAMPED_VERSION = "4.1.4"
+"""Spark's version in every footer, whatever engine and Spark write it, so that bytes are the same.
+
+From 3 on it says that days and times are those of today's calendar; Spark takes files of an older
+version, or of none, for files of Spark 2."""
+
 CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "none": {"compression": "none"},
@@ -44,14 +50,11 @@ class Encoding:
         The same in Spark's JSON.
     codec : str
         As Spark calls it.
-    spark_version : str
-        A reader looks there whether dates are those of today's calendar.
     """
 
     columns: pa.Schema
     described: str
     codec: str
-    spark_version: str
 
 
 @dataclass
@@ -105,7 +108,7 @@ class EncodedFile:
             return
         writer.add_key_value_metadata(
             {
-                "org.apache.spark.version": self.encoding.spark_version,
+                "org.apache.spark.version": STAMPED_VERSION,
                 "org.apache.spark.sql.parquet.row.metadata": self.encoding.described,
             }
         )

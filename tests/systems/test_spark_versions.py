@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from golden_run import FINGERPRINTS, ROWS, SECTIONS
@@ -41,6 +41,14 @@ def test_the_release_is_that_of_every_other_version(
     )
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["holds"]
+    by_spark = hashes_of_data(manifest)
     run(LocalEngine(), load_configuration(str(configuration), ["output.mode=overwrite"]))
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert {name: manifest["fingerprints"][name] for name in FINGERPRINTS} == FINGERPRINTS
+    # To the byte, whatever version of Spark has written the files.
+    assert hashes_of_data(manifest) == by_spark
+
+
+def hashes_of_data(manifest: dict[str, Any]) -> dict[str, str]:
+    files = {one["path"]: one["sha256"] for one in manifest["files"]}
+    return {path: digest for path, digest in files.items() if path.startswith("data/")}

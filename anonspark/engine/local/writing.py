@@ -17,10 +17,6 @@ from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable, s
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 
-SPARK_VERSION = "4.1.4"
-"""Whose conventions the files keep to, and say so: readers of Spark learn from it that days and
-times are those of today's calendar."""
-
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_TIME = pa.scalar(datetime(1970, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC"))
 # Later ones Arrow, which has nanoseconds there, does not read.
@@ -44,7 +40,7 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
         Of this path.
     """
     columns = nullable(schema)
-    encoding = Encoding(columns, spark_description(columns), "snappy", SPARK_VERSION)
+    encoding = Encoding(columns, spark_description(columns), "snappy")
     file = EncodedFile(encoding)
     with Path(path).open("xb") as target:
         for part in file.parts(batches):

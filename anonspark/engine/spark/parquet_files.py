@@ -144,7 +144,7 @@ def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
     if codec not in CODECS:
         return "spark.sql.parquet.compression.codec"
     described = _nullable(schema)
-    return Encoding(arrow_schema(described), described.json(), codec, spark.version)
+    return Encoding(arrow_schema(described), described.json(), codec)
 
 
 def is_plain_schema(schema: st.StructType) -> bool:

@@ -12,13 +12,18 @@ import duckdb
 import polars
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import functions as sf
 
-from anonspark.engine.local import writing
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.writing import write_orc, write_parquet
-from anonspark.engine.parquet_encoding import Encoding, nullable, spark_description
+from anonspark.engine.parquet_encoding import (
+    STAMPED_VERSION,
+    Encoding,
+    nullable,
+    spark_description,
+)
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.parquet_files import find_encoding
@@ -55,14 +60,15 @@ def batches() -> list[pa.RecordBatch]:
 def test_the_bytes_of_sparks_engine(
     engine: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whatever Spark is installed, which the suite is run with, too: `make test-spark`."""
     session, rows = engine.session, batches()
+    monkeypatch.setattr(type(session), "version", "4.99.0")
 
     def made(_: Batches) -> Batches:
         yield from rows
 
-    monkeypatch.setattr(writing, "SPARK_VERSION", session.version)
     assert find_encoding(session, spark_schema(SCHEMA)) == Encoding(
-        nullable(SCHEMA), spark_description(nullable(SCHEMA)), "snappy", session.version
+        nullable(SCHEMA), spark_description(nullable(SCHEMA)), "snappy"
     )
     source = SparkTable(session.range(1).coalesce(1), engine)
     published = source.map_batches(made, SCHEMA).publish(
@@ -73,6 +79,15 @@ def test_the_bytes_of_sparks_engine(
     path = tmp_path / "local.parquet"
     own = write_parquet(iter(batches()), SCHEMA, str(path))
     assert path.read_bytes() == (tmp_path / "release" / told.path).read_bytes()
+    footers = [parquet.read_metadata(one) for one in (path, tmp_path / "release" / told.path)]
+    assert {footer.created_by for footer in footers} == {
+        f"parquet-cpp-arrow version {pa.__version__}"
+    }
+    assert [footer.metadata[b"org.apache.spark.version"].decode() for footer in footers] == [
+        STAMPED_VERSION
+    ] * 2
+    # Readers of Spark take older ones for files of the calendar of Spark 2.
+    assert int(STAMPED_VERSION.partition(".")[0]) >= 3
     assert (own.bytes, own.rows, own.sha256) == (told.bytes, told.rows, told.sha256)
 
 

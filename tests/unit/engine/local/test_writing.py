@@ -16,8 +16,8 @@ import pytest
 from pyarrow import orc
 
 from anonspark.engine.files import PublishedFile
-from anonspark.engine.local.writing import SPARK_VERSION, write_orc, write_parquet
-from anonspark.engine.parquet_encoding import nullable, spark_description
+from anonspark.engine.local.writing import write_orc, write_parquet
+from anonspark.engine.parquet_encoding import STAMPED_VERSION, nullable, spark_description
 from anonspark.errors import ConfigurationError
 from anonspark.verification.footers import read_footer
 
@@ -60,7 +60,7 @@ def test_what_a_parquet_file_says(tmp_path: Path) -> None:
         b"org.apache.spark.version",
         b"org.apache.spark.sql.parquet.row.metadata",
     }
-    assert metadata.metadata[b"org.apache.spark.version"].decode() == SPARK_VERSION
+    assert metadata.metadata[b"org.apache.spark.version"].decode() == STAMPED_VERSION
     described = json.loads(metadata.metadata[b"org.apache.spark.sql.parquet.row.metadata"])
     assert described["fields"][0] == {
         "name": "age",
