@@ -300,7 +300,8 @@ class Configuration(Section):
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
         # Where it is written down, and what is said of its purpose, change nothing of a release.
-        untold = {"ledger", "report"}
+        # What model.published sets is there under its own keys.
+        untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
         document = _without_later_defaults(self.model_dump(mode="json", exclude=untold))
         _drop_published_separation(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
@@ -345,6 +346,7 @@ class Configuration(Section):
         document = self.model_dump(
             mode="json",
             include={"attributes", "missing", "privacy", "model"},
+            exclude={"model": {"published"}},
             exclude_defaults=True,
         )
         for attribute in document["attributes"].values():

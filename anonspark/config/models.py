@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.problems import Finding, found, impossible, nearest, one_of
@@ -67,11 +67,26 @@ class ModelOptions(Section):
         return []
 
 
+PUBLISHED = "canbay-2019"
+_BY_CANBAY: Mapping[str, object] = {"minimum_gain": 0.0, "separation": "always", "reference": "lof"}
+
+
+def _schema_of_published(settings: Mapping[str, object]) -> ConfigDict:
+    """Return what tells editors which values go with ``published``."""
+    rule: Any = {
+        "if": {"required": ["published"], "properties": {"published": {"const": PUBLISHED}}},
+        "then": {"properties": {key: {"const": value} for key, value in settings.items()}},
+    }
+    return ConfigDict(json_schema_extra={"allOf": [rule]})
+
+
 class RoundOptions(ModelOptions):
     """Options of the models whose outliers go through further rounds.
 
     Attributes
     ----------
+    published : str or None
+        The publication whose algorithm is computed: it sets :attr:`published_settings`.
     rho : int
         Number of rounds.
     minimum_gain : float
@@ -84,6 +99,16 @@ class RoundOptions(ModelOptions):
         Which record of a group the normal ones are nearest to.
     """
 
+    published_settings: ClassVar[Mapping[str, object]] = _BY_CANBAY
+
+    published: Literal["canbay-2019"] | None = Field(
+        default=None,
+        description=(
+            "Computes the algorithm as the thesis published it: sets cut, span (Mondrian), vantage "
+            "(Canon), separation, reference and minimum_gain, which may then say nothing else. "
+            "split, rho and lof_neighbors stay as they are set. null sets nothing."
+        ),
+    )
     rho: int = Field(
         default=5,
         ge=1,
@@ -130,6 +155,25 @@ class RoundOptions(ModelOptions):
         ),
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _set_as_published(cls, section: Any) -> Any:
+        """Set what a publication says, unless another key contradicts it."""
+        if not isinstance(section, Mapping) or section.get("published") != PUBLISHED:
+            return section
+        findings = [
+            Finding(
+                (key,),
+                f"found {found(section[key])}; expected {value!r}, which model.published: "
+                f"{PUBLISHED} sets; remove model.{key} or model.published",
+            )
+            for key, value in cls.published_settings.items()
+            if section.get(key, value) != value
+        ]
+        if findings:
+            raise impossible(findings)
+        return {**cls.published_settings, **section}
+
     @property
     def handles_outliers(self) -> bool:
         """Whether outliers go through further rounds."""
@@ -156,6 +200,13 @@ class MondrianOptions(RoundOptions):
     span : str
         Which width chooses the attribute to cut.
     """
+
+    published_settings: ClassVar[Mapping[str, object]] = {
+        **_BY_CANBAY,
+        "cut": "published",
+        "span": "cell",
+    }
+    model_config = _schema_of_published(published_settings)
 
     name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = Field(
         default="su-mondrian",
@@ -205,6 +256,9 @@ class CanonOptions(RoundOptions):
     vantage : str
         How the vantage point of a node is chosen.
     """
+
+    published_settings: ClassVar[Mapping[str, object]] = {**_BY_CANBAY, "vantage": "random"}
+    model_config = _schema_of_published(published_settings)
 
     name: Literal["canon", "u-canon"] = Field(
         description=(

@@ -1,0 +1,116 @@
+"""``model.published``: one key for the settings of a publication's algorithm.
+
+The printed figures that it gives on Adult are in ``golden/test_adult.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from anonspark.config import parse_configuration
+from anonspark.config.json_schema import json_schema
+from anonspark.errors import ConfigurationError
+
+COMMON = {"separation": "always", "reference": "lof", "minimum_gain": 0.0}
+MONDRIAN = {**COMMON, "cut": "published", "span": "cell"}
+CANON = {**COMMON, "vantage": "random"}
+SPELLED_OUT = {
+    "smondrian": MONDRIAN,
+    "mondrian": MONDRIAN,
+    "su-mondrian": MONDRIAN,
+    "u-mondrian": MONDRIAN,
+    "canon": CANON,
+    "u-canon": CANON,
+}
+OTHERS = {
+    "cut": "balanced",
+    "span": "data",
+    "vantage": "spread",
+    "separation": "paying",
+    "reference": "density",
+    "minimum_gain": 0.1,
+}
+
+
+def document(model: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "input": {"path": "people.csv"},
+        "attributes": {"age": {"role": "quasi_identifier"}},
+        "privacy": {"k": 5},
+        "model": model,
+        "output": {"path": "release"},
+    }
+
+
+def problems(model: dict[str, Any]) -> list[str]:
+    with pytest.raises(ConfigurationError) as raised:
+        parse_configuration(document(model))
+    return str(raised.value).splitlines()
+
+
+@pytest.mark.parametrize("name", SPELLED_OUT)
+@pytest.mark.parametrize("others", [{}, {"rho": 3, "lof_neighbors": 7}])
+def test_it_is_its_settings_spelled_out(name: str, others: dict[str, Any]) -> None:
+    by_key = parse_configuration(document({"name": name, "published": "canbay-2019", **others}))
+    spelled = parse_configuration(document({"name": name, **SPELLED_OUT[name], **others}))
+    options = by_key.model.model_dump()
+    assert options == {**spelled.model.model_dump(), "published": "canbay-2019"}
+    # One release, found again and compared whichever way it was asked for.
+    assert by_key.fingerprint() == spelled.fingerprint()
+    assert by_key.settings_fingerprint() == spelled.settings_fingerprint()
+    assert by_key.public_dict()["model"] == options
+    assert spelled.public_dict()["model"]["published"] is None
+
+
+def test_the_default_is_another_algorithm() -> None:
+    default = parse_configuration(document({}))
+    published = parse_configuration(document({"published": "canbay-2019"}))
+    assert default.fingerprint() != published.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["su-mondrian", "u-canon"])
+def test_a_key_that_contradicts_is_named_with_it(name: str) -> None:
+    settings = SPELLED_OUT[name]
+    for key, value in settings.items():
+        (line,) = problems({"name": name, "published": "canbay-2019", key: OTHERS[key]})
+        assert line.startswith(f"model.{key}: found ")
+        assert f"expected {value!r}, which model.published: canbay-2019 sets" in line
+        assert line.endswith(f"remove model.{key} or model.published")
+        # Said twice it is no contradiction.
+        said = parse_configuration(document({"name": name, "published": "canbay-2019", key: value}))
+        assert getattr(said.model, key) == value
+    contradicted = {key: OTHERS[key] for key in settings}
+    assert len(problems({"name": name, "published": "canbay-2019", **contradicted})) == len(
+        settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ({"published": "canbay-2018"}, "did you mean 'canbay-2019'?"),
+        ({"published": True}, "model.published: found"),
+        ({"published": "canbay-2019", "minimum_gain": False}, "model.minimum_gain: found"),
+        ({"name": "microaggregation", "published": "canbay-2019"}, "unknown key"),
+        ({"name": "canon", "published": "canbay-2019", "cut": "published"}, "unknown key"),
+    ],
+)
+def test_what_it_does_not_take(model: dict[str, Any], expected: str) -> None:
+    (line,) = problems(model)
+    assert expected in line
+
+
+@pytest.mark.parametrize("name", ["smondrian", "u-canon"])
+def test_editors_see_a_contradiction(name: str) -> None:
+    schema = json_schema()
+    allowed = {"name": name, "published": "canbay-2019", **SPELLED_OUT[name]}
+    jsonschema.validate(document(allowed), schema)
+    for key in SPELLED_OUT[name]:
+        # Without the key of the publication both are fine.
+        free = {"name": name, key: OTHERS[key]}
+        jsonschema.validate(document(free), schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document({**free, "published": "canbay-2019"}), schema)
