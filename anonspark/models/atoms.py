@@ -246,6 +246,7 @@ class MergedAtoms(BlockwiseModel):
         except BaseException:
             moved.packed.release()
             raise
+        self.note_large_block(table, partition)
         nothing = (None,) * len(own)
         leaves = {
             # The cells are those of midpoints, and nothing is asked of them.

@@ -33,6 +33,7 @@ from anonspark.layers.outliers.separation import (
 )
 from anonspark.layers.partition.distribution import (
     BLOCK,
+    Partition,
     partition_records,
     received_records,
     send_to_tasks,
@@ -54,6 +55,9 @@ from anonspark.staged.keys import coded_schema, key_matrix
 from anonspark.staged.records import BATCH_BYTES, Packer
 
 _MEASURED = pa.schema([(PENALTY, pa.decimal128(38, 15))])
+
+# How many times as large as usual a block is that is worth a warning.
+_LARGE = 4
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -202,6 +206,7 @@ class BlockwiseModel(Model):
             largest_block=self.largest_block,
             task_rows=self.task.task_rows,
         )
+        self.note_large_block(table, partition)
         forming = FormGroups(
             {leaf.number: leaf for leaf in partition.leaves},
             self.group_former,
@@ -220,6 +225,12 @@ class BlockwiseModel(Model):
         finish = FinishBlocks(forming, separation, table.number)
         table.tell("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.release)
+
+    def note_large_block(self, table: Round, partition: Partition) -> None:
+        """Say how many records the largest block has, if one task takes far more than usual."""
+        rows = max((leaf.rows for leaf in partition.leaves), default=0)
+        if rows > _LARGE * self.largest_block:
+            table.note_block(rows)
 
     def _needs_price(self, table: Round) -> bool:
         """Return whether groups are formed twice, of records that are kept meanwhile."""

@@ -76,6 +76,9 @@ class Round:
         What a record would lose on average, had round 1 been the last one; None in round 1.
     tell : callable
         Takes what the model is at, in a few words, for whoever waits.
+    note_block : callable
+        Takes the records of a block that is far larger than usual, because it cannot be cut,
+        before a task gets it.
     """
 
     records: Records
@@ -84,6 +87,7 @@ class Round:
     last: bool
     mean_penalty: Decimal | None = None
     tell: Callable[[str], None] = lambda _: None
+    note_block: Callable[[int], None] = lambda _: None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from anonspark.layers.prepare.units import has_units
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema
+from anonspark.pipeline.warnings.large_blocks import large_block_warnings
+from anonspark.pipeline.warnings.release_warning import tell_warnings
 from anonspark.progress import Progress
 from anonspark.staged.records import PACKED, ROWS, Records
 
@@ -107,6 +109,7 @@ def run_rounds(
     staging: Staging,
     files: Files,
     progress: Progress,
+    warns: bool = True,
 ) -> StagedRounds:
     """Run a model's rounds until no record is left over, or no further round is worth it.
 
@@ -125,6 +128,8 @@ def run_rounds(
         they are taken from there.
     files : Files
     progress : Progress
+    warns : bool
+        Whether the log warns of a block that cannot be cut before a task gets it.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def run_rounds(
     least as the last one is run again as such, where others came after it. A model that leaves a
     residual gets its rounds as long as they form classes.
     """
-    rounds = _Rounds(model, snapshot, criteria, staging, files, progress)
+    rounds = _Rounds(model, snapshot, criteria, staging, files, progress, warns)
     rounds.run_all()
     rounds.end_with_best()
     return rounds.staged(columns)
@@ -160,12 +165,15 @@ class _Rounds:
     staging: Staging
     files: Files
     progress: Progress
+    warns: bool
     results: list[RoundResult] = field(default_factory=list)
     tables: list[Round] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     """Where each round is staged."""
     remaining: tuple[Records, int] | None = None
     """Records that no further round is for, and their number."""
+    large_block: int = 0
+    """Records of the largest block so far that cannot be cut."""
 
     def run_all(self) -> None:
         """Run rounds until no record is left over, or no further round is worth it."""
@@ -175,6 +183,7 @@ class _Rounds:
             1,
             last=self.model.rounds == 1,
             tell=self.progress.tell,
+            note_block=self._note_block,
         )
         while table is not None:
             finished = self._finished(table)
@@ -185,6 +194,13 @@ class _Rounds:
             self.tables.append(table)
             self.paths.append(self._path(table, finished.path))
             table = self._table_after(table, finished)
+
+    def _note_block(self, rows: int) -> None:
+        """Warn before the task of a large block runs out of memory, where it does."""
+        if rows > self.large_block:
+            self.large_block = rows
+            if self.warns:
+                tell_warnings(large_block_warnings(rows))
 
     def _finished(self, table: Round) -> FinishedRound | None:
         """Return a round, run unless an earlier attempt has finished it."""
@@ -341,6 +357,7 @@ class _Rounds:
             penalty_if_last=if_last,
             squares_if_whole=int(classes[WHOLE_SQUARES] or 0),
             levels=anonymized.levels,
+            large_block=self.large_block,
         )
 
     def _left_over(self, path: str) -> Records:

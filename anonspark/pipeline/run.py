@@ -342,6 +342,7 @@ def _anonymize(
         staging=staging,
         files=files,
         progress=progress,
+        warns=context.warns,
     )
     with progress.stage("evaluate"):
         basis = basis_of_figures(snapshot, rounds, form.generalizer)

@@ -10,6 +10,7 @@ from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
+from anonspark.pipeline.warnings.large_blocks import large_block_warnings
 from anonspark.pipeline.warnings.no_protection import no_protection_warnings
 from anonspark.pipeline.warnings.published_values import (
     count_published_values,
@@ -59,6 +60,9 @@ def warn_of_staged(
         if basis.left_out:
             earlier = withheld_warnings(prepared.identifiers)
             earlier += withheld_dependency_warnings(configuration)
+        # The log has had it since the block was found.
+        blocks = [one.large_block for one in basis.rounds.results]
+        earlier = earlier + large_block_warnings(max(blocks, default=0))
         sizes = count_published_values(table, configuration, published.rows)
         dropped = prepared.snapshot.rows_dropped
         found = no_protection_warnings(configuration)

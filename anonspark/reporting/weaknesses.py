@@ -141,7 +141,8 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
     told = []
     for one in evidence.manifest.document.get("warnings") or ():
         told.append(str(one["text"]))
-        if one.get("code") not in ("rare_values", "column_identifies"):
+        # Those have an item of their own, and the size of a block is about the machine.
+        if one.get("code") not in ("rare_values", "column_identifies", "large_block"):
             yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), "mixed")
     for text in evidence.verification.get("warnings") or ():
         if not any(text.endswith(one) for one in told):

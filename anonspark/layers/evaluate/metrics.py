@@ -40,6 +40,8 @@ class RoundResult:
         Sum of the squared sizes of the round's groups, as if they had been kept whole.
     levels : mapping of str to int or None
         Level that each quasi-identifier was recoded to, where it is one for the whole table.
+    large_block : int
+        Records of the largest block, if it is far larger than usual; else 0.
     """
 
     number: int
@@ -49,6 +51,7 @@ class RoundResult:
     penalty_if_last: Decimal
     squares_if_whole: int
     levels: Mapping[str, int] | None = None
+    large_block: int = 0
 
 
 @dataclass(frozen=True)
