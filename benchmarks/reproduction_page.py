@@ -50,6 +50,17 @@ Written by `make reproduce`, from the grids in `conf/experiments/` and the print
 again as long as code, grids and data are those that they were made of. Two theses on models that
 learn have [a section of their own](#theses-on-learning).
 
+What holds of Canbay 2019, computed with `model.published: canbay-2019`:
+
+- **Strict Mondrian without rounds** has every printed figure, to the digit; the print cuts some off
+  instead of rounding them.
+- **Strict Mondrian with rounds** has the printed records, classes and DM of round 1. From then on figures
+  differ by what the thesis leaves out of its sums (R) and does not name (L). GCP of all rounds is a few
+  percent apart.
+- **Relaxed Mondrian** has the printed sizes of classes. GCP is measured otherwise in the print (C).
+- **Canon** draws at random, in the thesis and here (V).
+- **Adult copied 10 times** is cut exactly here, and not in the thesis (X).
+
 How to read the tables:
 
 | cell | verdict | meaning |
@@ -68,8 +79,8 @@ once more and is not counted.
 
 VURAL_HEAD = """\
 UEC are utility classes, OEC records without one (the outlier class), ESO the average class size with
-the outlier class among the classes. Tables on the data sets CUP and DEMOGRAFIK are left out: those
-are not public. The settings that give the printed figures are told in
+the outlier class among the classes. Tables on the data sets CUP and DEMOGRAFIK are left out: both are
+public, but not in our data. The settings that give the printed figures are told in
 [corrections to the thesis](rho-gain.md#corrections-to-the-thesis).
 """
 

@@ -56,7 +56,7 @@ TITLES = {
     "Shares": "Shares of the most frequent income by education, Adult",
     "Coefficients": "Entropy coefficients of mammographic masses for severity, before and at k = 3",
     "Loss": "Loss of mammographic masses at k = 3",
-    "Lists": "Lists of the partitioner, mammographic masses",
+    "Lists": "Table 5.3: lists of the partitioner, mammographic masses, k = 3",
     "Lists of other tables": "Lists of the partitioner, other tables, rows in the order of the file",
     "Classifiers on Adult": "Classifiers on Adult, 70 % for training",
     "Classifiers on mammographic masses": "Classifiers on mammographic masses, mean of 10 splits",
@@ -93,7 +93,9 @@ def learning_section(data: Path) -> list[str] | None:
         REASONS,
         "### What cannot be reproduced, or is not built",
         "\n".join(saleh.not_reproduced(data)),
-        *_sections(first, {"Shares": saleh.groups_told(data)}),
+        *_sections(
+            first, {"Shares": saleh.groups_told(data), "Lists": saleh.losses_of_lists(data)}
+        ),
         "### Classifiers beside the majority class",
         "\n".join(_classifiers(models)),
         "\n".join(_areas(models)),

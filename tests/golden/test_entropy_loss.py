@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from places import require_data
+from printed_figures import printed_figures
 from quality.adult_releases import PRIVACY, entropy_loss_of
 from quality.csv_tables import (
     ADULT_FILES,
@@ -18,6 +19,7 @@ from quality.csv_tables import (
 from quality.equal_records import keep_equal_records
 from quality.first_cut import at_least, close_to_table, first_cut_lists, with_values
 from quality.frequency_groups import groups_of, leading_classes, published_by_groups
+from quality.saleh import lists_of
 from quality.uncertainty import entropy_loss, loss_of, uncertainty_coefficient
 
 SEVERITY = "Severity"
@@ -88,6 +90,17 @@ def test_counts_of_lists(masses: Texts, k: int) -> None:
     assert len(lists) == LISTS[k]
     assert min(map(len, lists)) >= k
     assert sorted(row for rows in lists for row in rows) == list(range(830))
+
+
+def test_counts_of_lists_that_are_printed(masses: Texts) -> None:
+    """Table 5.3: k = 3, and with it l = 2 or one of three t."""
+    printed = {
+        place.model: int(figures["lists"])
+        for place, figures in printed_figures("saleh").items()
+        if place.table == "Lists" and place.k == "3"
+    }
+    assert printed == {"k": 199, "l = 2": 125, "t = 0.2": 33, "t = 0.3": 74, "t = 0.4": 119}
+    assert {name: len(lists_of(masses, 3, name)) for name in printed} == printed
 
 
 def test_counts_of_lists_with_criteria(masses: Texts) -> None:

@@ -59,5 +59,5 @@ def test_verdicts_within_the_spread(figure: Figure, verdict: str, text: str) -> 
 
 
 def test_printed_figures_can_be_read() -> None:
-    assert len(printed_figures("var-inan-2018")) == 7
-    assert sum(map(len, printed_figures("saleh").values())) == 62
+    assert len(printed_figures("var-inan-2018")) == 6
+    assert sum(map(len, printed_figures("saleh").values())) == 54

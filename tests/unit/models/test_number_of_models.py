@@ -1,0 +1,70 @@
+"""README and docs/models.md count the models as the registry does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from places import REPOSITORY
+
+from anonspark.config.models import ModelOptions, options_classes
+from anonspark.models import registry
+
+WORDS = {"Two": 2, "Six": 6, "Seven": 7, "Eight": 8, "Nine": 9, "Ten": 10}
+NEITHER = {"auto", "mapping"}
+"""Names that stand for no model of their own: one chooses, the other applies an earlier release."""
+
+
+def registered() -> dict[str, ModelOptions]:
+    """Return the options by every name that a registered model has."""
+    classes = {model.options_class for model in registry._MODELS}
+    return {name: own(name=name) for name, own in options_classes().items() if own in classes}
+
+
+def models() -> dict[tuple[type[ModelOptions], bool], list[str]]:
+    """Return the names of each model: two that compute the same are names of one."""
+    found: dict[tuple[type[ModelOptions], bool], list[str]] = {}
+    for name, options in registered().items():
+        found.setdefault((type(options), options.has_rounds), []).append(name)
+    return found
+
+
+def test_which_names_there_are() -> None:
+    assert set(options_classes()) == {*registered(), *NEITHER}
+    assert sorted(map(sorted, models().values())) == [
+        ["canon"],
+        ["full-domain"],
+        ["microaggregation"],
+        ["mondrian", "smondrian"],
+        ["rho-gain"],
+        ["su-mondrian", "u-mondrian"],
+        ["u-canon"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "pattern"),
+    [
+        ("README.md", r"- (\w+) \[models\]\(docs/models.md\)"),
+        ("docs/models.md", r"\n(\w+) models,"),
+    ],
+)
+def test_pages_count_the_models(page: str, pattern: str) -> None:
+    (word,) = re.findall(pattern, (REPOSITORY / page).read_text())
+    assert WORDS[word] == len(models())
+
+
+def test_the_page_of_models_counts_the_names() -> None:
+    text = " ".join((REPOSITORY / "docs" / "models.md").read_text().split())
+    (word,) = re.findall(r"They have (\w+) names", text)
+    assert WORDS[word.title()] == len(registered())
+    (word,) = re.findall(r"(\w+) more names choose or repeat", text)
+    assert WORDS[word] == len(NEITHER)
+    for name in options_classes():
+        assert f"`{name}`" in text
+
+
+def test_the_page_of_the_configuration_lists_all_names() -> None:
+    text = (REPOSITORY / "docs" / "configuration.md").read_text()
+    (row,) = re.findall(r"\n\| `model.name` \|.*", text)
+    assert set(options_classes()) <= set(re.findall(r"`([a-z-]+)`", row))
