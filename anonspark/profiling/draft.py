@@ -273,7 +273,7 @@ def _quasi_identifier(
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
         options["order"] = f"[{', '.join(map(json_text, one.order))}]"
-        reason += "; in the order of its numbers, because letters would put 10 before 5"
+        reason += "; in this order, because letters would order its groups otherwise"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]
     if one.kind == "date" and "hierarchy" not in options:

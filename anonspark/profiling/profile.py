@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.dependencies import Dependency, find_dependencies
+from anonspark.core.recognition.disguised import letters_misorder, natural_order
 from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.core.recognition.names import Meaning, meaning_of, unit_of_name
-from anonspark.core.recognition.values import Form, natural_key, recognize_values
+from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.columns.values import as_floats, read_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
@@ -88,8 +89,8 @@ class ColumnProfile:
     examples : tuple of str
         Values, if they were asked for.
     order : tuple of str
-        All its values in their natural order, where they begin with numbers that letters would
-        order otherwise, as 5-9 and 10-14, and each is shared by k records.
+        All its values, where they are groups that letters would order otherwise, as 5-9 and 10-14,
+        and each is shared by k records.
     """
 
     name: str
@@ -510,13 +511,9 @@ def _column(
 
 
 def _natural_order(one: Described, sampled: _Sampled) -> tuple[str, ...]:
-    """Return all values of groups in the order of their numbers; none where letters order them."""
+    """Return all values of groups in their order; none where letters order them so, too."""
     texts = sampled.texts(_MOST_ORDERED + 1)
     # A rare value is not written into a file that others may read.
     if one.few or one.form is not None or not 2 < one.distinct == len(texts) <= _MOST_ORDERED:
         return ()
-    keys = {text: natural_key(text) for text in texts}
-    if None in keys.values():
-        return ()
-    ordered = sorted(texts, key=lambda text: (keys[text], text))
-    return () if ordered == sorted(texts) else tuple(ordered)
+    return tuple(natural_order(texts)) if letters_misorder(texts) else ()

@@ -118,6 +118,16 @@ def letters_misorder(values: Sequence[str]) -> bool:
     return False
 
 
+def natural_order(values: Sequence[str]) -> list[str]:
+    """Return groups in their order, as <5, 5-9, 10-14 and 85+; nothing where one may be none."""
+    ordered = sorted(values)
+    for places in _places(ordered):
+        known = [place for place in places if place is not None]
+        if len(known) == len(ordered) >= _FEWEST_GROUPS:
+            return [one for _, one in sorted(zip(known, ordered, strict=True))]
+    return []
+
+
 def _places(values: Sequence[str]) -> Iterator[list[float | None]]:
     """Yield the place of each value in every order that the values may have."""
     groups = [_GROUP.fullmatch(one) for one in values]

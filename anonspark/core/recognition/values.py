@@ -49,8 +49,6 @@ _PLACE = re.compile(r"\(?-?[0-9]{1,2}\.[0-9]{3,}[,; ]+-?[0-9]{1,3}\.[0-9]{3,}\)?
 _NAME = r"[^\W\d_][\w'\u2019.-]*"
 _PERSON = re.compile(rf"(?:(?:Dr|Prof|Mr|Mrs|Ms|Herr|Frau)\.? )?{_NAME},?(?: {_NAME}){{1,3}}")
 _DISEASE = re.compile(r"[A-TV-Z][0-9][0-9AB](?:\.[0-9A-Z]{1,4})?")
-_NUMBERS = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")
-_GROUP = re.compile(r"\s*([<>\u2264\u2265]=?)?\s*[\[(]?\s*[0-9]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -174,14 +172,3 @@ def _are_numbered(values: Sequence[str]) -> bool:
 def is_other_date(text: str) -> bool:
     """Return whether a text is a day that is not written as 2026-01-31."""
     return bool(_DATE.fullmatch(text.strip())) and not _ISO_DATE.fullmatch(text.strip())
-
-
-def natural_key(text: str) -> tuple[float, int, float] | None:
-    """Return what sorts groups by their numbers, as <5, 5-9, 10-14 and 85+; None of other texts."""
-    match = _GROUP.match(text)
-    if match is None:
-        return None
-    first, *rest = (float(number.replace(",", "")) for number in _NUMBERS.findall(text))
-    sign = (match[1] or "").strip()
-    beside = -1 if "<" in sign or "\u2264" in sign else 1 if sign else 0
-    return first, beside, rest[0] if rest else float("inf")

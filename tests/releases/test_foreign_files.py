@@ -1,0 +1,126 @@
+"""Files of other programs, first lines of theirs, and what else a stranger hands over."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from helpers import command
+
+import anonspark
+from anonspark.errors import DataError
+
+FILES = {
+    "p.dta": (b"<stata_dta><header>\0", "Stata", "pandas.read_stata"),
+    "old.dta": (b"\x72\x02\x01\x00\0", "Stata", "pandas.read_stata"),
+    "p.xlsx": (b"PK\x03\x04\0", "an Excel workbook", "pandas.read_excel"),
+    "p.xls": (b"\xd0\xcf\x11\xe0\0", "an old Excel workbook", "pandas.read_excel"),
+    "p.feather": (b"ARROW1\0\0", "Feather", "pandas.read_feather"),
+    "p.pkl": (b"\x80\x04\x95\0", "a pickle", "pandas.read_pickle"),
+    "p.sav": (b"$FL2@(#)\0", "SPSS", "pandas.read_spss"),
+    "p.sas7bdat": (bytes(12) + b"\xc2\xea\x81\x60\0", "SAS", "pandas.read_sas"),
+    "p.csv.zst": (b"\x28\xb5\x2f\xfd\0", "compressed with Zstandard", "gzip"),
+    "p.csv.xz": (b"\xfd7zXZ\0", "compressed with xz", "gzip"),
+    "named.csv": (b"PK\x03\x04\0", "an Excel workbook", "pandas.read_excel"),
+}
+
+
+def configuration(folder: Path, path: str, columns: str = "age") -> Path:
+    written = folder / "c.yaml"
+    written.write_text(
+        f"input: {{path: {path}}}\nquasi_identifiers: [{columns}]\nprivacy: {{k: 5}}\n"
+        "output: {path: o}\n"
+    )
+    return written
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_other_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    content, kind, remedy = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    for arguments in (
+        ("profile", tmp_path / name),
+        ("check", configuration(tmp_path, str(tmp_path / name))),
+        ("run", tmp_path / "c.yaml"),
+    ):
+        refused = command(capsys, *arguments, "--quiet")
+        assert refused.code == 3, arguments
+        assert f"the file is {kind}" in refused.err
+        assert remedy in refused.err
+
+
+def test_a_first_line_that_names_the_separator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.csv").write_text("sep=;\nage;sex\n" + "20;f\n" * 9)
+    path = tmp_path / "p.csv"
+    for arguments in (
+        ("profile", path),
+        ("profile", path, "--option", "header=true"),
+        ("check", configuration(tmp_path, str(path))),
+    ):
+        refused = command(capsys, *arguments, "--quiet")
+        assert refused.code == 3
+        assert "it begins with sep= and names the separator" in refused.err
+
+
+@pytest.mark.parametrize("header", ['"","age","sex"', ",age,sex"])
+def test_an_index_without_a_name(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    header: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{n},{20 + n % 15},{'fm'[n % 2]}" for n in range(60)]
+    (tmp_path / "r.csv").write_text("\n".join([header, *rows, ""]))
+    assert command(capsys, "init", "r.csv", "--quiet").code == 0
+    text = (tmp_path / "r.yaml").read_text()
+    assert "  _c0: identifier  # an index of rows, as R and pandas write it" in text
+    for name in ("check", "run"):
+        outcome = command(capsys, name, "r.yaml", "--quiet")
+        assert outcome.code == 0, outcome.err
+    # Of two columns without a name nobody knows whether the first line names any.
+    (tmp_path / "two.csv").write_text("\n".join([",,sex", *rows, ""]))
+    assert command(capsys, "profile", "two.csv", "--quiet").code == 2
+
+
+def test_names_in_another_unicode_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = unicodedata.normalize("NFC", "größe")
+    header = unicodedata.normalize("NFD", f"age,{name}")
+    (tmp_path / "n.csv").write_text(f"{header}\n20,1\n", encoding="utf-8")
+    path = configuration(tmp_path, str(tmp_path / "n.csv"), f"age, {name}")
+    refused = command(capsys, "check", path, "--quiet")
+    assert refused.code == 3
+    assert (
+        f"attributes.{name}: the input has a column of this name in another Unicode" in refused.err
+    )
+
+
+def test_a_table_in_place_of_a_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("people.csv", "people.parquet", "people.txt"):
+        path = tmp_path / name
+        path.write_text("age,name\n20,Ada Lovelace\n")
+        for asked in ("run", "check"):
+            refused = command(capsys, asked, path, "--quiet")
+            assert refused.code == 2
+            assert "Ada" not in refused.err
+            assert "age" not in refused.err
+            assert ("anonspark init" in refused.err) == (name != "people.txt")
+
+
+def test_dataframes_without_columns() -> None:
+    frame = pd.DataFrame({"age": [20, 30] * 10, "sex": list("fm") * 10})
+    for indexed in (frame.set_index("age"), frame.groupby(["age", "sex"])[["sex"]].count()):
+        with pytest.raises(DataError, match=r"age: it is the index .* with reset_index\(\)"):
+            anonspark.anonymize(indexed, quasi_identifiers=["age"], k=5)
+    with pytest.raises(DataError, match="the table is empty"):
+        anonspark.anonymize(pd.DataFrame(), quasi_identifiers=["age"], k=5)
+    with pytest.raises(DataError, match="the table is empty"):
+        anonspark.anonymize(frame[:0], quasi_identifiers=["age"], k=5)
