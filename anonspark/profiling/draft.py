@@ -154,6 +154,16 @@ def draft_configuration(
     """
     roles = _roles(profile, answers)
     quasi = [one for one in profile.columns if roles[one.name][0] == "quasi_identifier"]
+    unit = profile.unit if answers.roles is None else answers.unit
+    people = next(
+        (one.counts.distinct for one in profile.columns if one.name == unit), profile.rows
+    )
+    if people < answers.k:
+        raise DataError(
+            f"DATA: {profile.source.path} has {people:,} {'rows' if unit is None else 'values of ' + unit}, and k = "
+            f"{answers.k:,} needs that many at least; nothing was written; take more records, or a "
+            "smaller --k"
+        )
     if not quasi:
         raise DataError(
             f"DATA: no column of {profile.source.path} can be proposed as a quasi-identifier, and "
@@ -183,7 +193,6 @@ def draft_configuration(
             hierarchies[file] = tail
         attributes.append(_quasi_identifier(one, reason, file, inferred=inferred))
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
-    unit = profile.unit if answers.roles is None else answers.unit
     markers = profile.missing_markers
     lacking = sum(one.counts.missing for one in quasi)
     return Draft(

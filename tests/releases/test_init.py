@@ -473,7 +473,11 @@ def test_groups_are_in_the_order_of_their_numbers(
 def test_a_table_of_which_nothing_can_be_proposed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "p.csv").write_text("age,sex\n44,f\n")
+    (tmp_path / "p.csv").write_text("age,sex\n44,f\n30,m\n")
+    refused = command(capsys, "init", "p.csv", "--quiet")
+    assert refused.code == 3
+    assert "DATA: p.csv has 2 rows, and k = 5 needs that many at least" in refused.err
+    (tmp_path / "p.csv").write_text("age,sex\n" + "44,f\n" * 9)
     refused = command(capsys, "init", "p.csv", "--quiet")
     assert refused.code == 3
     assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
