@@ -160,8 +160,8 @@ def draft_configuration(
     )
     if people < answers.k:
         raise DataError(
-            f"DATA: {profile.source.path} has {people:,} {'rows' if unit is None else 'values of ' + unit}, and k = "
-            f"{answers.k:,} needs that many at least; nothing was written; take more records, or a "
+            f"DATA: {profile.source.path} has {people:,} "
+            f"{'rows' if unit is None else f'values of {unit}'}, and k = {answers.k:,} needs that many at least; nothing was written; take more records, or a "
             "smaller --k"
         )
     if not quasi:
