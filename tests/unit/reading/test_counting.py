@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 
 import duckdb
@@ -200,6 +201,19 @@ def test_too_many_cases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     formula = formula_of(parse_question(question).condition, ATTRIBUTES)
     with pytest.raises(ConfigurationError, match="more than 5 cases"):
         CLASSES_READ.judge(formula)
+
+
+def test_many_conditions_are_refused_or_quick() -> None:
+    """Each case looks at all conditions once more: 200 of them took minutes."""
+    start = time.process_time()
+    question = " and ".join(
+        f"(sex = 'v{one}' or age in ({one}, {one + 70}) or visits between {one} and {one + 20})"
+        for one in range(66)
+    )
+    formula = formula_of(parse_question(question).condition, ATTRIBUTES)
+    with pytest.raises(ConfigurationError, match="ask with fewer conditions"):
+        CLASSES_READ.judge(formula)
+    assert time.process_time() - start < 10
 
 
 def test_infinite_numbers_are_beyond_all_that_can_be_written() -> None:

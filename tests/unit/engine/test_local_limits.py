@@ -1,0 +1,83 @@
+"""Paths that look like patterns, files that grow too much, and limits of the system."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from anonspark.engine.files import literal
+from anonspark.engine.local import text_files
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import DataError, limit_reached
+
+
+@pytest.mark.parametrize("name", ["br[1]", "c{a,b}", "back\\slash", "st*r", "q?", "[", "{a"])
+def test_what_has_that_very_name_wins(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "t.csv").write_text("a\n1\n")
+    (tmp_path / "br1").mkdir()
+    engine = LocalEngine()
+    path = f"{tmp_path}/{name}"
+    assert engine.files.matches(path) == [f"file:{path}"]
+    assert engine.files.matches(f"{literal(path)}/*") == [f"file:{path}/t.csv"]
+    table = engine.open_table([path], "csv", {"header": "true"}, key="input.path")
+    assert table.gather().to_pydict() == {"a": ["1"]}
+
+
+def test_else_brackets_are_a_pattern(tmp_path: Path) -> None:
+    (tmp_path / "br1").mkdir()
+    assert LocalEngine().files.matches(f"{tmp_path}/br[1]") == [f"file:{tmp_path}/br1"]
+
+
+def read(path: Path) -> pa.Table:
+    return (
+        LocalEngine().open_table([str(path)], "csv", {"header": "true"}, key="input.path").gather()
+    )
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(text_files, "_LARGEST_PART", 1 << 18)
+    long = b"x" * (2 << 20)
+    with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
+        file.write(b"a\n" + long)
+    with gzip.open(tmp_path / "header.csv.gz", "wb") as file:
+        file.write(long)
+    (tmp_path / "t.csv").write_bytes(b"a\n" + long)
+    for name in ("t.csv.gz", "header.csv.gz", "t.csv"):
+        with pytest.raises(DataError, match=r"has a line of more than 1 MiB") as caught:
+            read(tmp_path / name)
+        assert "x" * 10 not in str(caught.value)
+
+
+def test_a_file_that_grows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "_MAY_GROW_TO", 1 << 20)
+    monkeypatch.setattr(text_files, "_LARGEST_PART", 1 << 18)
+    with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
+        file.write(b"a\n" + b"1\n" * (1 << 20))
+    with pytest.raises(DataError, match="more than 250 times its bytes when it is unpacked"):
+        read(tmp_path / "t.csv.gz")
+    with gzip.open(tmp_path / "few.csv.gz", "wb") as file:
+        file.write(b"a\n" + b"1\n" * (1 << 10))
+    assert read(tmp_path / "few.csv.gz").num_rows == 1 << 10
+
+
+def test_limits_of_the_system_are_no_bug() -> None:
+    for error in (
+        RuntimeError("can't start new thread"),
+        MemoryError(),
+        pa.ArrowMemoryError("malloc of size 64 failed"),
+        pa.ArrowException("Unknown error: Failed to launch worker thread: Resource"),
+        OSError(12, "Cannot allocate memory"),
+    ):
+        outer = ValueError("x")
+        outer.__cause__ = error
+        problem = limit_reached(outer)
+        assert problem is not None
+        assert problem.exit_code == 6
+        assert "ulimit" in str(problem)
+    assert limit_reached(ValueError("can't start new thread")) is None
+    assert limit_reached(RuntimeError("x")) is None
