@@ -147,13 +147,9 @@ def _show_attacks(console: Console, verification: Verification) -> None:
             for name, value in {**vars(found), "unmatched": found.unmatched}.items()
         ]
     lines += [
-        (f"linkage with the original, {name} values known: {title}", getattr(found, figure))
+        (f"linkage with the original, {name} values known: fewer than k", found.fewer_than_k)
         for name, found in verification.linkage_with_values.items()
         if found is not None
-        for figure, title in (
-            ("fewer_than_k", "fewer than k"),
-            ("smallest_candidates", "smallest candidates"),
-        )
     ]
     if lines:
         console.print(titled_table("With the tables given", ("what", "figure"), lines))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from anonspark.engine.files import Files, literal
+from anonspark.engine.files import Files, FilesError, literal
 from anonspark.errors import ConfigurationError
 
 _NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hudi"}
@@ -66,12 +67,15 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
 
 
 def table_format(files: Files, folder: str) -> str | None:
-    """Return the format whose table a folder is; None where it is none, or no folder."""
+    """Return the format whose table a folder is; None where it is none, or cannot be looked at.
+
+    Who may read a directory need not be allowed to look at those above it.
+    """
     folder = folder.rstrip("/")
-    for name, kind in _FOLDERS.items():
-        if files.exists(f"{folder}/{name}"):
-            return kind
-    if files.exists(f"{folder}/metadata"):
+    with suppress(FilesError, ConfigurationError):
+        for name, kind in _FOLDERS.items():
+            if files.exists(f"{folder}/{name}"):
+                return kind
         names = [one.rpartition("/")[2] for one in files.children(f"{folder}/metadata")]
         described = any(map(_ICEBERG.fullmatch, names)) and files.exists(f"{folder}/data")
         if described or any(map(_NUMBERED.fullmatch, names)):

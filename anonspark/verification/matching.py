@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
@@ -101,7 +101,7 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
         missing_markers=claim.missing_markers,
         drops_missing=claim.drops_missing,
     )
-    linkage = _link(labels, attributes, original, "original", drops_missing=claim.drops_missing)
+    linkage = _link(labels, attributes, original, "original", claim.drops_missing)
     return ByOriginal(truthfulness, loss, linkage, _link_values(labels, attributes, original))
 
 
@@ -120,14 +120,9 @@ def _link_values(
         many different combinations.
     """
     data, claim = labels.data, labels.claim
-    known = set(original.schema.names)
-    columns = [
-        field.name
-        for field in data.schema
-        if field.name not in (*claim.columns, *claim.pseudonyms)
-        and field.name in known
-        and is_hashable(field.type)
-    ]
+    left = {*claim.columns, *claim.pseudonyms}
+    both = set(original.schema.names).difference(left)
+    columns = [one.name for one in data.schema if one.name in both and is_hashable(one.type)]
     insensitive = [name for name in columns if name not in claim.sensitive]
     found: dict[str, Linkage | None] = {}
     for key, own in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
@@ -136,17 +131,14 @@ def _link_values(
         release, people = (
             one.with_hashes({_VALUES: own}, like=data.schema) for one in (data, original)
         )
-        values = PublishedAttribute(_VALUES, "integer", attributes[0].style, (_VALUES,))
+        values = PublishedAttribute(_VALUES, "integer", "interval", (_VALUES,))
         try:
-            found[key] = measure_linkage(
-                release,
+            found[key] = _link(
+                replace(labels, data=release),
                 [*attributes, values],
                 people,
-                labels.leaves,
-                k=claim.privacy.k,
-                missing_markers=claim.missing_markers,
-                drops_missing=claim.drops_missing,
-                subject="original",
+                "original",
+                claim.drops_missing,
             )
         except TooManyClassesError:
             found[key] = None
@@ -155,25 +147,20 @@ def _link_values(
 
 def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[str]:
     """Warn of records that insensitive values single out inside of their classes."""
-    if INSENSITIVE not in with_values:
-        return []
-    found = with_values[INSENSITIVE]
-    subject = "who also knows the insensitive attributes of people"
-    if found is None:
+    found = with_values.get(INSENSITIVE)
+    if INSENSITIVE in with_values and found is None:
         return [
-            f"linkage attack: it was not measured what somebody finds {subject}, because the "
-            "release has more than 1,000,000 combinations of labels and values"
+            "linkage attack: for who also knows the insensitive attributes it was not measured, "
+            "because the release has more than 1,000,000 combinations of labels and values"
         ]
-    if not found.fewer_than_k:
+    if found is None or not found.fewer_than_k:
         return []
     share = rounded_share(found.fewer_than_k, found.records, found.k)
-    records = (
-        f"fewer than k = {found.k:,}" if share is None else f"about {100 * share:.3g} % of the"
-    )
+    records = f"fewer than {found.k:,}" if share is None else f"about {share:.1%} of the"
     return [
-        f"linkage attack: for {records} records of the original, somebody {subject} has fewer than "
-        f"k = {found.k:,} candidates; k does not protect against such knowledge. Leave insensitive "
-        "attributes out, make them coarser, or make them quasi-identifiers"
+        f"linkage attack: for {records} records of the original, somebody who also knows the "
+        f"insensitive attributes has fewer than k = {found.k:,} candidates, and k does not protect "
+        "against that. Leave such columns out, make them coarser, or make them quasi-identifiers"
     ]
 
 
@@ -221,7 +208,6 @@ def _link(
     attributes: Sequence[PublishedAttribute],
     table: Table,
     subject: str,
-    *,
     drops_missing: bool = False,
 ) -> Linkage:
     return measure_linkage(

@@ -203,5 +203,13 @@ def test_the_attack_with_values_is_counted_as_by_hand(
     (warning,) = [one for one in verified["warnings"] if one.startswith("linkage attack")]
     assert "insensitive attributes" in warning
     assert verified["linkage"]["original"]["fewer_than_k"] == 0
+    # Labels are read in every style.
+    options = ("--set", "output.style=bounds", "--set", f"output.path={tmp_path / 'bounds'}")
+    assert command(capsys, "run", path, "--quiet", *options).code == 0
+    again = command(
+        capsys,
+        *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),
+    )
+    assert json.loads(again.out)["linkage_with_values"] == verified["linkage_with_values"]
     shown = command(capsys, "verify", release, "--original", tmp_path / "input.parquet")
     assert "insensitive values known" in shown.out

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import Outcome, command, configuration_file, write_table
 
+from anonspark.engine.files import FilesError
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.errors import ConfigurationError
@@ -119,3 +120,21 @@ def test_who_says_the_format_is_believed(tmp_path: Path) -> None:
         require_plain_files(LocalFiles(), [table], known, "input.path")
     with pytest.raises(ConfigurationError, match="set the format to delta"):
         require_plain_files(LocalFiles(), [table], "orc", "--original")
+
+
+class Guarded(LocalFiles):
+    """The local disk, of which only one folder may be looked at."""
+
+    def exists(self, path: str) -> bool:
+        """Refuse what is above the folder."""
+        if "/open/" not in path:
+            raise FilesError("access denied")
+        return super().exists(path)
+
+
+def test_folders_above_that_nobody_may_look_at_are_no_error(tmp_path: Path) -> None:
+    write_table(tmp_path / "open" / "plain" / "people.parquet", PEOPLE)
+    table = folder_of(tmp_path / "open" / "t", DELTA)
+    require_plain_files(Guarded(), [str(tmp_path / "open" / "plain")], "parquet", "input.path")
+    with pytest.raises(ConfigurationError, match="Delta Lake table"):
+        require_plain_files(Guarded(), [f"{table}/part-0.parquet"], "parquet", "input.path")
