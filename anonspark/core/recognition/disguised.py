@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 ENOUGH = 0.95
 """Share of a column's different values that have to have a form."""
@@ -51,29 +50,21 @@ _NUMBERED = re.compile(
     r"(?i)(?P<word>q|quarter|grade|stage|level|tier|class|phase|week|month|day|year|band|group"
     r"|decile|percentile)\s*[-_]?(?P<number>[0-9]+)"
 )
+_ORDERS = (
+    "january february march april may june july august september october november december|"
+    "januar februar m\u00e4rz april mai juni juli august september oktober november dezember|"
+    "jan feb mar apr may jun jul aug sep oct nov dec|mon tue wed thu fri sat sun|"
+    "monday tuesday wednesday thursday friday saturday sunday|low moderate high|"
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag|none mild moderate severe|"
+    "very_low low medium high very_high|never rarely sometimes often always|"
+    "poor fair good very_good excellent|xs s m l xl xxl"
+)
 _SEQUENCES = [
-    dict(zip(one.split(), range(20), strict=False))
-    for one in (
-        "january february march april may june july august september october november december",
-        "jan feb mar apr may jun jul aug sep oct nov dec",
-        "januar februar m\u00e4rz april mai juni juli august september oktober november dezember",
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "mon tue wed thu fri sat sun",
-        "montag dienstag mittwoch donnerstag freitag samstag sonntag",
-        "very_low low medium high very_high",
-        "low moderate high",
-        "none mild moderate severe",
-        "never rarely sometimes often always",
-        "poor fair good very_good excellent",
-        "xs s m l xl xxl",
-    )
+    {word: float(place) for place, word in enumerate(order.split())} for order in _ORDERS.split("|")
 ]
 
 
-Disguise = Literal["date", "number", "other date", "other number"]
-
-
-def disguise_of(values: Sequence[str]) -> Disguise | None:
+def disguise_of(values: Sequence[str]) -> str | None:
     """Return what texts are that nearly all are days or numbers.
 
     Parameters
@@ -87,18 +78,20 @@ def disguise_of(values: Sequence[str]) -> Disguise | None:
         ``date`` and ``number`` are read if the type is declared, the others in no case.
     """
     some = values[:: len(values) // _MOST_VALUES + 1]
-    kinds: tuple[tuple[str, Disguise, str, Disguise], ...] = (
-        (NUMBER, "number", OTHER_NUMBER, "other number"),
-        (DAY, "date", OTHER_DAY, "other date"),
-    )
-    for pattern, name, other_pattern, other_name in kinds:
-        read, other = re.compile(pattern), re.compile(other_pattern)
-        others = sum(not read.match(one) and bool(other.match(one)) for one in some)
-        fitting = others + sum(bool(read.match(one)) for one in some)
-        if some and fitting == len(some) and not others:
+    for pattern, other_pattern, name in (
+        (NUMBER, OTHER_NUMBER, "number"),
+        (DAY, OTHER_DAY, "date"),
+    ):
+        read = [re.match(pattern, one) is not None for one in some]
+        others = sum(
+            re.match(other_pattern, one) is not None
+            for one, is_read in zip(some, read, strict=True)
+            if not is_read
+        )
+        if some and all(read):
             return name
-        if others and fitting >= ENOUGH * len(some):
-            return other_name
+        if others and sum(read) + others >= ENOUGH * len(some):
+            return f"other {name}"
     return None
 
 

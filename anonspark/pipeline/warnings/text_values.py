@@ -31,9 +31,9 @@ def text_value_warnings(
             continue
         disguise = disguise_of(one.categories)
         # Of texts that are plain numbers whoever reads the input has logged it.
-        if disguise not in (None, "number") and declared.type is None:
-            kind = "days" if str(disguise).endswith("date") else "numbers"
-            remedy = _remedy(str(disguise), configuration)
+        if disguise and disguise != "number" and declared.type is None:
+            kind = "days" if disguise.endswith("date") else "numbers"
+            remedy = _remedy(disguise, configuration)
             text = f"nearly all of its values are {kind}, but they {_TEXTS}. {remedy}"
             found.append(ReleaseWarning(f"text_{kind}", text, one.name))
         elif disguise is None and letters_misorder(one.categories):
