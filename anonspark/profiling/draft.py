@@ -159,10 +159,10 @@ def draft_configuration(
         (one.counts.distinct for one in profile.columns if one.name == unit), profile.rows
     )
     if people < answers.k:
+        units = "rows" if unit is None else f"values of {unit}"
         raise DataError(
-            f"DATA: {profile.source.path} has {people:,} "
-            f"{'rows' if unit is None else f'values of {unit}'}, and k = {answers.k:,} needs that many at least; nothing was written; take more records, or a "
-            "smaller --k"
+            f"DATA: {profile.source.path} has {people:,} {units}, and k = {answers.k:,} needs that "
+            "many at least; nothing was written; take more records, or a smaller --k"
         )
     if not quasi:
         raise DataError(
