@@ -88,7 +88,8 @@ def test_no_command_shows_codes(
         (2, [f"runn{CODES}"]),
         (2, ["query", "release", f"x{CODES} = 1"]),
         (3, ["check", "wrong.json"]),
-        (3, ["verify", f"nowhere{CODES}"]),
+        (2, ["verify", f"nowhere{CODES}"]),
+        (3, ["verify", "no\x1b[2J\u202e\nforged"]),
     ]
     for code, arguments in calls:
         for more in ([], ["--log-format", "json"], ["--debug"]) if code else ([],):
