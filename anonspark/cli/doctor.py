@@ -205,7 +205,7 @@ def _check_kernels() -> tuple[str, str]:
             "the package has none for this Python and processor, and no Numba that compiles them",
             "pip install 'anonspark[numba]'",
         )
-    importlib.import_module("anonspark.kernels.machine_code").keep_machine_code()
+    importlib.import_module("anonspark.kernels.numba_patches").keep_machine_code()
     by = f"compiled by Numba {numba.__version__}"
     remedy = "set NUMBA_CACHE_DIR to a folder that you may write to"
     try:

@@ -25,8 +25,8 @@ _DECLARED_IN: Counter[str] = Counter()
 
 _PACKAGE = "anonspark.kernels."
 
-# It imports Numba.
-_MACHINE_CODE = f"{_PACKAGE}machine_code"
+NUMBA_PATCHES = f"{_PACKAGE}numba_patches"
+_IMPORT_NUMBA = (f"{_PACKAGE}machine_code", NUMBA_PATCHES)
 
 # Numba itself compiles one function at a time; it is not asked for one twice.
 _TURN = threading.RLock()
@@ -83,7 +83,7 @@ class Kernel:
         with _TURN:
             if self._compiled is None:
                 numba = _numba()
-                importlib.import_module(_MACHINE_CODE).keep_machine_code()
+                importlib.import_module(NUMBA_PATCHES).keep_machine_code()
                 # Without the lock of Python, so that threads run kernels side by side.
                 declare = numba.njit(self.signature.made, cache=True, nogil=True)
                 self._compiled = declare(self.function)
@@ -161,7 +161,7 @@ def import_all_kernels() -> None:
     """Import all modules that declare kernels, without Numba."""
     package = importlib.import_module(_PACKAGE[:-1])
     for module in pkgutil.iter_modules(package.__path__, _PACKAGE):
-        if module.name != _MACHINE_CODE:
+        if module.name not in _IMPORT_NUMBA:
             importlib.import_module(module.name)
 
 

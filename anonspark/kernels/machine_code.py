@@ -11,14 +11,11 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numba
 from numba import config
-from numba.core import caching
 from numba.core.registry import cpu_target
 
 from anonspark.kernels.built import digest_of_sources
@@ -76,44 +73,3 @@ def _is_private(folder: Path) -> bool:
 
 def _temporary_name() -> str:
     return f"anonspark-{os.getuid()}"
-
-
-class _KernelLocator(caching._CacheLocator):
-    """Tell Numba where the machine code of one of our functions is.
-
-    Parameters
-    ----------
-    function : callable
-        What is compiled.
-    source : str
-        Path of its file, for Numba's warnings.
-    """
-
-    def __init__(self, function: Callable[..., Any], source: str) -> None:
-        self._py_file = source
-        self._line = function.__code__.co_firstlineno
-        self._folder = str(folder_to_compile_into())
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], source: str) -> _KernelLocator | None:
-        """Return a locator of our own functions, and None for those of other packages."""
-        return cls(function, source) if function.__module__.startswith("anonspark.") else None
-
-    def get_cache_path(self) -> str:
-        """Return the folder."""
-        return self._folder
-
-    def get_source_stamp(self) -> str:
-        """Return what changes with any source."""
-        return _name()
-
-    def get_disambiguator(self) -> str:
-        """Tell functions of one name in one file apart."""
-        return str(self._line)
-
-
-def keep_machine_code() -> None:
-    """Make Numba ask us first where machine code of this package is; others keep their places."""
-    locators = caching.CacheImpl._locator_classes
-    if _KernelLocator not in locators:
-        locators.insert(0, _KernelLocator)

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from places import REPOSITORY
 
-from anonspark.kernels import machine_code
+from anonspark.kernels import machine_code, numba_patches
 from anonspark.kernels.built import file_name
 
 PACKAGE = REPOSITORY / "anonspark"
@@ -256,6 +256,6 @@ class TestMachineCode:
     def test_other_packages_keep_their_places(self) -> None:
         def function() -> None: ...
 
-        assert machine_code._KernelLocator.from_function(function, __file__) is None
-        machine_code.keep_machine_code()
-        assert caching.CacheImpl._locator_classes.count(machine_code._KernelLocator) == 1
+        assert numba_patches.KernelLocator.from_function(function, __file__) is None
+        numba_patches.keep_machine_code()
+        assert caching.CacheImpl._locator_classes.count(numba_patches.KernelLocator) == 1

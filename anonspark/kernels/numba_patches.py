@@ -1,0 +1,190 @@
+"""Everything that changes Numba, or relies on what Numba does not document, in one file.
+
+Numba promises none of these names, so any minor version may lack one or use it otherwise.
+``pyproject.toml`` allows no later minor version than the tested one. To allow the next one: run
+``tests/unit/kernels/test_numba_patches.py``, which names what a version lacks, build the machine
+code, and run ``tests/systems/test_kernels_compiled_here.py``.
+
+======================================================  ===========================================
+names                                                   what for
+======================================================  ===========================================
+`caching._CacheLocator`, `CacheImpl._locator_classes`   what is compiled here is kept under a name
+                                                        made of its content: `keep_machine_code`
+`dispatcher._FunctionCompiler._customize_flags`,        what kernels call is not compiled once more
+`CPUContext.get_executable`                             for Python and for C: `_never_run`
+`pycc.CC._export_entries`, `_exported_functions`        kernels are built in the order of their
+                                                        declaration: `build_extension`
+`pycc.compiler.compile_extra`, `insert_user_function`,  a kernel that was built is known to its
+`make_concrete_template`, `Flags`                       callers, and runs without Python's lock
+`CodeLibrary.finalize`, `_linking_libraries`            linking is done once: `_put_aside`
+`_numba_type_`                                          asked of a `Kernel` that another one calls
+`cpu_target`, `config.CACHE_DIR`                        read in `machine_code`
+======================================================  ===========================================
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+from numba.core import caching
+
+from anonspark.kernels.built import MODULE, VERSION_OF_NUMBA, file_name
+from anonspark.kernels.compiling import KERNELS
+from anonspark.kernels.machine_code import folder_to_compile_into
+
+# Numba has types for a part of it.
+_CORE: Any = numba.core
+
+
+def keep_machine_code() -> None:
+    """Make Numba ask us first where machine code of this package is; others keep their places."""
+    locators = caching.CacheImpl._locator_classes
+    if KernelLocator not in locators:
+        locators.insert(0, KernelLocator)
+
+
+class KernelLocator(caching._CacheLocator):
+    """Tell Numba where the machine code of one of our functions is.
+
+    Parameters
+    ----------
+    function : callable
+        What is compiled.
+    source : str
+        Path of its file, for Numba's warnings.
+    """
+
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._py_file = source
+        self._line = function.__code__.co_firstlineno
+        self._folder = folder_to_compile_into()
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> KernelLocator | None:
+        """Return a locator of our own functions, and None for those of other packages."""
+        return cls(function, source) if function.__module__.startswith("anonspark.") else None
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Return what changes with any source."""
+        return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        """Tell functions of one name in one file apart."""
+        return str(self._line)
+
+
+class _Linked:
+    """A library one of whose functions stays visible to what is compiled behind it.
+
+    `pycc` hides it once its wrapper is there, and who calls it later would not find it.
+    """
+
+    def __init__(self, library: Any, function: Any) -> None:
+        self._library = library
+        self._name = function.llvm_func_name
+
+    def get_function(self, name: str) -> Any:
+        """Return a function, and in the place of ours something to write on."""
+        return SimpleNamespace() if name == self._name else self._library.get_function(name)
+
+
+def _put_aside(library: Any, linked: list[Any]) -> None:
+    """Keep what is linked to a library so far until the library is complete.
+
+    Behind each kernel `pycc` looks through all that is linked, a tenth of the time; once is enough.
+    """
+    if "finalize" not in vars(library):
+        complete = library.finalize
+
+        def with_all() -> None:
+            library._linking_libraries[:0] = linked
+            complete()
+
+        library.finalize = with_all
+    linked += library._linking_libraries
+    library._linking_libraries.clear()
+
+
+def _never_run() -> None:
+    """Let what Numba compiles for kernels to call be called by them alone, and not be run here.
+
+    Else it makes machine code of each, and two more functions, by which Python and C would call it.
+    """
+    compiler = _CORE.dispatcher._FunctionCompiler
+    customized = compiler._customize_flags
+
+    def for_kernels_alone(self: Any, flags: Any) -> Any:
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        return customized(self, flags)
+
+    compiler._customize_flags = for_kernels_alone
+    # Something new that Python takes for a compiled function: it is known by that.
+    _CORE.cpu.CPUContext.get_executable = lambda *_: [].append
+
+
+def build_extension(folder: str, processor: str) -> None:
+    """Compile all kernels that were declared into one extension module.
+
+    Parameters
+    ----------
+    folder : str
+        Where the file is put.
+    processor : str
+        As LLVM calls it.
+
+    Notes
+    -----
+    Numba is changed for good: this is for a process of its own.
+    """
+    pycc = importlib.import_module("numba.pycc")
+    compiler: Any = importlib.import_module("numba.pycc.compiler")
+
+    class Extension(pycc.CC):  # type: ignore[misc,name-defined]
+        # In the order of their declaration: what a kernel calls was declared before.
+        @property
+        def _export_entries(self) -> list[Any]:
+            return list(self._exported_functions.values())
+
+    _never_run()
+    extension = Extension(MODULE)
+    extension.output_dir = folder
+    extension.output_file = file_name()
+    extension.target_cpu = processor
+    version = tuple(map(int, re.findall(r"\d+", numba.__version__)[:3]))
+    extension.export(VERSION_OF_NUMBA, "UniTuple(int64, 3)()")(lambda: version)
+    for kernel in KERNELS:
+        signature = kernel.signature.made
+        extension.export(kernel.symbol, signature)(kernel.function)
+        overload = _CORE.typing.signature(signature.return_type, *signature.args)
+        templates = _CORE.typing.templates
+        template = templates.make_concrete_template(kernel.symbol, kernel, [overload])
+        kernel.known_as(numba.types.Function(template))
+    waiting = iter([None, *KERNELS])
+    compile_extra = compiler.compile_extra
+    linked: list[Any] = []
+
+    def compile_one(typing_context: Any, context: Any, *arguments: Any, **named: Any) -> Any:
+        _put_aside(named["library"], linked)
+        flags = arguments[3].copy()
+        flags.release_gil = True
+        flags.no_cfunc_wrapper = True
+        compiled = compile_extra(
+            typing_context, context, *arguments[:3], flags, *arguments[4:], **named
+        )
+        kernel = next(waiting)
+        if kernel is None:
+            return compiled
+        context.insert_user_function(kernel, compiled.fndesc)
+        return compiled._replace(library=_Linked(compiled.library, compiled.fndesc))
+
+    compiler.compile_extra = compile_one
+    extension.compile()
