@@ -60,7 +60,7 @@ def write(path: Path, rows: int, records: str) -> None:
 def figures(
     engine: str, rows: int, records: str, model: dict[str, Any], privacy: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run once; return seconds, MiB of the processes, and what the manifest says."""
+    """Run once; return MiB of the processes, and what the manifest says of the largest block."""
     with tempfile.TemporaryDirectory(prefix="anonspark-blocks-") as folder:
         place = Path(folder)
         write(place / "people.parquet", rows, records)
@@ -84,20 +84,20 @@ def figures(
     blocks = [
         one["figures"]["records"] for one in manifest["warnings"] if one["code"] == "large_block"
     ]
-    return {"seconds": done.seconds, "peaks": done.peaks, "block": blocks}
+    return {"peaks": done.peaks, "block": blocks}
 
 
 def table(rows: int, engines: list[str]) -> Iterator[str]:
     """Yield the lines of a Markdown table."""
-    yield "| engine | records | model | largest block | seconds | MiB of the process | MiB of the largest worker | MiB of the JVM |"  # noqa: E501
-    yield "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| engine | records | model | largest block | MiB of the process | MiB of the largest worker | MiB of the JVM |"  # noqa: E501
+    yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
     for engine in engines:
         for records, name, model, privacy in RUNS:
             found = figures(engine, rows, records, model, privacy)
             block = f"{found['block'][0]:,}" if found["block"] else "usual"
             memory = [f"{found['peaks'][kind]:,.0f}" if kind in found["peaks"] else "-"
                       for kind in (DRIVER, WORKER, JVM)]  # fmt: skip
-            cells = [engine, records, name, block, f"{found['seconds']:.0f}", *memory]
+            cells = [engine, records, name, block, *memory]
             yield f"| {' | '.join(cells)} |"
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from places import REPOSITORY
+from reproduce import CHAPTERS, EXPERIMENTS
 from reproduction_page import LEARNING, with_learning
+
+from anonspark.comparison.grid import load_grid
 
 PAGE = (REPOSITORY / "docs" / "reproduction.md").read_text()
 
@@ -27,6 +31,19 @@ def test_a_page_made_anew_keeps_the_section_where_data_lack() -> None:
     without = with_learning(rest, None, rest)
     assert LEARNING not in without
     assert PAGE.startswith(without.rstrip("\n"))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_chapter_has_one_run_by_the_thesis_for_each_k_and_number_of_rounds(
+    chapter: str,
+) -> None:
+    name, settings = CHAPTERS[chapter]
+    cells = load_grid(EXPERIMENTS / f"{name}.yaml").cells
+    for k in (100, 200, 300, 400, 500) if chapter == "scale" else (5, 10, 20, 30, 40, 50):
+        for rho in (5, 6):
+            wanted = {**settings, "privacy.k": k, "model.rho": rho}
+            (cell,) = (one for one in cells if wanted.items() <= one.settings.items())
+            assert cell.configuration.model.published == "canbay-2019"  # type: ignore[attr-defined]
 
 
 # What README and the page's head claim ------------------------------------------------------------
