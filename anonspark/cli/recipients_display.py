@@ -40,7 +40,7 @@ def show_distribution(console: Console, given: Distribution) -> None:
         table.add_row(
             name,
             _number(summary["rows_published"]),
-            _number(summary.get("rows_withheld")),
+            _number(given.withheld[name]),
             _number(summary["published_classes"]),
             "-" if summary["gcp"] is None else f"{summary['gcp']:.4f}",
             *(["-" if other[name] is None else f"{other[name]:.4f}"] if other else []),

@@ -21,15 +21,19 @@ class Request:
         Records that the recipient may have.
     rows_withheld : int
         Of them, those that are kept out so that no coalition can tell too few people apart.
+    has_ledger : bool
+        Whether other releases of the same people follow. The difference of a count of two of them
+        would show one record that neither publishes, so no count of such records is in any.
     """
 
     told: Mapping[str, Any]
     rows_requested: int
     rows_withheld: int
+    has_ledger: bool = False
 
     def figures(self, k: int) -> dict[str, int | None]:
-        """Return both counts as they are told: not where fewer than k records are withheld."""
-        few = is_few(self.rows_withheld, k)
+        """Return both counts, without those that would show fewer than k withheld records."""
+        few = self.has_ledger or is_few(self.rows_withheld, k)
         return {
             "rows_requested": None if few else self.rows_requested,
             "rows_withheld": None if few else self.rows_withheld,

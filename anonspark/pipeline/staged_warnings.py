@@ -65,8 +65,13 @@ def warn_of_staged(
         earlier = earlier + large_block_warnings(max(blocks, default=0))
         sizes = count_published_values(table, configuration, published.rows)
         dropped = prepared.snapshot.rows_dropped
+        dropped_warnings = dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
         found = no_protection_warnings(configuration)
-        found += dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
+        if context.request is not None and context.request.has_ledger:
+            # For who carries the plan out. In releases it would be a count night by night.
+            tell_warnings(dropped_warnings)
+        else:
+            found += dropped_warnings
         found += published_value_warnings(sizes, configuration)
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes

@@ -125,11 +125,20 @@ class PartitionMaker:
     progress: Progress
     generation: int = 0
 
-    def snapshot(self, frozen: FrozenSource) -> Snapshot:
-        """Stage what atoms are made of, of the whole source; one pass over it."""
+    def snapshot(self, frozen: FrozenSource, becomes: Mapping[int, int] | None = None) -> Snapshot:
+        """Stage what atoms are made of, of all records that are given; one pass over the source.
+
+        The others have no part in it, or a range, and by it every loss, would show their values.
+
+        Parameters
+        ----------
+        frozen : FrozenSource
+        becomes : mapping of int to int, or None
+            As of :meth:`atoms`; None where the records have the patterns that they are given by.
+        """
         directory = f"{self.staging.records}/base"
         self.engine.files.delete(directory)
-        opened = OpenFrozen(frozen, None, with_patterns=True)
+        opened = OpenFrozen(frozen, None, with_patterns=True, becomes=becomes)
         snapshot = prepare(self.engine, self.configuration, directory, opened)
         return require_criteria(snapshot, self.configuration)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -68,6 +69,8 @@ from anonspark.recipients.source import Source, read_source, require_rows
 from anonspark.recipients.strategy import Independent, Making, Strategy
 from anonspark.redaction import Redacted
 
+_LOGGER = logging.getLogger("anonspark")
+
 _FROZEN = "frozen"
 
 
@@ -85,12 +88,16 @@ class Distribution(Redacted):
     other_strategy : dict of str to float or None
         By recipient, ``gcp`` of its release made the other way, None where it cannot be; empty
         where the plan does not ask for it.
+    withheld : dict of str to int
+        By recipient, records that are withheld: for who carries the plan out. Releases with a
+        ledger do not have it.
     """
 
     run_id: str
     releases: dict[str, Release]
     coalitions: list[dict[str, Any]]
     other_strategy: dict[str, float | None] = field(default_factory=dict)
+    withheld: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -102,6 +109,7 @@ class Distribution(Redacted):
             "releases": releases,
             "coalitions": self.coalitions,
             "other_strategy_gcp": self.other_strategy,
+            "withheld": self.withheld,
         }
 
 
@@ -181,6 +189,7 @@ def distribute(
     if plan.ledger is not None:
         ledger = open_ledger(files, plan.ledger.path, key)
         _require_subject(plan, ledger)
+        _warn_of_left_out(plan)
     with ExitStack() as stack:
         published = stack.enter_context(_watched(files, plan, progress))
         if ledger is not None and plan.ledger is not None:
@@ -248,6 +257,18 @@ def _key_of(plan: Plan, run_id: str) -> Key:
     return Key(hashlib.blake2b(run_id.encode(), key=hashlib.blake2b(seed).digest()).digest())
 
 
+def _warn_of_left_out(plan: Plan) -> None:
+    """Warn of releases that show how many records their models leave out, night by night."""
+    for one in plan.recipients:
+        if getattr(one.configuration.model, "residual", None) == "drop":
+            _LOGGER.warning(
+                "recipients.%s: model.residual is drop, so the release shows how many records its "
+                "model leaves out; who has two of them may see by the difference what became of a "
+                "single record; set it to suppress",
+                one.name,
+            )
+
+
 def _require_subject(plan: Plan, ledger: Ledger) -> None:
     """Check that plan and ledger tell people, and records, apart by the same columns."""
     for key, names, known in (
@@ -299,7 +320,9 @@ class _Carrying:
         coalitions = coalitions_of(self.plan, self.ledger.counted if self.ledger else [])
         with self.progress.stage("freeze the source"):
             frozen = self.frozen = self._read_source(table)
-            self.source = source_fingerprint(frozen, self.plan.subject, self.run_id)
+            # Two equal ones of two nights would show that nobody came, however little is given.
+            people = self.plan.subject if self.ledger is None else ()
+            self.source = source_fingerprint(frozen, people, self.run_id)
             strata = frozen.strata()
         require_rows(self.plan, [rows_of(strata, bit) for bit in range(len(self.plan.recipients))])
         strategy = self._strategy(frozen, strata)
@@ -315,7 +338,8 @@ class _Carrying:
             )
             self.other = other.losses(frozen, strata)
         self._plan_in_ledger(made, strategy, checks)
-        return Distribution(self.run_id, self._publish(made), checks, self.other)
+        withheld = {one.recipient.name: one.making.rows_withheld for one in made}
+        return Distribution(self.run_id, self._publish(made), checks, self.other, withheld)
 
     def _read_source(self, table: Table | None) -> FrozenSource:
         """Return the frozen source, that of an earlier attempt if there is one."""
@@ -448,7 +472,7 @@ class _Carrying:
             "where": told_conditions(recipient.conditions),
             "source_fingerprint": self.source,
         }
-        return Request(told, making.rows_requested, making.rows_withheld)
+        return Request(told, making.rows_requested, making.rows_withheld, self.ledger is not None)
 
     def _check(
         self, made: Sequence[_Made], coalitions: Sequence[Sequence[str]]

@@ -35,13 +35,20 @@ class _Select:
 
     names: tuple[str, ...]
     bit: int | None
+    becomes: Mapping[int, int] | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
-            kept = np.ones(len(batch), bool)
+            kept = patterns != 0
             if self.bit is not None:
                 kept = (patterns >> self.bit & 1).astype(bool)
+            if self.becomes is not None:
+                now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+                kept &= now != 0
+                if ATOM in batch.schema.names:
+                    has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)
+                    kept |= has_atom & (patterns != 0)
             own = batch if kept.all() else batch.filter(pa.array(kept))
             yield pa.RecordBatch.from_arrays(own.columns[: len(self.names)], list(self.names))
 
@@ -65,14 +72,17 @@ class OpenFrozen:
     ----------
     frozen : FrozenSource
     bit : int or None
-        The recipient's place; None for all records.
+        The recipient's place; None for all records that anybody gets.
     with_patterns : bool
         Whether patterns travel beside the records.
+    becomes : mapping of int to int, or None
+        What becomes of the patterns of records without an atom; 0 are withheld.
     """
 
     frozen: FrozenSource
     bit: int | None
     with_patterns: bool = False
+    becomes: Mapping[int, int] | None = None
 
     def __call__(
         self, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
@@ -93,7 +103,9 @@ class OpenFrozen:
         fields += [schema.field(own).with_name(name) for own, name in companions.items()]
         given = pa.schema(fields)
         plans = tuple(plan_columns(given, configuration, hierarchies))
-        return FrozenInput(self.frozen, self.bit, configuration, plans, given, companions)
+        return FrozenInput(
+            self.frozen, self.bit, configuration, plans, given, companions, self.becomes
+        )
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,7 @@ class FrozenInput:
         Of the records, under the names of the input.
     companions : mapping of str to str
         Staged names of what travels beside the records, and the names in ``given``.
+    becomes : mapping of int to int, or None
     """
 
     frozen: FrozenSource
@@ -119,6 +132,7 @@ class FrozenInput:
     plans: tuple[PlannedColumn, ...]
     given: pa.Schema
     companions: Mapping[str, str]
+    becomes: Mapping[int, int] | None = None
 
     @property
     def columns(self) -> Sequence[InputColumn]:
@@ -180,8 +194,9 @@ class FrozenInput:
     def _selected(self, then: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
         staged = {own: name for name, own in self._staged_names().items()}
         wanted = [name for name in self.given.names if name in names]
-        select = _Select(tuple(wanted), self.bit)
-        columns = list(dict.fromkeys([*(staged[name] for name in wanted), PATTERN]))
+        select = _Select(tuple(wanted), self.bit, self.becomes)
+        needed = [PATTERN, *([ATOM] if self.becomes and self.frozen.has_atoms else [])]
+        columns = list(dict.fromkeys([*(staged[name] for name in wanted), *needed]))
         return self.frozen.records.map_batches(_Then(select, then), schema, columns)
 
     def _staged_names(self) -> dict[str, str]:

@@ -12,6 +12,15 @@ from anonspark.pipeline.preparing import prepare
 from anonspark.recipients.strategy import Making
 
 
+def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> DataError:
+    """Return the error of a request of which too little is left."""
+    return DataError(
+        f"{where}{withheld:,} of {requested:,} records are withheld, so that "
+        f"nobody's coming or going is told; expected at least privacy.k = {k} that are left; "
+        "ask for more records, or withdraw releases that nobody has any more"
+    )
+
+
 def prepare_making(
     engine: Engine, configuration: Configuration, directory: str, making: Making
 ) -> Snapshot:
@@ -37,11 +46,7 @@ def prepare_making(
     """
     given, k = making.rows_requested - making.rows_withheld, configuration.privacy.k
     if making.rows_withheld and given < k:
-        raise DataError(
-            f"{making.rows_withheld:,} of {making.rows_requested:,} records are withheld, so that "
-            f"nobody's coming or going is told; expected at least privacy.k = {k} that are left; "
-            "ask for more records, or withdraw releases that nobody has any more"
-        )
+        raise too_few_left(making.rows_withheld, making.rows_requested, k)
     snapshot = prepare(engine, configuration, directory, making.open_input)
     if making.described is None:
         return snapshot

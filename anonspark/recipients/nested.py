@@ -27,6 +27,7 @@ from anonspark.recipients.base_partition import ATOMS, PartitionMaker, strata_of
 from anonspark.recipients.freezing import PATTERN
 from anonspark.recipients.frozen_input import OpenFrozen
 from anonspark.recipients.frozen_source import FrozenSource, rows_of
+from anonspark.recipients.making import too_few_left
 from anonspark.recipients.plan import Plan
 from anonspark.recipients.reuse import reused_atoms
 from anonspark.recipients.strategy import Making
@@ -48,7 +49,7 @@ class Nested:
     requested, given : mapping of int to int
         Records of each pattern, as asked for and as given.
     described : tuple of QuasiIdentifier
-        With the ranges of the whole source.
+        With the ranges of all records that are given to anybody.
     atoms : Table
         Who is in which atom, for the ledger.
     make_model : callable
@@ -125,8 +126,9 @@ class NestedMaker:
         place = f"{self.staging.place.kept}"
         grouped = FrozenSource.again(self.engine, f"{place}/{_GROUPED}", told)
         given = {int(pattern): number for pattern, number in told["given"].items()}
-        if described is None:
-            described = maker.snapshot(frozen).quasi_identifiers
+        if described is None or isinstance(self.plan.base.model, FullDomainOptions):
+            # Of which the base withholds more.
+            described = maker.snapshot(grouped).quasi_identifiers
         atoms = self.engine.staged([f"{place}/{_ATOMS}"], ATOMS)
         make_model: ModelMaker = MergedAtoms
         options = self.plan.base.model
@@ -154,7 +156,12 @@ class NestedMaker:
         with self.progress.stage("strata"):
             strata = strata_of(tagged, of_strata, counts)
             becomes = join_strata(strata, of_strata, len(self.plan.recipients))
-        snapshot = maker.snapshot(tagged)
+        if not any(becomes.values()) and not _has_atoms(tagged, counts):
+            first = self.plan.recipients[0]
+            rows = rows_of(frozen.strata(), 0)
+            k = first.configuration.privacy.k
+            raise too_few_left(rows, rows, k, f"recipients.{first.name}: ")
+        snapshot = maker.snapshot(tagged, becomes)
         levels: Mapping[str, int] = {}
         options = self.plan.base.model
         if isinstance(options, FullDomainOptions):
@@ -192,6 +199,13 @@ class NestedMaker:
             self.key.of_values,
             repeated=bool(self.plan.record),
         )
+
+
+def _has_atoms(tagged: FrozenSource, without: Mapping[int, int]) -> bool:
+    """Return whether somebody gets records of an atom, given the numbers of those without one."""
+    return any(
+        pattern and number > without.get(pattern, 0) for pattern, number in tagged.strata().items()
+    )
 
 
 def _with_atoms(

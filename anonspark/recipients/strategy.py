@@ -26,8 +26,8 @@ class Making:
     make_model : callable or None
         Makes the model; None takes the one of the configuration.
     described : sequence of QuasiIdentifier or None
-        Quasi-identifiers with the ranges of the whole source, in any order; None takes those of
-        the recipient's records.
+        Quasi-identifiers with the ranges of all records that are given, in any order; None takes
+        those of the recipient's records.
     """
 
     open_input: OpenInput

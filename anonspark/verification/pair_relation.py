@@ -75,11 +75,21 @@ def _told(first: Manifest, second: Manifest) -> Relation | None:
     one_plan = one.get("run_id") is not None and one.get("run_id") == other.get("run_id")
     whole = [one_plan or told.get("rows_withheld") == 0 for told in (one, other)]
     if (one.get("where") or {}) == (other.get("where") or {}):
-        counts = [(told.get("rows_requested"), told.get("rows_withheld")) for told in (one, other)]
+        counts = [
+            (told.get("rows_requested"), told.get("rows_withheld"), _published(manifest))
+            for told, manifest in ((one, first), (other, second))
+        ]
         return "same people" if counts[0] == counts[1] and all(whole) else None
     if not one.get("where") and whole[0]:
         return "second inside first"
     return "first inside second" if not other.get("where") and whole[1] else None
+
+
+def _published(manifest: Manifest) -> object:
+    """Return the number of records of a release, where that of the withheld ones is null."""
+    if manifest.recipient.get("rows_withheld") is not None:
+        return None
+    return (manifest.document.get("summary") or {}).get("rows_published")
 
 
 def _made_of_the_same(first: Manifest, second: Manifest) -> bool:
