@@ -258,7 +258,7 @@ def test_a_class_that_is_almost_one_value_is_told_without_its_records() -> None:
             ],
         )
     )
-    assert found.title == "job: one class is 89.5 % one job"
+    assert found.title == "job: 89.5 % of one class share one value"
     assert "in 7 classes with 90 records one value has more than 50 %" in found.text
     assert "19" not in found.text
 
@@ -292,7 +292,7 @@ def test_the_weakest_class_is_of_the_attribute_that_most_records_are_told_of() -
         return tiles.tiles[4]
 
     sure = tile(("pay", 1.0, 12), ("job", 1.0, 40), ("town", 0.99, 0))
-    assert (sure.value, sure.tone) == ("100 % one job", "bad")
+    assert (sure.value, sure.tone) == ("100 % share one value", "bad")
     assert sure.text.endswith("learns that for sure.")
     almost = tile(("pay", 0.9, 0), ("job", 0.8, 0))
     assert (almost.value, almost.tone) == ("90 % one pay", "mixed")
@@ -383,7 +383,7 @@ def test_what_counts_records_says_nothing_of_people(share: float) -> None:
     weak, tiles = texts(weaknesses(found)), texts(glance(found))
     for text in (weak, tiles):
         assert "records" in text
-        assert "Of the people whom they are about a larger share, even all, may have" in text
+        assert "Counted by person, the share may be higher" in text
         assert "learns that" not in text
         assert "with this probability" not in text
     assert ("one value has more than 50 % of the records" in weak) == (share > 0.5)
