@@ -18,7 +18,8 @@ from anonspark.pipeline.warnings.published_values import (
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.sensitive_values import (
-    unprotected_release_warnings,
+    homogeneity_of_release,
+    homogeneity_warnings,
     warn_of_sensitive_values,
 )
 from anonspark.verification.classes import PublishedClasses
@@ -76,6 +77,7 @@ def warn_of_staged(
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes
         )
-        found += unprotected_release_warnings(table, columns, configuration, published)
+        measured = homogeneity_of_release(table, columns, configuration, published.rows)
+        found += homogeneity_warnings(configuration, measured)
         tell_warnings(found)
     return earlier + found

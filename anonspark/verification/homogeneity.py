@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import key_path
-from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
+from anonspark.core.criterion import MOST_VALUES, proposed_l
 from anonspark.core.figure_text import share_of_records
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -42,17 +42,15 @@ class Homogeneity:
         return None if self.values is None else proposed_l(self.values, self.largest)
 
     def warning(
-        self, name: str, criteria: Sequence[Criterion], k: int, *, is_only: bool
+        self, name: str, privacy: PrivacyOptions, *, is_only: bool
     ) -> tuple[str, str] | None:
         """Describe an attribute whose classes may show, or do show, one value for sure.
 
         Parameters
         ----------
         name : str
-        criteria : sequence of Criterion
-            All that are required.
-        k : int
-            No smaller count of records is named.
+        privacy : PrivacyOptions
+            What is required. No count of records below its k is named.
         is_only : bool
             Whether there is no other sensitive attribute.
 
@@ -62,11 +60,13 @@ class Homogeneity:
             Code of the warning, and its text without any value. None where a criterion demands
             something and no class has one value only.
         """
-        has_criterion = any(one.attribute == name and not one.demands_nothing for one in criteria)
+        has_criterion = any(
+            one.attribute == name and not one.demands_nothing for one in privacy.criteria
+        )
         if has_criterion and not self.homogeneous:
             return None
         subject = "the criteria allow" if has_criterion else "no criterion forbids"
-        text = f"{subject} classes with only one value. {self._finding(k)}. "
+        text = f"{subject} classes with only one value. {self._finding(privacy.k)}. "
         return (
             "homogeneous_classes" if has_criterion else "no_criterion",
             text + self._remedy(name, is_only=is_only),

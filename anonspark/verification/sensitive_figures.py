@@ -228,10 +228,10 @@ def measure_sensitive(
             merged = _measure_merged(data, claim, values)
             figures.append(_figures_of(values, own, measured[by_kind[name]["distinct"]], merged))
         homogeneity = homogeneity_of(values, rows, figures[-1].homogeneous_records)
-        k, is_only = claim.privacy.k, len(claim.sensitive) == 1
+        is_only = len(claim.sensitive) == 1
         for told in (
             None if merged is None else describe_merged(merged),
-            homogeneity.warning(name, required, k, is_only=is_only),
+            homogeneity.warning(name, claim.privacy, is_only=is_only),
         ):
             if told is not None and name not in passed_over:
                 warnings.append(f"attributes.{name}: {told[1]}")

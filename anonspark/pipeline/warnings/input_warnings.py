@@ -15,8 +15,9 @@ from anonspark.pipeline.warnings.published_values import published_value_warning
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import (
+    homogeneity_of_input,
+    homogeneity_warnings,
     sensitive_value_warnings,
-    unprotected_input_warnings,
 )
 from anonspark.pipeline.warnings.text_values import text_value_warnings
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
@@ -73,6 +74,6 @@ def warn_of_input(
         *text_value_warnings(quasi_identifiers, configuration),
         *dependency_warnings(kept, configuration, records),
         *sensitive_value_warnings(kept, configuration, sensitive, sizes),
-        *unprotected_input_warnings(configuration, sizes),
+        *homogeneity_warnings(configuration, homogeneity_of_input(kept, configuration, sizes)),
     ]
     return warnings, sizes

@@ -13,7 +13,6 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
-from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import measure_criteria
 from anonspark.verification.homogeneity import Homogeneity, homogeneity_of
 from anonspark.verification.merged import (
@@ -155,33 +154,33 @@ def warn_of_sensitive_values(
     return found
 
 
-def unprotected_input_warnings(
-    configuration: Configuration, sizes: Mapping[str, ValueSizes]
-) -> list[ReleaseWarning]:
-    """Warn of sensitive attributes without a criterion, before there are classes.
+def homogeneity_of_input(
+    kept: Table, configuration: Configuration, sizes: Mapping[str, ValueSizes]
+) -> dict[str, Homogeneity]:
+    """Return what is known of each sensitive attribute before there are classes.
 
     Parameters
     ----------
+    kept : Table
+        The records that are kept, under the names of staged columns.
     configuration : Configuration
     sizes : mapping of str to ValueSizes
         Of all attributes that are published as they are.
     """
-    found = []
-    for name in configuration.sensitive:
+    found = {}
+    for index, name in enumerate(configuration.published_as_is):
         own = sizes[name]
-        values = own.values if own.values <= MOST_VALUES else None
+        comparable = is_plain(kept.schema.field(payload_column(index)).type)
+        values = own.values if comparable and own.values <= MOST_VALUES else None
         largest = max(own.sizes, default=0) / max(own.records, 1)
-        found += _unprotected(name, Homogeneity(own.records, values, largest), configuration)
-    return found
+        found[name] = Homogeneity(own.records, values, largest)
+    return {name: found[name] for name in configuration.sensitive}
 
 
-def unprotected_release_warnings(
-    table: Table,
-    quasi_identifiers: Sequence[str],
-    configuration: Configuration,
-    published: PublishedClasses,
-) -> list[ReleaseWarning]:
-    """Warn of sensitive attributes whose classes may have only one value.
+def homogeneity_of_release(
+    table: Table, quasi_identifiers: Sequence[str], configuration: Configuration, rows: int
+) -> dict[str, Homogeneity]:
+    """Measure the classes with one value of each sensitive attribute that may have some.
 
     Parameters
     ----------
@@ -190,17 +189,16 @@ def unprotected_release_warnings(
     quasi_identifiers : sequence of str
         Published columns that form the classes.
     configuration : Configuration
-    published : PublishedClasses
-        Counted in them.
+    rows : int
+        Number of the records.
 
     Notes
     -----
     Two small jobs for each sensitive attribute without a criterion that forbids such classes.
     """
-    found = []
-    required = configuration.privacy.criteria
-    forbidden = {one.attribute for one in required if one.forbids_one_value}
+    forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
     orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
+    found = {}
     for name in configuration.sensitive:
         if name in forbidden:
             continue
@@ -211,25 +209,24 @@ def unprotected_release_warnings(
             two = [Criterion(name, "distinct", 2.0)]
             (own,) = measure_criteria(table, quasi_identifiers, two, [values])
             homogeneous = own.violating_records
-        homogeneity = homogeneity_of(values, published.rows, homogeneous)
-        found += _unprotected(name, homogeneity, configuration)
+        found[name] = homogeneity_of(values, rows, homogeneous)
     return found
 
 
-def _unprotected(
-    name: str, homogeneity: Homogeneity, configuration: Configuration
+def homogeneity_warnings(
+    configuration: Configuration, measured: Mapping[str, Homogeneity]
 ) -> list[ReleaseWarning]:
-    told = homogeneity.warning(
-        name,
-        configuration.privacy.criteria,
-        configuration.privacy.k,
-        is_only=len(configuration.sensitive) == 1,
+    """Warn of sensitive attributes whose classes may have, or do have, only one value."""
+    is_only = len(configuration.sensitive) == 1
+    told = (
+        (name, one, one.warning(name, configuration.privacy, is_only=is_only))
+        for name, one in measured.items()
     )
-    if told is None:
-        return []
-    records = homogeneity.homogeneous
-    figures = {} if records is None else {"homogeneous_records": records}
-    return [ReleaseWarning(*told, name, figures)]
+    return [
+        ReleaseWarning(*text, name, {"homogeneous_records": one.homogeneous})
+        for name, one, text in told
+        if text is not None
+    ]
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:
