@@ -295,7 +295,7 @@ def test_the_weakest_class_is_of_the_attribute_that_most_records_are_told_of() -
     assert (sure.value, sure.tone) == ("100 % share one value", "bad")
     assert sure.text.endswith("learns that for sure.")
     almost = tile(("pay", 0.9, 0), ("job", 0.8, 0))
-    assert (almost.value, almost.tone) == ("90 % one pay", "mixed")
+    assert (almost.value, almost.tone) == ("90 % share one value", "mixed")
     assert almost.text.endswith("learns that almost surely.")
 
 
