@@ -153,7 +153,7 @@ def _attribute(name: str, **keys: Any) -> Callable[[dict[str, Any]], None]:
 
 def _reorder(sections: dict[str, Any]) -> None:
     attributes = sections["attributes"]
-    sections["attributes"] = {"nights": attributes.pop("nights"), **attributes}
+    sections["attributes"] = {"ill": attributes.pop("ill"), **attributes}
 
 
 DECIDES: dict[str, Callable[..., None]] = {
@@ -170,8 +170,10 @@ DECIDES: dict[str, Callable[..., None]] = {
     "k": changed_sections(_set("privacy", k=K + 1)),
     "l": changed_sections(_set("privacy", l_diversity={"attribute": "ill", "l": 2})),
     "seed": changed_sections(_set("execution", seed=2**40 + 1)),
-    "model": changed_sections(_set("model", name="microaggregation")),
-    "split": changed_sections(_set("model", split="relaxed")),
+    "model": changed_sections(lambda own: own.update(model={"name": "microaggregation"})),
+    "split": changed_sections(
+        lambda own: own.update(model={"name": "smondrian", "split": "relaxed"})
+    ),
     "style": changed_sections(_set("output", style="bounds")),
     "missing": changed_sections(lambda sections: sections.update(missing="category")),
     "markers": changed_sections(_set("input", missing_markers=["", "?", "none"])),
@@ -181,7 +183,9 @@ DECIDES: dict[str, Callable[..., None]] = {
     "order": changed_sections(_attribute("ill", order=["flu", "cold", "cough", "gout"])),
     "order of attributes": changed_sections(_reorder),
     "name of the column": changed_sections(_set("output", pseudonyms={"patient": "someone"})),
-    "one column less": changed_sections(lambda sections: sections["attributes"].pop("nights")),
+    "one column less": changed_sections(
+        lambda sections: sections["attributes"].pop("nights", None)
+    ),
     "role": changed_sections(lambda sections: sections["attributes"].update(nights="sensitive")),
 }
 
