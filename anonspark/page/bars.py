@@ -157,8 +157,7 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
         Place(0.0, frame.top + row * frame.row_height, WIDTH, frame.row_height, words)
         for row, words in enumerate(chart.words)
     ]
-    role = "group" if any(chart.words) else "img"
-    return drawing(bottom, description, *parts, tips(rows, bottom), role=role)
+    return drawing(bottom, description, *parts, tips(rows))
 
 
 def _frame(chart: Bars, left: float) -> _Frame:

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from anonspark.page.blocks import Chart, Table
 from anonspark.page.svg import clean
-from anonspark.page.tips import tip_style
 from anonspark.redaction import redact
 
 MOST_LINES = 25
@@ -139,16 +138,12 @@ def card_html(card: Card) -> str:
         It loads nothing, runs no script, styles nothing but itself, in light and dark, and holds
         no credentials.
     """
-    return redact(
-        _template().render(card=card, charts=card.charts(), scoped=_scoped, tip_style=tip_style)
-    )
+    return redact(_template().render(card=card, charts=card.charts(), scoped=_scoped))
 
 
 def chart_html(chart: Chart) -> str:
     """Return a chart as a piece of HTML like :func:`card_html`."""
-    return redact(
-        _template().render(card=None, charts=[chart], scoped=_scoped, tip_style=tip_style)
-    )
+    return redact(_template().render(card=None, charts=[chart], scoped=_scoped))
 
 
 _LIGHT = {

@@ -9,7 +9,6 @@ from jinja2 import BaseLoader, Environment, StrictUndefined
 
 from anonspark.page.blocks import Section
 from anonspark.page.glossary import Glossary
-from anonspark.page.tips import tip_style
 from anonspark.redaction import redact
 
 
@@ -72,6 +71,5 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
             notice=notice,
             appendix=appendix,
             terms=words.terms,
-            tip_style=tip_style(),
         )
     )

@@ -95,7 +95,6 @@ def draw_heat_map(chart: HeatMap, description: str) -> Markup:
         turned = f"translate({x:.2f} {bottom + _GAP}) rotate(-90)"
         names.append(write(0.0, 0.0, label, transform=turned))
     height = bottom + widest + 2 * _GAP
-    # A cell shows its number, and there are hundreds: the keyboard does not stop at each.
     places = [
         Place(left + column * width, _TOP + row * _ROW_HEIGHT, width, _ROW_HEIGHT, [words])
         for (row, column), words in chart.words.items()
@@ -107,7 +106,7 @@ def draw_heat_map(chart: HeatMap, description: str) -> Markup:
         *cells,
         element("g", *numbers, text_anchor="middle", font_size=size),
         element("g", *names, text_anchor="end"),
-        tips(places, height, stops=False),
+        tips(places),
     )
 
 

@@ -147,8 +147,8 @@ def draw_lines(chart: Lines, description: str) -> Markup:
     if len(signs) > 1:
         names, bottom = legend(bottom, signs, beside=False)
         parts.append(names)
-    parts.append(tips(_bands(chart, frame, places), bottom, beside=True))
-    return drawing(bottom, description, *parts, role="group" if chart.words else "img")
+    parts.append(tips(_bands(chart, frame, places)))
+    return drawing(bottom, description, *parts)
 
 
 def _bands(chart: Lines, frame: _Frame, places: Sequence[float]) -> list[Place]:

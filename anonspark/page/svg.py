@@ -46,7 +46,7 @@ def element(tag: str, *children: str, **attributes: float | str) -> Markup:
     return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(written), inside)
 
 
-def drawing(height: float, description: str, *children: str, role: str = "img") -> Markup:
+def drawing(height: float, description: str, *children: str) -> Markup:
     """Return the ``svg`` element of a chart, whose text is in the ink of the page.
 
     Parameters
@@ -56,15 +56,13 @@ def drawing(height: float, description: str, *children: str, role: str = "img") 
     description : str
         What the chart shows, for those who do not see it.
     *children : Markup
-    role : str
-        ``group`` where parts of it are read by themselves.
     """
     return element(
         "svg",
         *children,
         class_="chart",
         viewBox=f"0 0 {WIDTH:.10g} {height:.10g}",
-        role=role,
+        role="img",
         aria_label=clean(description),
         font_size=FONT_SIZE,
         style=colour("ink"),
