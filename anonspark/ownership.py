@@ -82,11 +82,18 @@ def _name_of(user: int) -> str:
         return str(user)
 
 
-def write_aside(path: Path, content: bytes) -> None:
+def write_aside(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a file that takes a known name; what somebody else has put there is not followed."""
     path.unlink(missing_ok=True)
-    path.touch(exist_ok=False)
-    path.write_bytes(content)
+    write_new(path, content, mode)
+
+
+def write_new(path: str | Path, content: bytes, mode: int) -> None:
+    """Write a file that must not be there, to the disk itself, with permissions less the umask."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def make_private(path: Path) -> None:

@@ -79,21 +79,11 @@ class BudgetOptions(Section):
         Name of the data about the same people.
     limit : str or None
         What may be spent of it altogether; fixed when the ledger is made.
-    key_file : str or None
-        File of the key that signs the entries.
     """
 
     path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
     dataset: Annotated[str, WithJsonSchema({"type": "string", "pattern": _NAMES})] = Field(
         description="Name of the data about the same people."
-    )
-    key_file: NonEmptyText | None = Field(
-        default=None,
-        description=(
-            "File of the key that signs the entries, on the local disk of the driver; the last "
-            "entry is remembered beside it. null: who can write to the ledger can change its last "
-            "entry, or put an older ledger back."
-        ),
     )
     limit: Number | None = Field(
         default=None,

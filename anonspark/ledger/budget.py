@@ -8,12 +8,10 @@ entries say that they were made.
 from __future__ import annotations
 
 import json
-import logging
 import re
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -21,10 +19,16 @@ from anonspark._version import __version__
 from anonspark.config.budget import DATASET, in_decimals
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
-from anonspark.ledger.chain import CHANGED, Link, append_link, not_read, now, read_chain
-from anonspark.ledger.creating import create_whole, digest_of, text_of
-from anonspark.ledger.key import Key, read_key
-from anonspark.ledger.last_event import BrokenChainError, remember
+from anonspark.ledger.chain import (
+    CHANGED,
+    BrokenChainError,
+    Link,
+    append_link,
+    not_read,
+    now,
+    read_chain,
+)
+from anonspark.ledger.creating import create_whole, text_of
 
 Neighbors = Literal["add_remove", "replace"]
 
@@ -35,8 +39,6 @@ RECORD = "record"
 
 RELEASE = "release"
 """Kind of the entries that cost nothing."""
-
-_LOGGER = logging.getLogger("anonspark")
 
 _LIMIT = "limit.json"
 _ENTRY = re.compile(r"[0-9]{6,}\.json")
@@ -53,22 +55,16 @@ class Limit:
     neighbors : {"add_remove", "replace"}
     unit : str or dict
         Whose records may differ.
-    key : Key or None
-        Of the signatures; None where there are none.
-    signed : mapping or None
-        Key and its file, with which a budget was made, and what makes it unlike others.
     """
 
     limit: Fraction | None
     neighbors: Neighbors
     unit: Unit
-    key: Key | None = None
-    signed: Mapping[str, str] | None = None
 
     def to_text(self) -> str:
         """Return the content of its file."""
         told = {"limit": str(self.limit), "neighbors": self.neighbors, "unit": self.unit}
-        return text_of(told if self.signed is None else {**told, "signed": self.signed})
+        return text_of(told)
 
     @classmethod
     def of_text(cls, text: str) -> Limit:
@@ -84,10 +80,7 @@ class Limit:
         person = isinstance(unit, dict) and set(unit) == {"person", "rows"}
         if told["neighbors"] not in ("add_remove", "replace") or not (unit == RECORD or person):
             raise ValueError
-        signed = told.get("signed")
-        if signed is not None and set(signed) != {"nonce", "key", "key_file"}:
-            raise ValueError
-        return cls(Fraction(told["limit"]), told["neighbors"], unit, signed=signed)
+        return cls(Fraction(told["limit"]), told["neighbors"], unit)
 
 
 @dataclass(frozen=True)
@@ -127,12 +120,8 @@ class Budget:
     neighbors : {"add_remove", "replace"}
     unit : str or dict
     entries : list of Entry
-    digests : list of str
-        SHA-256 of the limit's file and of each entry.
-    signed : mapping or None
-        As of :class:`Limit`.
-    key : Key or None
-        Of the signatures, as far as they were checked.
+    digest : str
+        SHA-256 of the last file.
     """
 
     path: str
@@ -140,9 +129,7 @@ class Budget:
     neighbors: Neighbors
     unit: Unit
     entries: list[Entry]
-    digests: list[str]
-    signed: Mapping[str, str] | None = None
-    key: Key | None = None
+    digest: str
 
     @property
     def name(self) -> str:
@@ -223,14 +210,7 @@ def in_words(unit: Unit) -> str:
     return f"a person of {unit.get('person')!r} with at most {unit.get('rows')} records"
 
 
-def read_budget(
-    files: Files,
-    path: str,
-    key: Key | None = None,
-    *,
-    keyless: bool = False,
-    as_newest: bool = False,
-) -> Budget | None:
+def read_budget(files: Files, path: str) -> Budget | None:
     """Read a budget and check its chain; None where there is none.
 
     Parameters
@@ -238,19 +218,13 @@ def read_budget(
     files : Files
     path : str
         Directory of the data set.
-    key : Key or None
-        Of the signatures.
-    keyless : bool
-        Whether signatures are not checked, because nothing is added.
-    as_newest : bool
-        Whether it is taken for the newest, whatever is remembered beside the key.
 
     Raises
     ------
     ConfigurationError
-        If it is not ours alone, or has another key.
+        If it is not ours alone.
     GuaranteeError
-        If an entry is missing or was changed, or it is not the newest.
+        If an entry is missing or was changed.
     """
     require_ours(files, "ledger.path", files.parent(path))
     require_ours(files, "ledger.path", path, "private")
@@ -272,18 +246,8 @@ def read_budget(
         raise _broken(not_read(head)) from error
     except (*CHANGED, ZeroDivisionError) as error:
         raise _broken(f"{head} is not as anonspark writes it; bring it back from a copy") from error
-    if not keyless:
-        _require_key(path, limit.signed, key)
     try:
-        links, digests = read_chain(
-            files,
-            (head, text),
-            path,
-            lambda number: _place(path, number),
-            key,
-            checked=not keyless or limit.signed is None,
-            as_newest=as_newest,
-        )
+        links, digests = read_chain(files, (head, text), path, lambda number: _place(path, number))
     except BrokenChainError as error:
         raise _broken(error.text) from error
     spent = Fraction(0)
@@ -296,47 +260,7 @@ def read_budget(
             )
         spent = after
     entries = [Entry(link.number, link.told, most) for link in links]
-    return Budget(path, most, limit.neighbors, limit.unit, entries, digests, limit.signed, key)
-
-
-def check_budget(files: Files, budget: Budget, key_file: str | None, *, as_newest: bool) -> None:
-    """Check the signatures of a budget that was read without them, and that it is the newest.
-
-    Parameters
-    ----------
-    files : Files
-    budget : Budget
-    key_file : str or None
-        File of the key; None is the one with which it was made.
-    as_newest : bool
-        Whether it is taken for the newest, which is then remembered beside the key.
-
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError
-    """
-    if budget.signed is None:
-        return
-    key = read_key(key_file or str(budget.signed["key_file"]), "--key-file")
-    found = read_budget(files, budget.path, key, as_newest=as_newest)
-    if found is not None and as_newest:
-        remember(key, found.digests, older=True)
-
-
-def _require_key(path: str, signed: Mapping[str, str] | None, key: Key | None) -> None:
-    """Check that a budget is read with its key, or without one if it has none.
-
-    Raises
-    ------
-    ConfigurationError
-    """
-    found = None if key is None else key.fingerprint
-    expected = None if signed is None else signed["key"]
-    if found != expected:
-        raise ConfigurationError(
-            f"ledger.key_file: found the key {found or 'of no file'}; the ledger at {path} was "
-            f"made with the key {expected or 'of no file'}; expected the same; correct it"
-        )
+    return Budget(path, most, limit.neighbors, limit.unit, entries, digests[-1])
 
 
 def _broken(text: str) -> GuaranteeError:
@@ -462,10 +386,10 @@ def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction)
     ConfigurationError, GuaranteeError
         As of :func:`charge`.
     """
-    budget = read_budget(files, path, limit.key)
+    budget = read_budget(files, path)
     if budget is None:
         require_limit(path, limit)
-        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], [])
+        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], "")
         made.require_left(epsilon)
     else:
         budget.require_left(budget.loss(limit, epsilon))
@@ -482,25 +406,12 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
     GuaranteeError
     """
     while True:
-        budget = read_budget(files, path, limit.key)
+        budget = read_budget(files, path)
         if budget is not None:
             return budget
         require_limit(path, limit)
         try:
             files.make_private_directory(path)
-            key = limit.key
-            if key is not None:
-                told = {"key": key.fingerprint, "key_file": str(key.path)}
-                limit = replace(limit, signed={"nonce": secrets.token_hex(8), **told})
-                # First, for a ledger of which nothing is remembered is refused.
-                remember(key, [digest_of(limit.to_text())])
-            else:
-                _LOGGER.warning(
-                    "ledger.key_file: none is set for the new ledger at %s, so who can write there "
-                    "can change its last entry, or put an older ledger back; to see that, set a "
-                    "key before the ledger is made",
-                    path,
-                )
             with suppress(FileExistsError):
                 create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
         except OSError as error:
@@ -533,11 +444,11 @@ def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fracti
         **told,
         "spent_before": str(budget.spent),
         "spent_after": str(spent),
-        "previous": budget.digests[-1],
+        "previous": budget.digest,
         "version": __version__,
     }
     try:
-        append_link(files, _place(budget.path, number), own, budget.key, budget.digests)
+        append_link(files, _place(budget.path, number), own)
     except FileExistsError:
         return None
     except OSError as error:

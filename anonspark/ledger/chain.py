@@ -5,23 +5,38 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.ledger.creating import create_whole, digest_of, text_of
-from anonspark.ledger.key import Key
-from anonspark.ledger.last_event import BrokenChainError, remember, remembered, require_newest
 
 CHANGED = (ValueError, TypeError, KeyError, RecursionError)
 """Errors of reading a file that is not as it was written."""
+
+Sign = Callable[[str], str]
+"""Signs a text with a key. Where there is none, the SHA-256 shows damage."""
 
 _SIGNATURE = "signature"
 
 # With checksums of Hadoop's local file system.
 _ENTRY_OR_DRAFT = re.compile(r"[0-9]+\.json|\.\w+\.json\.[0-9a-f]{16}|\..*\.crc")
+
+
+class BrokenChainError(Exception):
+    """A file of a chain is not as it was written.
+
+    Parameters
+    ----------
+    text : str
+        Which one, what is wrong with it, and what to do.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
 
 
 @dataclass(frozen=True)
@@ -52,10 +67,7 @@ def read_chain(
     head: tuple[str, str],
     directory: str,
     path_of: Callable[[int], str],
-    key: Key | None,
-    *,
-    checked: bool = True,
-    as_newest: bool = False,
+    sign: Sign | None = digest_of,
 ) -> tuple[list[Link], list[str]]:
     """Read all files of a chain, and check that none is missing or was changed.
 
@@ -68,12 +80,8 @@ def read_chain(
         Holds the files.
     path_of : callable
         Returns where the file of a number belongs.
-    key : Key or None
-        Of the signatures; None where SHA-256 stands for them.
-    checked : bool
-        Whether they are checked.
-    as_newest : bool
-        Whether the last file is taken for the newest, whatever is remembered beside the key.
+    sign : callable or None
+        Returns the signature of a text; None where signatures are not checked.
 
     Returns
     -------
@@ -87,9 +95,6 @@ def read_chain(
     """
     before, text = head
     digests = [digest_of(text)]
-    # First, for another process may add files, and remember them, meanwhile.
-    known = remembered(key, digests[0]) if key and key.path and not as_newest else None
-    sign = digest_of if key is None else key.sign
     links: list[Link] = []
     told_of = deque(_files_of(files, directory, before))
     while told_of:
@@ -116,10 +121,10 @@ def read_chain(
                 f"{path} is not as anonspark writes it: it was changed, or cut off; bring the file "
                 "back from a copy"
             ) from error
-        if checked and signature != sign(text_of(told)):
+        if sign is not None and signature != sign(text_of(told)):
             raise BrokenChainError(
-                f"{path} has another signature than its content and the key of the ledger give: "
-                "it was changed; bring the file back from a copy"
+                f"{path} has another signature than its content gives: it was changed; bring the "
+                "file back from a copy"
             )
         if own != (number, digests[-1]):
             raise BrokenChainError(
@@ -129,8 +134,6 @@ def read_chain(
         links.append(Link(number, path, told))
         digests.append(digest_of(text))
         before = path
-    if key and key.path and not as_newest:
-        require_newest(key, known, digests, directory)
     return links, digests
 
 
@@ -154,25 +157,17 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
     return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]
 
 
-def append_link(
-    files: Files, path: str, told: Mapping[str, Any], key: Key | None, digests: Sequence[str]
-) -> list[str]:
-    """Write the next file of a chain, signed, and remember it; return all digests.
+def append_link(files: Files, path: str, told: Mapping[str, Any], sign: Sign = digest_of) -> str:
+    """Write the next file of a chain, signed, and return the SHA-256 of it.
 
     Raises
     ------
     FileExistsError
         If another process has written one of this number.
-    PublishingError
-        If it cannot be remembered.
     """
-    sign = digest_of if key is None else key.sign
     text = text_of({**told, _SIGNATURE: sign(text_of(told))})
     create_whole(files, path, text)
-    digests = [*digests, digest_of(text)]
-    if key is not None:
-        remember(key, digests)
-    return digests
+    return digest_of(text)
 
 
 def now() -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError, PublishingError
-from anonspark.ledger.chain import append_link, now, read_chain
+from anonspark.ledger.chain import BrokenChainError, append_link, now, read_chain
+from anonspark.ledger.creating import digest_of
 from anonspark.ledger.key import Key
-from anonspark.ledger.last_event import BrokenChainError, remember
+from anonspark.ledger.last_event import remember, remembered, require_newest
 from anonspark.ledger.layout import Layout
 
 CREATED = "created"
@@ -114,17 +115,17 @@ class Events:
         DataError
             If the chain is broken, or lacks the event that is remembered as its last one.
         """
-        head = layout.head, files.read_text(layout.head)
+        head = files.read_text(layout.head)
+        newest = None if as_newest else key
+        sign = None if key is None else key.sign
         try:
+            # First, for another process may add events, and remember them, meanwhile.
+            known = None if newest is None else remembered(newest, digest_of(head))
             links, digests = read_chain(
-                files,
-                head,
-                layout.events,
-                layout.event,
-                key,
-                checked=key is not None,
-                as_newest=as_newest,
+                files, (layout.head, head), layout.events, layout.event, sign
             )
+            if newest is not None:
+                require_newest(newest, known, digests, layout.events)
         except BrokenChainError as error:
             raise DataError(f"ledger: {error.text}") from error
         events: list[Event] = []
@@ -151,13 +152,15 @@ class Events:
         event = Event(len(self.events) + 1, self.digests[-1], now(), kind, dict(told))
         path = self.layout.event(event.number)
         try:
-            self.digests = append_link(self.files, path, event.content, self.key, self.digests)
+            digest = append_link(self.files, path, event.content, self.key.sign)
         except FileExistsError as error:
             raise PublishingError(
                 f"ledger: another process has written event {event.number} meanwhile; nothing was "
                 "published on its account; run it again"
             ) from error
         self.events.append(event)
+        self.digests.append(digest)
+        remember(self.key, self.digests)
         return event
 
     def remember(self, *, older: bool = False) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from anonspark.errors import ConfigurationError
-from anonspark.ownership import fault_at
+from anonspark.ownership import fault_at, write_new
 
 KEY_BYTES = 32
 """Bytes of a key at least, and of one that is made here."""
@@ -32,13 +31,13 @@ class Key:
     ----------
     secret : bytes
         At most 64; shown nowhere.
-    path : str or None
-        Absolute path of its file, beside which the last event of a ledger is remembered; None where
-        it has none.
+    path : str
+        Absolute path of its file, beside which the last event of a ledger is remembered; empty
+        where it has none, and is of no ledger.
     """
 
     secret: bytes = field(repr=False)
-    path: str | None = None
+    path: str = ""
 
     @classmethod
     def random(cls) -> Key:
@@ -100,11 +99,6 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
     return Key(content, str(place))
 
 
-def read_key_if_any(path: str | None) -> Key | None:
-    """Read a key, None where no file is named; raises as :func:`read_key`."""
-    return None if path is None else read_key(path)
-
-
 def make_key(path: str) -> Key:
     """Write a random key to a new file that its owner alone can read.
 
@@ -114,10 +108,8 @@ def make_key(path: str) -> Key:
         If it cannot be written.
     """
     content = secrets.token_bytes(KEY_BYTES)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-            file.write(content)
+        write_new(path, content, 0o600)
     except OSError as error:
         raise ConfigurationError(
             f"--key-file: the file cannot be written ({error.strerror or 'it is no path'}); "

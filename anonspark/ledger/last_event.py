@@ -13,25 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anonspark.errors import PublishingError
+from anonspark.ledger.chain import BrokenChainError
 from anonspark.ledger.creating import text_of
 from anonspark.ledger.key import Key
-from anonspark.ownership import fault_at
+from anonspark.ownership import fault_at, write_aside
 
 _ACCEPT = "if you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
-
-
-class BrokenChainError(Exception):
-    """A file of a chain is not as it was written.
-
-    Parameters
-    ----------
-    text : str
-        Which one, what is wrong with it, and what to do.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
 
 
 def _path_of(key: Key, head: str) -> Path:
@@ -49,7 +36,6 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
     Parameters
     ----------
     key : Key
-        Nothing happens where it has no file.
     digests : sequence of str
         SHA-256 of the head, which stands for the ledger, and of each event.
     older : bool
@@ -60,18 +46,12 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
     PublishingError
         If it cannot be written.
     """
-    if key.path is None:
-        return
     path, number = _path_of(key, digests[0]), len(digests) - 1
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if not older and path.exists() and (remembered(key, digests[0]) or (0,))[0] > number:
+        if not older and (remembered(key, digests[0]) or (0,))[0] > number:
             return
-        aside.unlink(missing_ok=True)
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(_text(key, number, digests[-1]))
-            file.flush()
-            os.fsync(file.fileno())
+        write_aside(aside, _text(key, number, digests[-1]).encode(), 0o600)
         aside.replace(path)
     except OSError as error:
         raise PublishingError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 
 from anonspark.errors import DataError
 from anonspark.ledger.events import BASE
@@ -11,8 +12,8 @@ from anonspark.ledger.ledger import Ledger
 # With events that come while others are read, their drafts by killed processes, and the checksums
 # of Hadoop's local file system.
 _OTHERS = re.compile(
-    r"lock|ledger\.json|events|members|classes|base|\.(?:lock|ledger\.json)\.crc|"
-    r"events/(?:\d{8}\.json|\.\d{8}\.json\.[0-9a-f]{16}|\..*\.crc)"
+    r"lock|ledger\.json|events|members|classes|base|(?:.*/)?\.[^/]*\.crc|"
+    r"events/(?:\d{8}\.json|\.\d{8}\.json\.[0-9a-f]{16})"
 )
 
 
@@ -46,20 +47,17 @@ def wrong_files(ledger: Ledger) -> list[str]:
     """
     files, layout = ledger.files, ledger.layout
     listed = listed_files(ledger)
-    above = {path.rpartition("/")[0] for path in listed}
-    above |= {path.rpartition("/")[0] for path in above}
+    above = {str(one) for path in listed for one in PurePosixPath(path).parents}
     unfinished = tuple(f"{one}/" for one in ledger.unfinished)
     problems, there = [], set()
     for entry in files.tree(layout.path):
         path, place = entry.path, f"{layout.path}/{entry.path}"
         there.add(path)
-        checked = f"{path.rpartition('/')[0]}/{entry.name[1:-4]}"
-        is_checksum = entry.name == f".{entry.name[1:-4]}.crc" and checked in listed
-        known = is_checksum or path in above or f"{path}/".startswith(unfinished)
+        known = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
         if path in listed and entry.kind == "file":
             if files.sha256(place) != listed[path]:
                 problems.append(f"ledger: {place} was changed; bring it back from a copy")
-        elif entry.kind not in ("file", "directory") or not (known or _OTHERS.fullmatch(path)):
+        elif entry.kind not in ("file", "directory") or not known:
             problems.append(
                 f"ledger: {place} is of no event: it was not put there by anonspark, and you "
                 "remove it; or an older ledger was put back, and you bring the newest one back"

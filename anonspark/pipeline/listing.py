@@ -8,7 +8,6 @@ from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.layers.publish.paths import require_apart_from_table
 from anonspark.ledger.budget import RECORD, Limit, list_release, open_budget
-from anonspark.ledger.key import read_key_if_any
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.released import Release
 
@@ -81,7 +80,7 @@ def _options(context: RunContext) -> BudgetOptions | None:
 
 
 def _limit(options: BudgetOptions) -> Limit:
-    return Limit(options.most, "add_remove", RECORD, read_key_if_any(options.key_file))
+    return Limit(options.most, "add_remove", RECORD)
 
 
 def _place(context: RunContext, options: BudgetOptions) -> str:

@@ -110,7 +110,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
     place = engine.files.qualified(settings.ledger.place)
-    budget = read_budget(engine.files, place, wanted.limit.key)
+    budget = read_budget(engine.files, place)
     if budget is None:
         require_limit(place, wanted.limit)
     else:

@@ -21,7 +21,6 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_plain, require_distinct, type_name
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.ledger.budget import Limit
-from anonspark.ledger.key import read_key_if_any
 from anonspark.selection.counting import MOST_CELLS, Person
 from anonspark.selection.domains import MOST_ROWS, Domain
 from anonspark.selection.mechanisms import loss_of_a_record, scale_of, width_of
@@ -101,8 +100,8 @@ class Wanted:
     @property
     def limit(self) -> Limit:
         """What the configuration says of the budget."""
-        own, ledger = self.settings.selection, self.settings.ledger
-        return Limit(ledger.most, own.neighbors, own.unit, read_key_if_any(ledger.key_file))
+        own = self.settings.selection
+        return Limit(self.settings.ledger.most, own.neighbors, own.unit)
 
     @property
     def person(self) -> Person | None:

@@ -142,9 +142,7 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
         )
     place = engine.files.qualified(path).rstrip("/")
     places = [f"{place}/{dataset}"] if dataset is not None else budgets_below(engine.files, place)
-    found = [
-        one for own in places if (one := read_budget(engine.files, own, keyless=True)) is not None
-    ]
+    found = [one for own in places if (one := read_budget(engine.files, own)) is not None]
     if dataset is not None and not found:
         raise ConfigurationError(
             f"--dataset: found no ledger at {places[0]}; expected one that anonspark select or run "
@@ -211,7 +209,6 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
 ) -> None:
     """Check entries and sums, or events, files and joint classes; ends with 4 if anything fails."""
     from anonspark.cli.recipients_display import show_coalitions
-    from anonspark.ledger.budget import check_budget
     from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
     from anonspark.ledger.ledger import key_of, open_ledger
     from anonspark.ledger.lock import locked
@@ -221,8 +218,6 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
     def look(engine: Engine) -> LedgerCheck | list[Budget]:
         budgets = _budgets(engine, path, dataset)
         if budgets:
-            for one in budgets:
-                check_budget(engine.files, one, key_file, as_newest=as_newest)
             return budgets
         key = key_of(engine.files, path, key_file)
         opened = open_ledger(engine.files, path, key, as_newest=as_newest)

@@ -17,20 +17,24 @@ from anonspark.ledger.ledger import Ledger, init_ledger, open_ledger
 from anonspark.ledger.lock import locked
 
 FILES = LocalFiles()
-KEY = Key(b"1" * 32)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def key(tmp_path: Path) -> Key:
+    return make_key(str(tmp_path / "key"))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, key: Key) -> Ledger:
     """A ledger with three events."""
-    made = init_ledger(FILES, str(tmp_path / "ledger"), KEY, ["person"])
+    made = init_ledger(FILES, str(tmp_path / "ledger"), key, ["person"])
     for release in ("a-1", "b-1"):
         made.events.append(PLANNED, {"release": release, "recipient": release[0], "until": None})
     return made
 
 
 def again(ledger: Ledger) -> Ledger:
-    return open_ledger(FILES, ledger.layout.path, KEY)
+    return open_ledger(FILES, ledger.layout.path, ledger.events.key)
 
 
 def test_events_are_read_as_they_were_written(ledger: Ledger) -> None:
@@ -65,7 +69,7 @@ def test_a_cut_off_event_is_found(ledger: Ledger) -> None:
 
 
 def test_a_number_is_taken_once(ledger: Ledger) -> None:
-    other = Events.read(FILES, ledger.layout, KEY)
+    other = Events.read(FILES, ledger.layout, ledger.events.key)
     other.append(PUBLISHED, {"release": "a-1"})
     with pytest.raises(PublishingError, match="another process has written event 4"):
         ledger.events.append(PUBLISHED, {"release": "b-1"})
