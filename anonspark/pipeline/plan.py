@@ -142,8 +142,8 @@ def check_input(
     -----
     One or two passes over the input, one for each sensitive attribute of a criterion, and one with
     a shuffle of hashes that counts who is singled out by identifiers and by columns that are
-    published as they are; where no identifier repeats, one more pass over the columns that are not
-    listed and look like identifiers. Nothing is written.
+    published as they are. Without ``privacy.unit`` two more over all columns, for
+    :func:`anonspark.pipeline.repeats.repeats_of_others`. Nothing is written.
     """
     progress = progress or Progress()
     inspection, _, _ = _look(engine, configuration, progress)
@@ -161,11 +161,10 @@ def check_input(
         warnings += dropped_record_warnings(
             inspection.rows_dropped, inspection.rows, configuration.privacy.k
         )
-        repeats = repeats_of_identifiers(sizes, configuration)
-        if not repeats:
-            table = engine.open_source(configuration)
-            repeats = repeats_of_others(configuration, table, inspection.rows_read)
-            warnings += [one.warning(configuration) for one in repeats]
+        source = engine.open_source(configuration)
+        others = repeats_of_others(configuration, source, inspection.rows_read)
+        warnings += [one.warning(configuration) for one in others]
+        repeats = repeats_of_identifiers(sizes, configuration) + others
     tell_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,

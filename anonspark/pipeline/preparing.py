@@ -16,7 +16,7 @@ from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.beside_input import note_classes
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.repeats import repeats_of_others
-from anonspark.pipeline.warnings.dependencies import dependency_warnings
+from anonspark.pipeline.warnings.dependencies import SAMPLE_ROWS, dependency_warnings
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.text_values import text_value_warnings
@@ -129,9 +129,8 @@ def prepare_run(
             identifiers = count_identifiers(identified, configuration, snapshot.rows)
             warnings = identifier_warnings(identifiers, configuration.privacy.k)
             if context.warns:
-                if not warnings:
-                    read = configuration.with_input(version)
-                    warnings = _repeats(context, read, table, snapshot.rows)
+                read = configuration.with_input(version)
+                warnings += _repeats(context, read, table, snapshot)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
                 records = snapshot.records.rows()
                 warnings += dependency_warnings(records, configuration, snapshot.rows)
@@ -140,15 +139,24 @@ def prepare_run(
 
 
 def _repeats(
-    context: RunContext, configuration: Configuration, table: Table | None, records: int
+    context: RunContext, configuration: Configuration, table: Table | None, snapshot: Snapshot
 ) -> list[ReleaseWarning]:
-    """Warn of columns that number people or households; the input is looked at once more."""
+    """Warn of columns that number people or households.
+
+    A small input is looked at once more, with all its columns. Of a large one only what is staged
+    is, because reading it again would cost more than the warning is worth.
+    """
+    staged = snapshot.rows_read > SAMPLE_ROWS
     try:
         with context.engine.reading(configuration.input.paths):
-            table = context.engine.open_source(configuration) if table is None else table
-            repeats = repeats_of_others(configuration, table, records)
+            if staged:
+                table = snapshot.records.rows()
+            elif table is None:
+                table = context.engine.open_source(configuration)
+            rows = snapshot.rows if staged else snapshot.rows_read
+            repeats = repeats_of_others(configuration, table, rows, staged=staged)
     except (ConfigurationError, DataError):
-        # A run needs the columns alone that are listed, and those were read.
+        # A run needs only the columns that are listed, and those were read.
         _LOGGER.warning(
             "whether a column numbers people who have several records is not known, because a "
             "column that is not listed cannot be read: k counts records"

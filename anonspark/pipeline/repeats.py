@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from anonspark.config import Configuration
-from anonspark.core.recognition.names import Unit
+from anonspark.core.recognition.names import Unit, unit_of_name
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain
 from anonspark.pipeline.unit_keys import (
+    MOST_RECORDS_OF_A_VALUE,
     KeyCounts,
     best_first,
     find_unit_keys,
     hashed_values,
     may_be_key_type,
 )
+from anonspark.pipeline.warnings.dependencies import SAMPLE_ROWS, comparable_columns
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
+from anonspark.staged.sampling import drawn_by_hash
 
+_UNITS: dict[Unit, str] = {"person": "people", "household": "households"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 
@@ -40,8 +47,9 @@ class Repeat:
         Whether the column has the role.
     exact : bool
         Whether all values were counted.
-    unit : str
-        Whom the values number: ``person`` or ``household``.
+    unit : str or None
+        Whom the values number by the name of the column, ``person`` or ``household``; None where
+        it does not say that: they may be firms or towns, too.
     """
 
     column: str
@@ -50,7 +58,7 @@ class Repeat:
     most: int
     is_identifier: bool
     exact: bool
-    unit: Unit = "person"
+    unit: Unit | None
 
     @property
     def remedy(self) -> str:
@@ -65,21 +73,28 @@ class Repeat:
         k = configuration.privacy.k
         listed = {name.lower(): name for name in configuration.attributes}.get(self.column.lower())
         about = "it" if listed else "a column that is not published"
-        units = "people" if self.unit == "person" else "households"
-        text = (
-            f"{about} numbers {units} who have several records: k counts records, so a class may "
-            f"hold fewer than k = {k:,} {units}"
-        )
+        if self.unit is None:
+            text = (
+                f"{about} may number people (or firms or places): its values repeat, and other "
+                f"columns stay the same within each. k counts records, so if each value is a "
+                f"person, a class may hold fewer than k = {k:,} people"
+            )
+        else:
+            text = (
+                f"{about} numbers {_UNITS[self.unit]} who have several records: k counts records, "
+                f"so a class may hold fewer than k = {k:,} {_UNITS[self.unit]}"
+            )
         return ReleaseWarning("people_repeat", text, listed, advice=f" ({self.describe(k)})")
 
     def describe(self, k: int) -> str:
         """Say what repeats, how often, and what k then means."""
         about = "" if self.exact else "about "
-        units = "people" if self.unit == "person" else "households"
+        units = _UNITS[self.unit] if self.unit else "different values"
+        if_people = "" if self.unit else "if each value is a person, "
         return (
             f"{self.column} repeats: {about}{self.records:,} records of {about}{self.people:,} "
-            f"{units}, at most {self.most:,} of one; k = {k:,} counts records, so a class may hold "
-            f"fewer than {k:,} {units}: {self.remedy}"
+            f"{units}, at most {self.most:,} of one; k = {k:,} counts records, so {if_people}a "
+            f"class may hold fewer than {k:,} {_UNITS[self.unit or 'person']}: {self.remedy}"
         )
 
 
@@ -102,62 +117,86 @@ def repeats_of_identifiers(
     if configuration.privacy.unit:
         return []
     return [
-        Repeat(name, own.counted, own.values, most, is_identifier=True, exact=own.is_exact)
+        _repeat(name, own, is_identifier=True)
         for name, own in sizes.items()
-        if configuration.attributes[name].role == "identifier"
-        and (most := max(own.sizes, default=0)) > 1
+        if configuration.attributes[name].role == "identifier" and max(own.sizes, default=0) > 1
     ]
 
 
-def repeats_of_others(configuration: Configuration, table: Table, records: int) -> list[Repeat]:
+def repeats_of_others(
+    configuration: Configuration, table: Table, records: int, *, staged: bool = False
+) -> list[Repeat]:
     """Return the columns of any role and name that number people or households, and repeat.
 
     Parameters
     ----------
     configuration : Configuration
     table : Table
-        The input as it lies there.
+        The input as it lies there, or the records that a run has staged.
     records : int
         Its rows.
+    staged : bool
+        Whether it is the latter. Then columns that are not listed are not there.
 
     Notes
     -----
     None where ``privacy.unit`` is set. Else two passes over all columns: the job of
     :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and that of
-    :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. All records of
-    the input count, also those that a run drops.
+    :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. Of staged
+    records a sample is looked at before: the two passes follow for columns with so many different
+    values in it that they may number people. Of the input all records count, also those that a run
+    drops.
     """
     if configuration.privacy.unit:
         return []
     markers = ("", *configuration.input.missing_markers)
     roles = {name.lower(): one.role for name, one in configuration.attributes.items()}
-    readings = [
-        Reading(field.name, f"value_{place}", None, markers)
-        for place, field in enumerate(table.schema)
-        if is_plain(field.type)
-    ]
-    columns = {
-        one.column: CountedColumn(one.name, one.missing)
-        for one in readings
-        if may_be_key_type(table.schema.field(one.column).type)
-        and roles.get(one.column.lower()) != "identifier"
+    columns = {name: name for name in table.schema.names if is_plain(table.schema.field(name).type)}
+    if staged:
+        columns = comparable_columns(table, configuration)
+    possible = {
+        name: column
+        for name, column in columns.items()
+        if may_be_key_type(table.schema.field(column).type)
+        and roles.get(name.lower()) != "identifier"
     }
-    hashed = hashed_values(table, readings)
-    sizes = count_value_sizes(hashed, columns, records)
+    if staged:
+        possible = _with_many_values(table, possible, records)
+    if not possible:
+        return []
+    readings = {
+        name: Reading(column, f"value_{place}", None, markers)
+        for place, (name, column) in enumerate(columns.items())
+    }
+    hashed = hashed_values(table, readings.values())
+    counted = {
+        name: CountedColumn(readings[name].name, readings[name].missing) for name in possible
+    }
+    sizes = count_value_sizes(hashed, counted, records)
     counts = {
         name: KeyCounts(own.counted, own.values, max(own.sizes, default=0))
         for name, own in sizes.items()
     }
-    keys = find_unit_keys(hashed, readings, counts, records)
-    return [
-        Repeat(
-            one.column,
-            one.counts.records,
-            one.counts.values,
-            one.counts.most,
-            is_identifier=False,
-            exact=sizes[one.column].is_exact,
-            unit=one.named or "person",
-        )
-        for one in best_first(keys)
-    ]
+    keys = find_unit_keys(hashed, {n: one.name for n, one in readings.items()}, counts, records)
+    return [_repeat(one.column, sizes[one.column]) for one in best_first(keys)]
+
+
+def _with_many_values(table: Table, columns: dict[str, str], records: int) -> dict[str, str]:
+    """Return the columns of staged records that have enough different values in a sample."""
+    if not columns:
+        return {}
+    sample = drawn_by_hash(table, list(columns.values()), records, SAMPLE_ROWS).gather(SAMPLE_ROWS)
+    least = records / MOST_RECORDS_OF_A_VALUE
+    # A sample has about so many of the fewest values, if they are equally frequent.
+    expected = -least * math.expm1(-len(sample) / least)
+    return {
+        name: column
+        for name, column in columns.items()
+        if 2 * pc.count_distinct(sample[column]).as_py() >= expected
+    }
+
+
+def _repeat(name: str, sizes: ValueSizes, *, is_identifier: bool = False) -> Repeat:
+    most = max(sizes.sizes, default=0)
+    unit = unit_of_name(name)
+    return Repeat(name, sizes.counted, sizes.values, most, is_identifier, sizes.is_exact, unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -24,6 +24,7 @@ from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_number, is_text
 from anonspark.engine.tasks import Batches
+from anonspark.staged.sampling import draw_divisor
 
 Integers = npt.NDArray[np.int64]
 
@@ -98,13 +99,13 @@ def may_be_key_type(data_type: pa.DataType) -> bool:
     return is_text(data_type) or is_number(data_type)
 
 
-def hashed_values(table: Table, readings: Sequence[Reading]) -> Table:
+def hashed_values(table: Table, readings: Collection[Reading]) -> Table:
     """Return hashes of the values of columns, and which of them are no keys; lazy.
 
     Parameters
     ----------
     table : Table
-    readings : sequence of Reading
+    readings : collection of Reading
         Of the columns whose values can be compared.
 
     Returns
@@ -122,7 +123,7 @@ def hashed_values(table: Table, readings: Sequence[Reading]) -> Table:
 
 
 def find_unit_keys(
-    hashed: Table, readings: Sequence[Reading], counts: Mapping[str, KeyCounts], records: int
+    hashed: Table, names: Mapping[str, str], counts: Mapping[str, KeyCounts], records: int
 ) -> list[UnitKey]:
     """Find the columns that may number people or households who have several records.
 
@@ -130,8 +131,8 @@ def find_unit_keys(
     ----------
     hashed : Table
         Of :func:`hashed_values`.
-    readings : sequence of Reading
-        Of its columns.
+    names : mapping of str to str
+        Of columns, and of those of the table with their hashes.
     counts : mapping of str to KeyCounts
         Of those that may be keys.
     records : int
@@ -159,8 +160,7 @@ def find_unit_keys(
     )
     if not possible:
         return []
-    names = {one.column: one.name for one in readings}
-    mask = np.int64((1 << max(0, (records - 1) // _DRAWN_RECORDS).bit_length()) - 1)
+    mask = np.int64(draw_divisor(records, _DRAWN_RECORDS) - 1)
     drawing = _Draw(tuple(names[key] for key in possible), tuple(names.values()), mask)
     schema = pa.schema([(name, pa.int64()) for name in names.values()])
     collected = hashed.map_batches(drawing, schema).gather()

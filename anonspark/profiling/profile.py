@@ -289,7 +289,10 @@ def profile_table(
                 if (own := by_name.get(field.name)) is not None
                 and _may_be_key(_kind(field.type, own, rows), sampled[field.name])
             }
-            keys = find_unit_keys(hashed_values(table, readings), readings, possible, rows)
+            hashed = hashed_values(table, readings)
+            keys = find_unit_keys(
+                hashed, {one.column: one.name for one in readings}, possible, rows
+            )
     with progress.stage("measure sets of columns"):
         return _profile(
             source, table.schema, by_name, rows, len(drawn), sampled, keys, k, seed, show_values

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.columns import RECORD_HASH
 from anonspark.engine.columns.hashing import content_hash
 from anonspark.engine.columns.values import plain
 from anonspark.engine.protocol import Table
@@ -40,14 +41,40 @@ def record_hashes(records: pa.Table | pa.RecordBatch, seed: int) -> Integers:
     return content_hash(records.columns, seed, rows=len(records))
 
 
-def all_records(table: Table, columns: Sequence[str], seed: int) -> pa.Table:
-    """Return all records of a small table, in the order of their hashes.
+def drawn_by_hash(table: Table, columns: Sequence[str], rows: int, most: int) -> Table:
+    """Return a part of a staged table that is drawn by the hashes of its records; lazy.
+
+    Parameters
+    ----------
+    table : Table
+        With :data:`anonspark.core.columns.RECORD_HASH`.
+    columns : sequence of str
+    rows : int
+        Of the table.
+    most : int
+        About so many records at most, and half as many at least, unless many records are equal: of
+        equal ones all are drawn or none.
+    """
+    schema = pa.schema([table.schema.field(name) for name in columns])
+    drawing = _DrawByHash(tuple(columns), np.int64(draw_divisor(rows, most) - 1))
+    return table.select([*columns, RECORD_HASH]).map_batches(drawing, schema)
+
+
+def draw_divisor(rows: int, most: int) -> int:
+    """Return the power of two by which hashes are divided that draw so many rows at most."""
+    return 1 << max(0, (rows - 1) // most).bit_length()
+
+
+def all_records(
+    table: Table, columns: Sequence[str], seed: int, most: int | None = None
+) -> pa.Table:
+    """Return all records of a small table, or so many at most, in the order of their hashes.
 
     Notes
     -----
     One pass over the columns, which are collected.
     """
-    found = table.select(columns).gather()
+    found = table.select(columns).gather(most)
     order = np.argsort(record_hashes(found, seed), kind="stable")
     return found.take(pa.array(order))
 
@@ -125,6 +152,19 @@ def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
     # 63 bits, for engines have no numbers without sign.
     found: Integers = (mixed >> np.uint64(1)).astype(np.int64)
     return found
+
+
+@dataclass(frozen=True)
+class _DrawByHash:
+    """Takes the records whose hash is a multiple of a power of two."""
+
+    columns: tuple[str, ...]
+    mask: np.int64
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            drawn = batch.column(RECORD_HASH).to_numpy() & self.mask == 0
+            yield batch.select(self.columns).filter(pa.array(drawn))
 
 
 @dataclass(frozen=True)

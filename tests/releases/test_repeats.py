@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from helpers import command, configuration_file, write_table
 
+from anonspark.pipeline import preparing, repeats
+
 ROWS = 120
 
 
@@ -114,13 +116,49 @@ def test_a_number_of_people_under_any_name_and_role(
     assert repeats[0]["remedy"] == "--set attributes.nr=identifier --set privacy.unit=nr"
     ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
     assert ran.code == 0, ran.err
-    assert "nr repeats: 1,200 records of 150 people" in ran.err
+    assert "nr repeats: 1,200 records of 150 different values" in ran.err
+    assert "if each value is a person" in ran.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     (warning,) = [one for one in manifest["warnings"] if one["code"] == "people_repeat"]
     # A release names no column that it does not have.
     assert warning["attribute"] == (role and "nr")
     assert "150" not in warning["text"]
     assert command(capsys, "verify", tmp_path / "release", "--quiet").code == 0
+
+
+def test_a_large_input_is_not_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(preparing, "SAMPLE_ROWS", 500)
+    write_table(tmp_path / "input.parquet", panel())
+    roles = {"race": "quasi_identifier", "age": "quasi_identifier", "educ": "insensitive"}
+    listed = configuration_file(tmp_path, attributes={**roles, "nr": "quasi_identifier"})
+    ran = command(capsys, "run", listed, "--quiet")
+    assert ran.code == 0, ran.err
+    # All records count, not those of the sample.
+    assert "nr repeats: 1,200 records of 150 different values" in ran.err
+    assert "age repeats" not in ran.err + ran.out
+    assert "educ repeats" not in ran.err + ran.out
+    # A column that is not listed would take another pass.
+    place = {"path": str(tmp_path / "other")}
+    ran = command(
+        capsys, "run", configuration_file(tmp_path, attributes=roles, output=place), "--quiet"
+    )
+    assert ran.code == 0, ran.err
+    assert "nr repeats" not in ran.err
+
+
+def test_a_wrong_identifier_hides_no_other(
+    tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles = {"ward_id": "identifier"}
+    _, repeats = checked(tmp_path, table, capsys, attributes=roles)
+    assert [(one["column"], one["unit"]) for one in repeats] == [
+        ("ward_id", None), ("patient_nbr", "person"),
+    ]  # fmt: skip
+    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
+    assert "patient_nbr repeats" in ran.err
 
 
 def test_an_identifier_that_is_a_measurement(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark.config import Configuration
-from anonspark.core.columns import payload_column, quasi_identifier_column
+from anonspark.core.columns import RECORD_HASH, payload_column, quasi_identifier_column
 from anonspark.core.dependencies import Dependency, dense_codes, find_dependencies, joined_codes
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.columns.hashing import content_hash
@@ -19,9 +19,9 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_number, is_plain, is_time
 from anonspark.engine.tasks import Batches
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
-from anonspark.staged.sampling import sample_records
+from anonspark.staged.sampling import all_records, drawn_by_hash, sample_records
 
-SAMPLE_ROWS = 100_000
+SAMPLE_ROWS = 32_768
 """Records of the sample; of a table with no more all are looked at."""
 
 # Columns published as they are of which pairs are looked at, too.
@@ -51,27 +51,19 @@ def dependency_warnings(
 
     Notes
     -----
-    One pass over the records. Of more than ``most`` two, and before them one with a shuffle of a
-    hash for each record. Of the sample 64-bit hashes of the values are collected, and numbers.
+    One pass over the records. Of more than ``most`` those of staged tables are drawn by their
+    hashes. Tables without these, and with many equal records, take two passes, and before them one
+    with a shuffle of a hash for each record. Of the sample 64-bit hashes of the values are
+    collected, and numbers.
     """
-    staged = {
-        name: column(index)
-        for column, names in (
-            (payload_column, configuration.published_as_is),
-            (quasi_identifier_column, configuration.quasi_identifiers),
-        )
-        for index, name in enumerate(names)
-        if is_plain(table.schema.field(column(index)).type)
-    }
+    staged = comparable_columns(table, configuration)
     published = [name for name in configuration.published_as_is if name in staged]
     determined = [name for name in configuration.quasi_identifiers if name in staged]
     if not published or not determined or not records:
         return []
     types = [table.schema.field(column).type for column in staged.values()]
     narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
-    values = table.select(list(staged.values())).map_batches(narrow, narrow.schema)
-    seed = configuration.execution.seed
-    sample = sample_records(values, narrow.schema.names, records, most, seed)
+    sample = _sample(table, staged, narrow, records, most, configuration.execution.seed)
     drawn = {name: sample[name].to_numpy() for name in sample.column_names}
     codes = {name: dense_codes(drawn[f"code_{i}"])[0] for i, name in enumerate(staged)}
     numbers = {
@@ -94,6 +86,33 @@ def dependency_warnings(
         _warning(pairs.get(name, (name,)), own, configuration, exact=exact)
         for name, own in found.items()
     ]
+
+
+def comparable_columns(table: Table, configuration: Configuration) -> dict[str, str]:
+    """Return the staged columns of what is published whose values can be compared, by its names."""
+    return {
+        name: column(index)
+        for column, names in (
+            (payload_column, configuration.published_as_is),
+            (quasi_identifier_column, configuration.quasi_identifiers),
+        )
+        for index, name in enumerate(names)
+        if is_plain(table.schema.field(column(index)).type)
+    }
+
+
+def _sample(
+    table: Table, staged: Mapping[str, str], narrow: _Narrow, records: int, most: int, seed: int
+) -> pa.Table:
+    """Return hashes and numbers of the records of a sample."""
+    columns = list(staged.values())
+    if records > most and RECORD_HASH in table.schema.names:
+        drawn = drawn_by_hash(table, columns, records, most).map_batches(narrow, narrow.schema)
+        sample = all_records(drawn, narrow.schema.names, seed, 2 * most)
+        if most < 4 * len(sample) < 8 * most:
+            return sample
+    values = table.select(columns).map_batches(narrow, narrow.schema)
+    return sample_records(values, narrow.schema.names, records, most, seed)
 
 
 def _warning(

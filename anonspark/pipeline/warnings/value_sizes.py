@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.staged.sampling import draw_divisor
 
 EXACT_ROWS = 20_000_000
 """Rows of a table whose values are all counted; of more rows, some values are drawn."""
@@ -117,7 +118,7 @@ def count_value_sizes(
     """
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}
-    divisor = 1 << max(0, (records - 1) // exact_rows).bit_length()
+    divisor = draw_divisor(records, exact_rows)
     found = _sizes(table, columns, divisor)
     divisors = dict.fromkeys(columns, divisor)
     few = {

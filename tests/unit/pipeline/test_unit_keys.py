@@ -30,7 +30,8 @@ def keys_of(columns: Mapping[str, Any], tasks: int = 1) -> dict[str, UnitKey]:
         sizes = table[name].value_counts().field("counts").to_numpy()
         counts[name] = KeyCounts(len(table), len(sizes), int(sizes.max()))
     hashed = hashed_values(local_table(table, tasks), readings)
-    return {one.column: one for one in find_unit_keys(hashed, readings, counts, len(table))}
+    names = {one.column: one.name for one in readings}
+    return {one.column: one for one in find_unit_keys(hashed, names, counts, len(table))}
 
 
 def panel(people: int = 200, years: int = 8) -> dict[str, Any]:
