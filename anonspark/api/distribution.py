@@ -11,7 +11,7 @@ from typing import Any, Generic
 import pyarrow as pa
 
 from anonspark.api.pictures import figures_chart
-from anonspark.api.release import Release
+from anonspark.api.release import Release, notes_of
 from anonspark.api.shown import Shown
 from anonspark.api.tables import GIVEN, Frame
 from anonspark.page.blocks import Table
@@ -85,11 +85,17 @@ class Distribution(Shown, Generic[Frame]):
                 "Smallest joint class", smallest, axis="people", rows="recipients together"
             ),
         ]
+        notes = [
+            f"{name}: {note}"
+            for name, release in self.releases.items()
+            for note in notes_of(release.manifest)
+        ]
         return Card(
             "Distribution",
             verdict,
             all(row["holds"] for row in checked),
             table=Table("Releases", ("recipient", "records", "gcp"), rows),
+            notes=notes,
             charts=lambda: [chart for chart in drawn if chart is not None],
         )
 

@@ -300,16 +300,18 @@ class Release(Shown, Generic[Frame]):
         if "chosen_model" in self.manifest:
             model = f"{model} ({self.manifest['chosen_model']['model']['name']})"
         figures.append(("model", str(model)))
-        notes = [
-            f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
-            for one in self.manifest.get("warnings", [])
-        ]
         scored = summary.get("utility_score") is not None
         remarks = [f"Usefulness: {describe_utility(summary)}."] if scored else []
         if self.unpublished:
             remarks.append(f"Columns: {unpublished_text(self.unpublished)}.")
         return Card(
-            "Release", verdict, k > 1, figures, remarks=remarks, notes=notes, charts=self._charts
+            "Release",
+            verdict,
+            k > 1,
+            figures,
+            remarks=remarks,
+            notes=notes_of(self.manifest),
+            charts=self._charts,
         )
 
     def _charts(self) -> list[Any]:
@@ -335,6 +337,14 @@ class Release(Shown, Generic[Frame]):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def notes_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Return what a release should not be used without knowing."""
+    return [
+        f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
+        for one in manifest.get("warnings", [])
+    ]
 
 
 def _number(value: Any) -> str:

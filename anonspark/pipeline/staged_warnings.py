@@ -11,15 +11,13 @@ from anonspark.pipeline.warnings.dependencies import withheld_dependency_warning
 from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.large_blocks import large_block_warnings
-from anonspark.pipeline.warnings.no_protection import no_protection_warnings
 from anonspark.pipeline.warnings.published_values import (
     count_published_values,
     published_value_warnings,
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.sensitive_values import (
-    homogeneity_of_release,
-    homogeneity_warnings,
+    privacy_warnings_of_release,
     warn_of_sensitive_values,
 )
 from anonspark.verification.classes import PublishedClasses
@@ -67,7 +65,7 @@ def warn_of_staged(
         sizes = count_published_values(table, configuration, published.rows)
         dropped = prepared.snapshot.rows_dropped
         dropped_warnings = dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
-        found = no_protection_warnings(configuration)
+        found = privacy_warnings_of_release(table, columns, configuration, published.rows)
         if context.request is not None and context.request.has_ledger:
             # For who carries the plan out. In releases it would be a count night by night.
             tell_warnings(dropped_warnings)
@@ -77,7 +75,5 @@ def warn_of_staged(
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes
         )
-        measured = homogeneity_of_release(table, columns, configuration, published.rows)
-        found += homogeneity_warnings(configuration, measured)
         tell_warnings(found)
     return earlier + found

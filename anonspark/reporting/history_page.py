@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from anonspark._version import __version__
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
+from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.page.blocks import Block, Cell, Chart, Item, Items, Section, Table, Text, Tile, Tiles
@@ -104,11 +105,16 @@ def _tiles(nights: Sequence[Night]) -> list[Tile]:
             "mixed" if failed else "good",
         ),
     ]
+    columns = columns_text(published[-1].figures) if published else ""
+    columns = f", {columns}" if columns else ""
     for name, title in (("rows_published", "Records"), ("utility_score", "Usefulness")):
         series = [one.figures[name] for one in published if one.figures.get(name) is not None]
         if series:
             low, high = figure_text(min(series)), figure_text(max(series))
-            tiles.append(Tile(title, figure_text(series[-1]), f"All runs: {low} to {high}."))
+            text = f"All runs: {low} to {high}."
+            if name == "utility_score":
+                text += f" Detail kept in the published columns{columns}."
+            tiles.append(Tile(title, figure_text(series[-1]), text))
     return tiles
 
 
@@ -184,7 +190,7 @@ def _figure(night: Night, name: str) -> str:
 
 
 def _table(nights: Sequence[Night]) -> Table:
-    names = ("rows_in", *_CHARTS)
+    names = ("rows_in", "columns_in", "columns_published", *_CHARTS)
     figures = figure_rows([{} if one.failed else one.figures for one in nights], names)
     rows: list[list[Cell]] = [
         [
@@ -196,5 +202,5 @@ def _table(nights: Sequence[Night]) -> Table:
         ]
         for one, own in zip(nights, figures, strict=True)
     ]
-    columns = ("began (UTC)", "job", "run", "outcome", "records of the input")
-    return Table("All runs", (*columns, *(_TITLES[name] for name in _CHARTS)), rows)
+    columns = ("began (UTC)", "job", "run", "outcome")
+    return Table("All runs", (*columns, *(_TITLES[name] for name in names)), rows)

@@ -18,6 +18,8 @@ from anonspark.release.manifest import MANIFEST, read_manifest
 
 FIGURES = (
     "k",
+    "columns_in",
+    "columns_published",
     "rows_in",
     "rows_published",
     "rows_suppressed",

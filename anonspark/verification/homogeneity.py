@@ -67,10 +67,8 @@ class Homogeneity:
             return None
         subject = "the criteria allow" if has_criterion else "no criterion forbids"
         text = f"{subject} classes with only one value. {self._finding(privacy.k)}. "
-        return (
-            "homogeneous_classes" if has_criterion else "no_criterion",
-            text + self._remedy(name, is_only=is_only),
-        )
+        code = "homogeneous_classes" if has_criterion else "no_criterion"
+        return code, text + self._remedy(name, privacy, is_only=is_only)
 
     def _finding(self, k: int) -> str:
         if self.values is None:
@@ -89,11 +87,11 @@ class Homogeneity:
             "is in one of them learns the value"
         )
 
-    def _remedy(self, name: str, *, is_only: bool) -> str:
+    def _remedy(self, name: str, privacy: PrivacyOptions, *, is_only: bool) -> str:
         if self.values is not None and self.values < 2:
             return (
-                "The attribute has only one value, which no criterion can hide: leave it out if "
-                "nobody may learn it"
+                "Apart from missing values, the attribute has only one value, which no criterion "
+                "can hide: leave it out if nobody may learn it"
             )
         least = self.proposed_l
         if least is None:
@@ -101,12 +99,14 @@ class Homogeneity:
                 "Make it coarser, or make columns of its single values, and require several values "
                 "in every class with privacy.l_diversity"
             )
-        keys = ("privacy", "l_diversity") if is_only else ("privacy", "l_diversity", name)
-        option = shlex.quote(f"{key_path(keys)}={least}")
-        return (
-            f"Require at least {least} values in every class with privacy.l_diversity "
-            f"(--set {option}, in Python l={least})"
-        )
+        text = f"Require at least {least} values in every class with privacy.l_diversity"
+        if is_only:
+            return f"{text} (--set privacy.l_diversity={least}, in Python l={least})"
+        # Where there is a list, an option replaces all of it.
+        if any(one.type.key == "l_diversity" for one in privacy.criteria):
+            return f"{text} (add an entry of this attribute with l: {least})"
+        option = shlex.quote(f"{key_path(('privacy', 'l_diversity', name))}={least}")
+        return f"{text} (--set {option})"
 
 
 def homogeneity_of(

@@ -10,13 +10,11 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import Table
 from anonspark.pipeline.warnings.dependencies import dependency_warnings
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
-from anonspark.pipeline.warnings.no_protection import no_protection_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import (
-    homogeneity_of_input,
-    homogeneity_warnings,
+    privacy_warnings_of_input,
     sensitive_value_warnings,
 )
 from anonspark.pipeline.warnings.text_values import text_value_warnings
@@ -68,12 +66,11 @@ def warn_of_input(
     counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
         *seed_warnings(configuration),
-        *no_protection_warnings(configuration),
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *text_value_warnings(quasi_identifiers, configuration),
         *dependency_warnings(kept, configuration, records),
         *sensitive_value_warnings(kept, configuration, sensitive, sizes),
-        *homogeneity_warnings(configuration, homogeneity_of_input(kept, configuration, sizes)),
+        *privacy_warnings_of_input(kept, configuration, sizes),
     ]
     return warnings, sizes

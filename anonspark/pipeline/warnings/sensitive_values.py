@@ -154,10 +154,10 @@ def warn_of_sensitive_values(
     return found
 
 
-def homogeneity_of_input(
+def privacy_warnings_of_input(
     kept: Table, configuration: Configuration, sizes: Mapping[str, ValueSizes]
-) -> dict[str, Homogeneity]:
-    """Return what is known of each sensitive attribute before there are classes.
+) -> list[ReleaseWarning]:
+    """Warn of what privacy does not demand, before there are classes.
 
     Parameters
     ----------
@@ -167,20 +167,21 @@ def homogeneity_of_input(
     sizes : mapping of str to ValueSizes
         Of all attributes that are published as they are.
     """
-    found = {}
+    measured = {}
     for index, name in enumerate(configuration.published_as_is):
         own = sizes[name]
         comparable = is_plain(kept.schema.field(payload_column(index)).type)
         values = own.values if comparable and own.values <= MOST_VALUES else None
-        largest = max(own.sizes, default=0) / max(own.records, 1)
-        found[name] = Homogeneity(own.records, values, largest)
-    return {name: found[name] for name in configuration.sensitive}
+        measured[name] = Homogeneity(
+            own.records, values, max(own.sizes, default=0) / max(own.records, 1)
+        )
+    return _privacy_warnings(configuration, measured)
 
 
-def homogeneity_of_release(
+def privacy_warnings_of_release(
     table: Table, quasi_identifiers: Sequence[str], configuration: Configuration, rows: int
-) -> dict[str, Homogeneity]:
-    """Measure the classes with one value of each sensitive attribute that may have some.
+) -> list[ReleaseWarning]:
+    """Warn of what privacy does not demand, and of the classes with one value that came of it.
 
     Parameters
     ----------
@@ -197,36 +198,37 @@ def homogeneity_of_release(
     Two small jobs for each sensitive attribute without a criterion that forbids such classes.
     """
     forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
-    orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
-    found = {}
+    measured = {}
     for name in configuration.sensitive:
         if name in forbidden:
             continue
         values, homogeneous = None, None
         if is_plain(table.schema.field(name).type):
-            values = describe_values(table, name, order=orders.get(name))
+            values = describe_values(table, name)
         if values is not None:
             two = [Criterion(name, "distinct", 2.0)]
             (own,) = measure_criteria(table, quasi_identifiers, two, [values])
             homogeneous = own.violating_records
-        found[name] = homogeneity_of(values, rows, homogeneous)
-    return found
+        measured[name] = homogeneity_of(values, rows, homogeneous)
+    return _privacy_warnings(configuration, measured)
 
 
-def homogeneity_warnings(
+def _privacy_warnings(
     configuration: Configuration, measured: Mapping[str, Homogeneity]
 ) -> list[ReleaseWarning]:
-    """Warn of sensitive attributes whose classes may have, or do have, only one value."""
-    is_only = len(configuration.sensitive) == 1
-    told = (
-        (name, one, one.warning(name, configuration.privacy, is_only=is_only))
-        for name, one in measured.items()
-    )
-    return [
-        ReleaseWarning(*text, name, {"homogeneous_records": one.homogeneous})
-        for name, one, text in told
-        if text is not None
-    ]
+    found = []
+    if configuration.privacy.k == 1:
+        text = (
+            "privacy.k is 1: every record may be a class of its own, and nobody is protected. "
+            "Compare with this release, and publish one with a larger k"
+        )
+        found.append(ReleaseWarning("no_protection", text))
+    for name in filter(measured.__contains__, configuration.sensitive):
+        own = measured[name]
+        told = own.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
+        if told is not None:
+            found.append(ReleaseWarning(*told, name, {"homogeneous_records": own.homogeneous}))
+    return found
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:
