@@ -136,6 +136,10 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
     return None
 
 
+LOWER_TASK_ROWS = "lower execution.task_rows (no help after the warning large_block)"
+"""What to do where tasks are too large; of a block that cannot be cut it makes none smaller."""
+
+
 def exit_code_of(error: BaseException | None) -> int:
     """Return what a process ends with that ends with an error, or with none."""
     if error is None:

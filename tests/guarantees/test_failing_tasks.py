@@ -45,7 +45,8 @@ def reason_to_fail(name: str) -> Callable[[], None]:
         pytest.param(
             "memory",
             6,
-            "round 1 of 2: a Python worker ran out of memory: lower execution.task_rows, or raise "
+            "round 1 of 2: a Python worker ran out of memory: lower execution.task_rows "
+            "(no help after the warning large_block), or raise "
             "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead; "
             "nothing was published",
             id="memory",
@@ -54,7 +55,8 @@ def reason_to_fail(name: str) -> Callable[[], None]:
             "killed",
             6,
             "round 1 of 2: a Python worker was killed, as systems do when memory runs out: lower "
-            "execution.task_rows, or raise spark.executor.memoryOverhead; nothing was published",
+            "execution.task_rows (no help after the warning large_block), or raise "
+            "spark.executor.memoryOverhead; nothing was published",
             id="killed",
         ),
     ],

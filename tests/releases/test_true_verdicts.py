@@ -66,7 +66,7 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert (proved.code, share in proved.err, remedy in proved.err) == (0, True, True)
     assert "All criteria hold, with 1 warning" in proved.out
     readme = (tmp_path / "release" / "README.md").read_text()
-    assert "illness: no criterion was asked for" in readme
+    assert "`illness`: no criterion was asked for" in readme
     assert "100 % share one value" in (tmp_path / "release" / "report.html").read_text()
     # With the option that the warning names nothing is left to warn of.
     option = ("--set", "privacy.l_diversity=2", "--set", "output.mode=overwrite")

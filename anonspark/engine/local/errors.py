@@ -11,7 +11,13 @@ import pyarrow as pa
 from anonspark.engine.files import FilesError
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.tasks import FailedTaskError
-from anonspark.errors import EnvironmentProblem, PublishingError, TaskFailure, limit_reached
+from anonspark.errors import (
+    LOWER_TASK_ROWS,
+    EnvironmentProblem,
+    PublishingError,
+    TaskFailure,
+    limit_reached,
+)
 from anonspark.progress import Progress
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -95,8 +101,8 @@ def running_tasks(progress: Progress) -> Iterator[None]:
         stage = progress.current or "between two stages"
         if isinstance(error, MemoryError) or "MemoryError" in str(error):
             raise EnvironmentProblem(
-                f"{stage}: this process ran out of memory: lower execution.task_rows, or let a "
-                "cluster do it (execution.engine: spark); nothing was published"
+                f"{stage}: this process ran out of memory: {LOWER_TASK_ROWS}, or let a cluster "
+                "do it (execution.engine: spark); nothing was published"
             ) from error
         if _is_full(error):
             raise

@@ -24,6 +24,7 @@ from anonspark.engine.reading_errors import (
     vanished,
 )
 from anonspark.errors import (
+    LOWER_TASK_ROWS,
     ConfigurationError,
     DataError,
     EnvironmentProblem,
@@ -87,17 +88,17 @@ _MEMORY = (
             r"exit code (?:is )?137|exited with code 137|Exit status: 137"
         ),
         "an executor was killed for its memory: raise spark.executor.memoryOverhead, which Python "
-        "workers live in, or lower execution.task_rows",
+        f"workers live in, or {LOWER_TASK_ROWS}",
     ),
     (
         re.compile(r"MemoryError|Unable to allocate|malloc of size \d+ failed|\bbad_alloc\b"),
-        "a Python worker ran out of memory: lower execution.task_rows, or raise "
+        f"a Python worker ran out of memory: {LOWER_TASK_ROWS}, or raise "
         "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead",
     ),
     (
         re.compile(r"Python worker exited unexpectedly|Python worker process terminated"),
-        "a Python worker was killed, as systems do when memory runs out: lower "
-        "execution.task_rows, or raise spark.executor.memoryOverhead",
+        "a Python worker was killed, as systems do when memory runs out: "
+        f"{LOWER_TASK_ROWS}, or raise spark.executor.memoryOverhead",
     ),
 )
 
