@@ -225,14 +225,16 @@ def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list
     """Read the footers of ORC files; return the columns of each, in Spark's JSON."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConfWithOptions(relation.options())
     utilities = java_class(spark, "org.apache.spark.sql.execution.datasources.orc.OrcUtils")
-    found = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, False)
+    # No file may be corrupt, and from Spark 4.3 on none may be missing, which is a parameter more.
+    flags = [False, *[False] * ("readSchema$default$4" in dir(utilities))]
+    found = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, *flags)
     if found.size() == len(statuses):
         return [str(one.json()) for one in _elements(found)]
     # Files without any column, as Hive leaves for tasks without records, are not among them.
     nothing = StructType().json()
     texts = []
     for status in statuses:
-        one = utilities.readSchema(status.getPath(), hadoop, False)
+        one = utilities.readSchema(status.getPath(), hadoop, *flags)
         texts.append(
             str(utilities.toCatalystSchema(one.get()).json()) if one.isDefined() else nothing
         )
