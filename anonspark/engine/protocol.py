@@ -624,7 +624,7 @@ class Engine(Protocol):
         paths : sequence of str
             At least one.
         schema : pyarrow.Schema
-            The columns to read; no file is asked for its own.
+            The columns to read; no file is asked for its own. What a file lacks is null.
         """
         ...
 

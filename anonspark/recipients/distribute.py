@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -68,8 +67,6 @@ from anonspark.recipients.settling import is_published, require_known_releases, 
 from anonspark.recipients.source import Source, read_source, require_rows
 from anonspark.recipients.strategy import Independent, Making, Strategy
 from anonspark.redaction import Redacted
-
-_LOGGER = logging.getLogger("anonspark")
 
 _FROZEN = "frozen"
 
@@ -189,7 +186,6 @@ def distribute(
     if plan.ledger is not None:
         ledger = open_ledger(files, plan.ledger.path, key)
         _require_subject(plan, ledger)
-        _warn_of_left_out(plan)
     with ExitStack() as stack:
         published = stack.enter_context(_watched(files, plan, progress))
         if ledger is not None and plan.ledger is not None:
@@ -255,18 +251,6 @@ def _key_of(plan: Plan, run_id: str) -> Key:
         return read_key(plan.ledger.key_file)
     seed = str(plan.base.execution.seed).encode()
     return Key(hashlib.blake2b(run_id.encode(), key=hashlib.blake2b(seed).digest()).digest())
-
-
-def _warn_of_left_out(plan: Plan) -> None:
-    """Warn of releases that show how many records their models leave out, night by night."""
-    for one in plan.recipients:
-        if getattr(one.configuration.model, "residual", None) == "drop":
-            _LOGGER.warning(
-                "recipients.%s: model.residual is drop, so the release shows how many records its "
-                "model leaves out; who has two of them may see by the difference what became of a "
-                "single record; set it to suppress",
-                one.name,
-            )
 
 
 def _require_subject(plan: Plan, ledger: Ledger) -> None:

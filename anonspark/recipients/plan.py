@@ -40,6 +40,8 @@ _NESTED_MODEL = "smondrian"
 NESTED_MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation", "full-domain")
 """Models whose groups, or whose levels, can be those of all releases of a plan."""
 
+# Options of models by which records are left out, and what to choose in their place.
+_LEFT_OUT = (("residual", "drop", "suppress"), ("unfit", "suppress", "merge or refuse"))
 # Sections of a request that are those of a configuration.
 _SECTIONS = ("model", "output", "gates", "evaluate", "metrics")
 
@@ -300,6 +302,7 @@ class _Reading:
             return None
         demand = self._demand(base, recipients)
         self._check_watched(recipients)
+        self._check_left_out(recipients)
         source = self._source(base, recipients)
         partition = self._partition(base, recipients, demand)
         if self.problems or source is None or partition is None:
@@ -406,6 +409,21 @@ class _Reading:
                 "of its own for each that is watched; set recipients.<name>.metrics, or remove it "
                 "from the base"
             )
+
+    def _check_left_out(self, recipients: Sequence[Recipient]) -> None:
+        """Check that no release of several nights counts what its model leaves out."""
+        if self.file.ledger is None:
+            return
+        for one in recipients:
+            model = one.configuration.model
+            where = "base" if one.request.model is None else f"recipients.{one.name}"
+            self.problems += [
+                f"{where}.model.{key}: found {value}; expected {other} in a plan with a ledger, "
+                "because the number of records that a model leaves out shows by the difference of "
+                "two nights what became of a single one; set it"
+                for key, value, other in _LEFT_OUT
+                if getattr(model, key, None) == value
+            ]
 
     def _check_record(self) -> None:
         """Check what is asked for beside people with several records."""

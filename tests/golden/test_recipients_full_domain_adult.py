@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
-from recipients import carry_out, refused, with_ledger, write_persons
+from recipients import carry_out, with_ledger, write_persons
 from test_distribution_adult import SIX, People
+
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.recipients.joint_check import require_joint_classes
 
 COLUMNS = {
     "a": ("workclass", "education", "occupation", "sex"),
@@ -78,7 +82,14 @@ TOGETHER = {
 def test_independent(folder: Path, tmp_path: Path, size: int | str) -> None:
     collusion = {"k": 10, "l_diversity": DIVERSE, "recipients": size}
     plan = plan_of(folder, tmp_path, strategy="independent", collusion=collusion)
-    told = refused(plan, tmp_path)
+    # Without a ledger, which has no plan whose model leaves records out.
+    joint = "anonspark.recipients.distribute.require_joint_classes"
+    with patch(joint, wraps=require_joint_classes) as asked, pytest.raises(GuaranteeError):
+        carry_out(plan)
+    told = {
+        (*row["recipients"], *([row["attribute"]] if row["attribute"] else [])): row
+        for row in asked.call_args.args[0]
+    }
     for coalition, (below, alone, homogeneous) in TOGETHER.items():
         if (len(coalition) == 3) == (size == "all"):
             assert told[coalition]["persons_below"] == below
@@ -88,6 +99,7 @@ def test_independent(folder: Path, tmp_path: Path, size: int | str) -> None:
 
 def test_independent_levels(folder: Path, tmp_path: Path) -> None:
     plan = plan_of(folder, tmp_path, strategy="independent", collusion={"k": 1})
+    plan["base"]["privacy"]["allow_k_1"] = True
     given = carry_out(plan).releases
     expected = {"a": ((3, 0, 0, 0), 1_466), "b": ((0, 1, 5), 1_431), "c": ((2, 0, 4, 2), 1_340)}
     for name, (levels, suppressed) in expected.items():
@@ -102,6 +114,10 @@ def test_independent_levels(folder: Path, tmp_path: Path) -> None:
 
 def test_nested(folder: Path, tmp_path: Path) -> None:
     plan = plan_of(folder, tmp_path, collusion={"k": 5, "l_diversity": DIVERSE})
+    with_ledger(plan, tmp_path)
+    with pytest.raises(ConfigurationError, match=r"base\.model\.residual: found drop; expected s"):
+        carry_out(plan)
+    plan["base"]["model"]["residual"] = "suppress"
     with_ledger(plan, tmp_path)
     given = carry_out(plan)
     base = [one for one in with_ledger(plan, tmp_path).events.events if one.type == "base"]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers import command, write_people_of_towns
@@ -76,6 +77,27 @@ def test_releases_alone_have_a_history(nights: Path, capsys: pytest.CaptureFixtu
     assert (found["run_id"], found["exit_code"]) == ("night-4", 0)
     assert found["release"].endswith("/all/visits")
     assert found["figures"]["published_min_class_size"] >= 5
+
+
+def test_tables_of_earlier_versions_lack_columns(
+    nights: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(nights, tmp_path / "copy")
+    for path in folder.glob("all/history/summary/*/night-1.parquet"):
+        table = pq.read_table(path)
+        pq.write_table(table.drop_columns(["columns_in", "columns_published", "loss"]), path)
+    found = told(folder, capsys, "history")
+    assert [one["run_id"] for one in found if "rows_in" in one["figures"]] == ["night-1", "night-4"]
+    assert found[0]["figures"]["loss"] is None
+    assert found[-1]["figures"]["loss"] is not None
+    document = yaml.safe_load((folder / "visits.yaml").read_text())
+    document["metrics"] |= {"append_to": str(folder / "all" / "history")}
+    document["output"]["path"] = str(folder / "all" / "visits")
+    (folder / "visits.yaml").write_text(yaml.safe_dump(document))
+    for path in folder.glob("all/history/summary/*/night-4.parquet"):
+        path.unlink()
+    assert run(folder, "night-5", "metrics.drift={rows_in: 0.0, loss: 0.0}") == 0
+    assert run(folder, "night-6", "metrics.drift={rows_in: 0.0, loss: 0.0}") == 0
 
 
 def test_the_terminal_and_the_page_tell_what_failed(

@@ -144,4 +144,7 @@ def _read(path: str, group: int, schema: pa.Schema) -> Batches:
     # Not mapped into memory: files of a run that ends early are removed while tasks read them.
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         table = file.read_row_group(group, columns=schema.names, use_threads=False)
+    # Tables of all runs have files of earlier versions.
+    for field in (one for one in schema if one.name not in table.schema.names):
+        table = table.append_column(field, pa.nulls(len(table), field.type))
     yield from table.select(schema.names).cast(schema).to_batches()

@@ -35,6 +35,9 @@ PLAN: dict[str, Any] = {
 }
 
 
+MAPPING = {"name": "mapping", "release": "before", "unfit": "suppress"}
+
+
 def changed(path: str, value: Any) -> dict[str, Any]:
     """Return the plan with one key replaced; names in the path are parted by slashes."""
     plan = deepcopy(PLAN)
@@ -139,6 +142,12 @@ WRONG = {
     "ledger of a data set": (
         changed("base/ledger", {"path": "l", "dataset": "d", "limit": 1}),
         "base.ledger: found the ledger of a data set",
+    ),
+    "records left out night by night": (
+        changed("ledger", {"path": "l", "key_file": "k"})
+        | {"strategy": "independent"}
+        | {"base": changed("base/model", MAPPING)["base"]},
+        "base.model.unfit: found suppress; expected merge or refuse in a plan with a ledger",
     ),
     "ledger without a key": (changed("ledger", {"path": "l"}), "ledger.key_file: missing"),
     "subject of another role": (changed("subject", "zone"), "subject: 'zone' has the role"),
