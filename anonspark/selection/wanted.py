@@ -31,6 +31,17 @@ _TYPES_OF_VALUES = {"json", "xml"}
 _OF_FILES = {"csv", "parquet", "orc", "avro"}
 # Options of CSV by which values decide about types, or what becomes of malformed records.
 _OF_VALUES = {"inferschema", "mode", "maxcharspercolumn", "unescapedquotehandling"}
+# Options of CSV by which one record would change the others, what they have to be, and why.
+_OF_ONE_RECORD = (
+    (
+        "header",
+        "true",
+        "without a header one record, the first, would decide how all others are read; add a "
+        "header and say true (sep and encoding are a comma and UTF-8 unless you give them)",
+    ),
+    ("multiLine", "false", "a quote of one record could take in all others; remove it"),
+    ("comment", "", "where the header is a comment, a record takes its place; remove such lines"),
+)
 # Far from where noisy counts would not be whole numbers of 64 bits any more.
 _LARGEST_SCALE = 2**50
 
@@ -244,18 +255,13 @@ def _without_inference(configuration: Configuration) -> Configuration:
         # Nor does a file say of itself what it is.
         return configuration.with_input({})
     given = {name.lower(): value.lower() for name, value in own.options.items()}
-    if given.get("header") != "true":
-        raise ConfigurationError(
-            f"input.options.header: {_found(given, 'header')}; expected true, because without a "
-            "header one record, the first, would decide how all others are read; add a header and "
-            "say true, or write the table as parquet (sep and encoding are a comma and UTF-8 "
-            "unless you give them)"
-        )
-    if given.get("multiline", "false") != "false":
-        raise ConfigurationError(
-            f"input.options.multiLine: {_found(given, 'multiline')}; expected false, because a "
-            "quote of one record could take in all others; write the table as parquet"
-        )
+    for name, expected, why in _OF_ONE_RECORD:
+        value = given.get(name.lower(), "" if expected == "true" else expected)
+        if value != expected:
+            raise ConfigurationError(
+                f"input.options.{name}: {f'found {value}' if value else 'missing'}; expected "
+                f"{expected or 'none'}, because {why}, or write the table as parquet"
+            )
     options = {name: one for name, one in own.options.items() if name.lower() not in _OF_VALUES}
     copied = own.model_copy(update={"options": options})
     return configuration.model_copy(update={"input": copied}).with_input({})
@@ -281,10 +287,6 @@ def _require_no_folders(
                 "made of all of them, so that one record would change how the others are counted; "
                 "write the column into the files, or leave it out of the selection"
             )
-
-
-def _found(options: Mapping[str, str], name: str) -> str:
-    return f"found {options[name]}" if name in options else "missing"
 
 
 def _hierarchy_paths(settings: SelectionSettings, names: Sequence[str]) -> dict[str, str]:

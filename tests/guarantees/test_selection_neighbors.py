@@ -200,6 +200,7 @@ def test_what_fails_while_records_are_read_is_charged(tmp_path: Path) -> None:
         ({"header": False}, "input.options.header: found false; expected true"),
         ({}, "input.options.header: missing; expected true"),
         ({"header": True, "multiLine": True}, "input.options.multiLine: found true"),
+        ({"header": True, "comment": "w"}, "input.options.comment: found w; expected none"),
     ],
 )
 def test_what_would_let_one_record_change_others(
