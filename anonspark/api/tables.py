@@ -99,14 +99,11 @@ def with_texts(table: Any) -> Any:
     """
     if not kinds.is_pandas_dataframe(table):
         return table
-    columns = {
-        place: values.astype(object).map(_text_of, na_action="ignore")
-        for place in range(len(table.columns))
-        if (values := table.iloc[:, place]).dtype.kind == "O"
-    }
     table = table.copy(deep=False)
-    for place, values in columns.items():
-        table.isetitem(place, values)
+    for place in range(len(table.columns)):
+        values = table.iloc[:, place]
+        if values.dtype.kind == "O":
+            table.isetitem(place, values.astype(object).map(_text_of, na_action="ignore"))
     return table
 
 
