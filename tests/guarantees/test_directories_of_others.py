@@ -118,6 +118,26 @@ def test_staging(
     assert all_below(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", ["rounds", "written-1", "state/attempts", "state"])
+@pytest.mark.parametrize("verb", ["run", "clean"])
+def test_links_inside_of_staging(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, verb: str
+) -> None:
+    """Raw records of a run that goes on are not led elsewhere."""
+    path = configured(tmp_path)
+    link = tmp_path / ".release.anonspark-night" / name
+    link.parent.mkdir(mode=0o700, parents=True)
+    (tmp_path / ".release.anonspark-night").chmod(0o700)
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    before = all_below(tmp_path)
+    more = ("--resume",) if verb == "run" else ()
+    done = command(capsys, verb, path, "--run-id", "night", *more)
+    assert done.code == 5, done.err
+    assert f"{link} is a link or a device" in done.err
+    assert all_below(tmp_path) == before
+
+
 @pytest.mark.parametrize(("spoil", "expected"), OTHERS)
 def test_a_release_of_others_is_not_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str
@@ -176,6 +196,21 @@ def test_tables_of_all_runs(
     assert done.code == 2
     assert expected in done.err
     assert not (tmp_path / "release").exists()
+
+
+@pytest.mark.parametrize(("spoil", "expected"), OTHERS)
+def test_the_night_of_a_table_of_all_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str
+) -> None:
+    path = configured(tmp_path, metrics={"append_to": str(tmp_path / "history")})
+    assert command(capsys, "run", path, "--run-id", "night").code == 0
+    (date,) = (tmp_path / "history" / "summary").iterdir()
+    spoil(date)
+    other = ("--set", f"output.path={tmp_path / 'other'}")
+    done = command(capsys, "run", path, "--run-id", "next", *other)
+    assert done.code == 5, done.err
+    assert expected in done.err
+    assert f"The release at {tmp_path / 'other'} is complete" in done.err
 
 
 @pytest.mark.parametrize(("spoil", "_"), OTHERS)

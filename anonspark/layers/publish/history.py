@@ -196,11 +196,15 @@ def append_to_history(
             ("rounds", parquet_file(rounds, arrow_schema(ROUNDS))),
             ("summary", parquet_file([row], arrow_schema(HISTORY))),
         ):
-            require_ours(files, "metrics.append_to", f"{root}/{table}/{date}")
-            files.make_directory(f"{root}/{table}/{date}")
-            files.replace(
-                f"{root}/{table}/{date}/{run_id}.parquet", content, f".{run_id}.parquet.writing"
-            )
+            directory = f"{root}/{table}/{date}"
+            fault = files.fault(directory)
+            if fault is not None:
+                raise PublishingError(
+                    f"metrics.append_to: {directory} {fault}; then run again with --run-id "
+                    f"{run_id}. The release at {configuration.output.path} is complete"
+                )
+            files.make_directory(directory)
+            files.replace(f"{directory}/{run_id}.parquet", content, f".{run_id}.parquet.writing")
             for other in earlier - {date}:
                 files.delete(f"{root}/{table}/{other}/{run_id}.parquet")
     except OSError as error:

@@ -331,7 +331,7 @@ def _require_half_release(files: Files, place: Place) -> None:
 
 
 def _require_ours(files: Files, place: Place, access: Access = "private") -> None:
-    """Check that staging directories that are there are ours, before they are looked into.
+    """Check that staging directories that are there are ours, and lead nowhere else.
 
     Raises
     ------
@@ -341,6 +341,12 @@ def _require_ours(files: Files, place: Place, access: Access = "private") -> Non
         fault = files.fault(directory, access)
         if fault is not None:
             raise PublishingError(f"{place.key}: {directory} {fault}")
+        for entry in files.tree(directory):
+            if entry.kind not in ("file", "directory"):
+                raise PublishingError(
+                    f"{place.key}: {directory}/{entry.path} is a link or a device, which no run "
+                    f"makes; nothing there is read or written; remove {directory}"
+                )
 
 
 def _require_own_staging(files: Files, place: Place) -> None:
