@@ -52,6 +52,15 @@ def _json_sign(sign: str) -> str:
     return sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1]
 
 
+def blanked(page: str) -> str:
+    """Return a page with a blank for each character that shows nothing; ends of lines stay."""
+    return _INVISIBLE.sub(lambda found: "".join(map(_blank, found[0])), page)
+
+
+def _blank(sign: str) -> str:
+    return sign if sign.isprintable() or sign in "\n\N{NO-BREAK SPACE}" else " "
+
+
 def code_span(text: str) -> str:
     """Return a text as code of Markdown, in which no sign means anything.
 

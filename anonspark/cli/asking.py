@@ -48,23 +48,24 @@ def _k(text: str) -> int:
 
 def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
     """Ask who is a person here; the column that says it is an identifier."""
+    known = {visible(one.name): one.name for one in profile.columns}
 
     def column(text: str) -> str | None:
         name = text.strip()
         if name == _NOBODY:
             return None
-        if name not in {one.name for one in profile.columns}:
+        if name not in known:
             raise typer.BadParameter(f"there is no column {name!r}")
-        if roles.get(name, "identifier") != "identifier":
+        if roles.get(known[name], "identifier") != "identifier":
             raise typer.BadParameter(f"{name} has another role already")
-        return name
+        return known[name]
 
     question = (
         f"Who is a person here: column that numbers people or households, {_NOBODY} if each row is "
         "a person"
     )
     is_free = roles.get(profile.unit or "", "identifier") == "identifier"
-    default = profile.unit if profile.unit is not None and is_free else _NOBODY
+    default = visible(profile.unit) if profile.unit is not None and is_free else _NOBODY
     unit: str | None = typer.prompt(question, default, value_proc=column)
     if unit is not None:
         roles[unit] = "identifier"

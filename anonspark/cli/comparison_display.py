@@ -41,24 +41,22 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
     for row in comparison.rows:
         if row["status"] == "refused":
             text = f"refused: {_label(comparison, row)}: {row['reason']}"
-            console.print(text, markup=False, highlight=False)
+            console.print(text)
     if grid.trial is not None:
         for name, reason in grid.trial.refused.items():
-            console.print(f"refused: {name}: {reason}", markup=False, highlight=False)
+            console.print(f"refused: {name}: {reason}")
     for note in comparison.notes:
-        console.print(note, markup=False, highlight=False)
+        console.print(note)
     console.print(
         f"{_number(comparison.ran, 'run')}, {comparison.reused or 'none'} reused. Figures and "
-        f"report: {comparison.path}",
-        markup=False,
-        highlight=False,
+        f"report: {comparison.path}"
     )
     if comparison.advice is not None:
         sentence = comparison.advice.sentence
         text = f"{sentence[0].upper()}{sentence[1:]}"
-        console.print(text, style="bold", markup=False, highlight=False)
+        console.print(text, style="bold")
         options = comparison.advice.command_line or "nothing to set"
-        console.print(f"To use it: {options}", markup=False, highlight=False)
+        console.print(f"To use it: {options}")
 
 
 def _number(some: int, name: str) -> str:

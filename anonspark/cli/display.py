@@ -78,7 +78,7 @@ def show_release(console: Console, release: Release) -> None:
         paid = " ".join(words[summary[f"rule_{rule}"]] for rule in "abc")
         lines.append(("rules A, B, C: outlier handling paid", paid))
     console.print(titled_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
-    console.print(f"Utility: {describe_utility(summary)}", markup=False, highlight=False)
+    console.print(f"Utility: {describe_utility(summary)}")
     columns = [figure.name for figure in shown(ROUNDS)]
     if release.rounds[0]["levels"] is None:
         columns.remove("levels")
@@ -155,6 +155,6 @@ def show_plan(console: Console, plan: Plan) -> None:
     estimate = plan.estimate
     took = "" if estimate.seconds is None else f"{estimate.seconds:,.0f} seconds and "
     text = f"About {took}{_size(estimate.bytes)} of data: {estimate.basis}"
-    console.print(text, markup=False, highlight=False)
+    console.print(text)
     # Below the tables, where a terminal does not break it: to be copied.
-    console.print(f"Output: {plan.output}", markup=False, highlight=False)
+    console.print(f"Output: {plan.output}")

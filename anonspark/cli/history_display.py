@@ -45,13 +45,10 @@ def show_history(console: Console, nights: Sequence[Night]) -> None:
     for one in failed:
         where = f" in {one.stage}" if one.stage else ""
         console.print(
-            f"failed: {one.run_id}: exit code {one.exit_code}{where}: {one.message}",
-            style="red",
-            markup=False,
-            highlight=False,
+            f"failed: {one.run_id}: exit code {one.exit_code}{where}: {one.message}", style="red"
         )
     runs = "1 run" if len(nights) == 1 else f"{len(nights):,} runs"
-    console.print(f"{runs}, {len(failed):,} failed", highlight=False)
+    console.print(f"{runs}, {len(failed):,} failed")
 
 
 def _column(nights: Sequence[Night], name: str, digits: int) -> list[str]:

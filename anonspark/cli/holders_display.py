@@ -27,9 +27,5 @@ def show_union(console: Console, union: Union) -> None:
     if len(union.privacy) > 1:
         console.print(privacy_table(union.privacy))
     for text in union.warnings:
-        console.print(f"Note: {text}", markup=False, highlight=False)
-    console.print(
-        f"Published at {union.path}; prove it with: anonspark verify {union.path}",
-        markup=False,
-        highlight=False,
-    )
+        console.print(f"Note: {text}")
+    console.print(f"Published at {union.path}; prove it with: anonspark verify {union.path}")

@@ -28,11 +28,7 @@ def show_nodes(console: Console, nodes: Sequence[LookedAt]) -> None:
     ]
     names = ("", "levels", "classes", "suppressed", "loss", "binds")
     console.print(titled_table("Levels, the best first", names, rows))
-    console.print(
-        "Counts are exact, and tell of few people: keep them inside.",
-        markup=False,
-        highlight=False,
-    )
+    console.print("Counts are exact, and tell of few people: keep them inside.")
 
 
 def _verdict(node: LookedAt) -> str:

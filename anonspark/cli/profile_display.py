@@ -30,7 +30,7 @@ def show_profile(console: Console, profile: Profile) -> None:
     """Show a profile; values only if it has examples."""
 
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     say(f"{profile.source.path}: {profile.rows:,} rows, {len(profile.columns):,} columns")
     for note in profile.source.notes:

@@ -15,7 +15,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     Without highlighting, which takes the parts of a number for numbers of their own.
     """
     if answer.groups is None:
-        console.print(_sentence(answer.count), highlight=False)
+        console.print(_sentence(answer.count))
     else:
         table = Table(box=None, pad_edge=False)
         table.add_column(str(answer.by))
@@ -23,12 +23,10 @@ def show_answer(console: Console, answer: Answer) -> None:
             table.add_column(name, justify="right")
         for value, count in answer.groups.items():
             table.add_row("missing" if value is None else str(value), *_figures(count))
-        console.print(table, highlight=False)
+        console.print(table)
     if answer.left_out != 0:
         told = "how many is not told" if answer.left_out is None else f"{answer.left_out:,}"
-        console.print(
-            f"records that were left out of the release are not counted: {told}", highlight=False
-        )
+        console.print(f"records that were left out of the release are not counted: {told}")
 
 
 def _sentence(count: Count) -> str:

@@ -48,7 +48,7 @@ def show_distribution(console: Console, given: Distribution) -> None:
     console.print(table)
     show_coalitions(console, given.coalitions)
     for name, release in given.releases.items():
-        console.print(f"{name}: {release.path}", markup=False, highlight=False)
+        console.print(f"{name}: {release.path}")
 
 
 def show_coalitions(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -91,7 +91,7 @@ def show_look(console: Console, look: PlanLook) -> None:
     console.print(table)
     console.print(f"{look.strata:,} strata: records that the same recipients may have")
     for coalition in look.coalitions:
-        console.print(f"coalition: {', '.join(coalition)}", markup=False, highlight=False)
+        console.print(f"coalition: {', '.join(coalition)}")
 
 
 def show_ledger(console: Console, releases: Sequence[LedgerRelease], today: date) -> None:
@@ -111,6 +111,6 @@ def show_ledger(console: Console, releases: Sequence[LedgerRelease], today: date
             lines.append(f"until: {told['until']}{past}")
         if one.withdrawn:
             lines.append(f"withdrawn by {one.withdrawn['by']}: {one.withdrawn['reason']}")
-        console.print(*lines, sep="\n  ", markup=False, highlight=False)
+        console.print(*lines, sep="\n  ")
     if not releases:
         console.print("Nothing was given so far")

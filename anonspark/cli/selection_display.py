@@ -26,8 +26,8 @@ def show_selection(console: Console, found: Selection) -> None:
     for place, name in enumerate(found.attributes, start=1):
         table.add_row(str(place), name)
     console.print(table)
-    console.print(found.told["guarantee"], markup=False, highlight=False)
-    console.print(f"Written: {found.output}", markup=False, highlight=False)
+    console.print(found.told["guarantee"])
+    console.print(f"Written: {found.output}")
 
 
 def show_prospect(console: Console, found: Prospect) -> None:
@@ -75,4 +75,4 @@ def show_budget(console: Console, found: Budget) -> None:
         )
     console.print(table)
     how = "added or removed" if found.neighbors == "add_remove" else "replaced by another"
-    console.print(f"For {in_words(found.unit)}, {how}", markup=False, highlight=False)
+    console.print(f"For {in_words(found.unit)}, {how}")

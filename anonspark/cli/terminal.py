@@ -26,7 +26,7 @@ class Terminal(Console):
 
     def __init__(self, **options: Any) -> None:
         # A command that is called inside of a notebook prints as it does elsewhere.
-        super().__init__(force_jupyter=False, markup=False, emoji=False, **options)
+        super().__init__(force_jupyter=False, markup=False, emoji=False, highlight=False, **options)
 
     @property
     def size(self) -> ConsoleDimensions:

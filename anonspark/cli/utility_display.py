@@ -27,9 +27,7 @@ _TRAINED_ON = {
 def show_utility(console: Console, release: str, utility: Utility) -> None:
     """Show how useful a release is, in a sentence and in figures."""
     sentence = utility.sentence
-    console.print(
-        f"{sentence[0].upper()}{sentence[1:]}", style="bold", markup=False, highlight=False
-    )
+    console.print(f"{sentence[0].upper()}{sentence[1:]}", style="bold")
     console.print(_workload_table(release, utility.workload))
     if utility.association is not None:
         console.print(_association_table(utility.association))
@@ -58,12 +56,10 @@ def show_arrangement(console: Console, found: Arrangement) -> None:
         table.add_row(*row)
     console.print(table)
     for path in found.files:
-        console.print(f"Written: {path}", markup=False, highlight=False)
+        console.print(f"Written: {path}")
     console.print(
         "Read and correct them before you put them into a configuration: they tell which values go "
-        "with which class",
-        markup=False,
-        highlight=False,
+        "with which class"
     )
 
 
@@ -119,7 +115,7 @@ def _show_learning(console: Console, learning: Learning) -> None:
             f"{_margin(loss.standard_error)}"
         )
     for note in notes:
-        console.print(note, markup=False, highlight=False)
+        console.print(note)
 
 
 def _difference_table(learning: Learning) -> Table:

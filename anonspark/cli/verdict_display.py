@@ -36,12 +36,7 @@ def show_verdict(console: Console, release: Release) -> None:
     if release.earlier:
         began = f"{summary['started']:%Y-%m-%d %H:%M} UTC"
         told_of = f"Nothing was left to do, for release {summary['run_id']} of {began} is complete"
-    console.print(
-        f"{told_of}: {_alike(summary)}",
-        style=f"bold {_colour(release)}",
-        markup=False,
-        highlight=False,
-    )
+    console.print(f"{told_of}: {_alike(summary)}", style=f"bold {_colour(release)}")
     lines = [
         ("at", release.path),
         ("records", _records(summary)),
@@ -82,8 +77,8 @@ def say(console: Console, name: str, text: str, *, style: str | None = None) -> 
     style : str or None
         As rich has it.
     """
-    console.print(f"  {name:<{_WIDTH}}", style="dim", end="", markup=False, highlight=False)
-    console.print(text, style=style, markup=False, highlight=False)
+    console.print(f"  {name:<{_WIDTH}}", style="dim", end="")
+    console.print(text, style=style)
 
 
 def _alike(summary: Mapping[str, Any]) -> str:

@@ -64,10 +64,7 @@ def show_verification(console: Console, verification: Verification) -> None:
     _show_attacks(console, verification)
     singled_out = max((one.singled_out for one in verification.linkage.values()), default=0)
     if verification.k == 1 and singled_out:
-        console.print(
-            f"k = 1 hides nobody: {singled_out:,} published records are singled out.",
-            highlight=False,
-        )
+        console.print(f"k = 1 hides nobody: {singled_out:,} published records are singled out.")
     show_result(console, "All criteria hold", verification)
 
 

@@ -18,10 +18,9 @@ from typing import Any, Literal
 from anonspark._version import __version__
 from anonspark.config.budget import DATASET, in_decimals
 from anonspark.engine.files import Files, require_ours
-from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError, PublishingError
 from anonspark.ledger.chain import (
     CHANGED,
-    BrokenChainError,
     Link,
     append_link,
     not_read,
@@ -248,8 +247,8 @@ def read_budget(files: Files, path: str) -> Budget | None:
         raise _broken(f"{head} is not as anonspark writes it; bring it back from a copy") from error
     try:
         links, digests = read_chain(files, (head, text), path, lambda number: _place(path, number))
-    except BrokenChainError as error:
-        raise _broken(error.text) from error
+    except DataError as error:
+        raise GuaranteeError(f"{error}; nothing was drawn or published") from error
     spent = Fraction(0)
     for link in links:
         after = _spent_after(link, spent)

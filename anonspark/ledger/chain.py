@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.engine.files import Files
+from anonspark.errors import DataError
 from anonspark.ledger.creating import create_whole, digest_of, text_of
 
 CHANGED = (ValueError, TypeError, KeyError, RecursionError)
@@ -23,20 +24,6 @@ _SIGNATURE = "signature"
 
 # With checksums of Hadoop's local file system.
 _ENTRY_OR_DRAFT = re.compile(r"[0-9]+\.json|\.\w+\.json\.[0-9a-f]{16}|\..*\.crc")
-
-
-class BrokenChainError(Exception):
-    """A file of a chain is not as it was written.
-
-    Parameters
-    ----------
-    text : str
-        Which one, what is wrong with it, and what to do.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
 
 
 @dataclass(frozen=True)
@@ -91,7 +78,7 @@ def read_chain(
 
     Raises
     ------
-    BrokenChainError
+    DataError
     """
     before, text = head
     digests = [digest_of(text)]
@@ -103,9 +90,9 @@ def read_chain(
         if told_of[0] == path:
             told_of.popleft()
         elif not files.exists(path):
-            raise BrokenChainError(
-                f"{path} is missing, and later ones are there; nothing can be added behind a gap; "
-                "bring the file back from a copy"
+            raise DataError(
+                f"ledger: {path} is missing, and later ones are there; nothing can be added behind "
+                "a gap; bring the file back from a copy"
             )
         try:
             text = files.read_text(path)
@@ -115,21 +102,21 @@ def read_chain(
             signature = told.pop(_SIGNATURE, None)
             own = (told["number"], told["previous"])
         except OSError as error:
-            raise BrokenChainError(not_read(path)) from error
+            raise DataError(f"ledger: {not_read(path)}") from error
         except CHANGED as error:
-            raise BrokenChainError(
-                f"{path} is not as anonspark writes it: it was changed, or cut off; bring the file "
-                "back from a copy"
+            raise DataError(
+                f"ledger: {path} is not as anonspark writes it: it was changed, or cut off; bring "
+                "the file back from a copy"
             ) from error
         if sign is not None and signature != sign(text_of(told)):
-            raise BrokenChainError(
-                f"{path} has another signature than its content gives: it was changed; bring the "
-                "file back from a copy"
+            raise DataError(
+                f"ledger: {path} has another signature than its content gives: it was changed; "
+                "bring the file back from a copy"
             )
         if own != (number, digests[-1]):
-            raise BrokenChainError(
-                f"{path} does not follow from the file before it, {before}: one of the two was "
-                "changed; bring both back from a copy"
+            raise DataError(
+                f"ledger: {path} does not follow from the file before it, {before}: one of the two "
+                "was changed; bring both back from a copy"
             )
         links.append(Link(number, path, told))
         digests.append(digest_of(text))
@@ -142,16 +129,16 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
 
     Raises
     ------
-    BrokenChainError
+    DataError
         If something else is there, which is not the head.
     """
     head = head.rpartition("/")[2]
     names = [path.rpartition("/")[2] for path in files.children(directory)]
     strange = [one for one in names if one != head and not _ENTRY_OR_DRAFT.fullmatch(one)]
     if strange:
-        raise BrokenChainError(
-            f"{directory}/{strange[0]} was not put there by anonspark; remove it, or move it "
-            "elsewhere"
+        raise DataError(
+            f"ledger: {directory}/{strange[0]} was not put there by anonspark; remove it, or move "
+            "it elsewhere"
         )
     found = [one for one in names if one != head and not one.startswith(".")]
     return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]

@@ -8,8 +8,7 @@ from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError, PublishingError
-from anonspark.ledger.chain import BrokenChainError, append_link, now, read_chain
-from anonspark.ledger.creating import digest_of
+from anonspark.ledger.chain import append_link, now, read_chain
 from anonspark.ledger.key import Key
 from anonspark.ledger.last_event import remember, remembered, require_newest
 from anonspark.ledger.layout import Layout
@@ -118,16 +117,11 @@ class Events:
         head = files.read_text(layout.head)
         newest = None if as_newest else key
         sign = None if key is None else key.sign
-        try:
-            # First, for another process may add events, and remember them, meanwhile.
-            known = None if newest is None else remembered(newest, digest_of(head))
-            links, digests = read_chain(
-                files, (layout.head, head), layout.events, layout.event, sign
-            )
-            if newest is not None:
-                require_newest(newest, known, digests, layout.events)
-        except BrokenChainError as error:
-            raise DataError(f"ledger: {error.text}") from error
+        # First, for another process may add events, and remember them, meanwhile.
+        known = None if newest is None else remembered(newest)
+        links, digests = read_chain(files, (layout.head, head), layout.events, layout.event, sign)
+        if newest is not None:
+            require_newest(newest, known, digests, layout.events)
         events: list[Event] = []
         for link in links:
             try:

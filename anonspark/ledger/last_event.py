@@ -12,8 +12,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from anonspark.errors import PublishingError
-from anonspark.ledger.chain import BrokenChainError
+from anonspark.errors import DataError, PublishingError
 from anonspark.ledger.creating import text_of
 from anonspark.ledger.key import Key
 from anonspark.ownership import fault_at, write_aside
@@ -21,8 +20,9 @@ from anonspark.ownership import fault_at, write_aside
 _ACCEPT = "if you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
 
 
-def _path_of(key: Key, head: str) -> Path:
-    return Path(f"{key.path}.{head[:16]}.last")
+def path_of(key: Key) -> Path:
+    """Return the file beside a key that remembers the last event of its ledger."""
+    return Path(f"{key.path}.last")
 
 
 def _text(key: Key, number: int, digest: str) -> str:
@@ -37,19 +37,21 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
     ----------
     key : Key
     digests : sequence of str
-        SHA-256 of the head, which stands for the ledger, and of each event.
+        SHA-256 of the head and of each event.
     older : bool
         Whether it may take the place of a later one.
 
     Raises
     ------
+    DataError
+        If the file was changed, or is not ours.
     PublishingError
         If it cannot be written.
     """
-    path, number = _path_of(key, digests[0]), len(digests) - 1
+    path, number = path_of(key), len(digests) - 1
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if not older and (remembered(key, digests[0]) or (0,))[0] > number:
+        if not older and (remembered(key) or (0,))[0] > number:
             return
         write_aside(aside, _text(key, number, digests[-1]).encode(), 0o600)
         aside.replace(path)
@@ -61,19 +63,19 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
         ) from error
 
 
-def remembered(key: Key, head: str) -> tuple[int, str] | None:
+def remembered(key: Key) -> tuple[int, str] | None:
     """Return number and SHA-256 of the last event that is remembered, None where none is.
 
     Raises
     ------
-    BrokenChainError
+    DataError
         If the file was changed, or is not ours.
     """
-    path = _path_of(key, head)
+    path = path_of(key)
+    fault = fault_at(path, "private")
+    if fault is not None:
+        raise DataError(f"ledger: {path} {fault}")
     try:
-        fault = fault_at(path, "private")
-        if fault is not None:
-            raise BrokenChainError(f"{path} {fault}")
         text = path.read_text(encoding="utf-8")
         told = json.loads(text)
         if text != _text(key, told["number"], told["event"]):
@@ -81,8 +83,8 @@ def remembered(key: Key, head: str) -> tuple[int, str] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise BrokenChainError(
-            f"{path} is not as anonspark writes it; bring it back from a copy; {_ACCEPT}"
+        raise DataError(
+            f"ledger: {path} is not as anonspark writes it; bring it back from a copy; {_ACCEPT}"
         ) from error
     return told["number"], told["event"]
 
@@ -104,17 +106,17 @@ def require_newest(
 
     Raises
     ------
-    BrokenChainError
+    DataError
     """
     if known is None:
-        raise BrokenChainError(
-            f"{_path_of(key, digests[0])} is missing, so nothing beside the key says which event "
-            f"of {path} is the last one; bring it back from a copy, or name the key beside which "
-            f"it lies; {_ACCEPT}"
+        raise DataError(
+            f"ledger: {path_of(key)} is missing, so nothing beside the key says which event of "
+            f"{path} is the last one; bring it back from a copy, or name the key beside which it "
+            f"lies; {_ACCEPT}"
         )
     if known[1] != dict(enumerate(digests)).get(known[0]):
-        raise BrokenChainError(
-            f"{path} is older than it was, or another: event {known[0]}, which is remembered "
-            f"beside {key.path}, is not among its {len(digests) - 1}; bring the newest copy back; "
-            f"if there is none, what was given since does not count any more; {_ACCEPT}"
+        raise DataError(
+            f"ledger: {path} is older than it was, or another: event {known[0]}, which is "
+            f"remembered beside {key.path}, is not among its {len(digests) - 1}; bring the newest "
+            f"copy back; if there is none, what was given since does not count any more; {_ACCEPT}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from anonspark.ledger.chain import now
 from anonspark.ledger.creating import digest_of, text_of
 from anonspark.ledger.events import BASE, CREATED, PLANNED, PREPARED, Events
 from anonspark.ledger.key import Key, read_key
-from anonspark.ledger.last_event import remember
+from anonspark.ledger.last_event import path_of, remember
 from anonspark.ledger.layout import FORMAT, Layout
 from anonspark.ledger.releases import LedgerRelease, releases_of
 
@@ -105,6 +106,12 @@ def init_ledger(
     PublishingError
     """
     layout = Layout(files.qualified(path).rstrip("/"))
+    last = path_of(key)
+    if os.path.lexists(last):
+        raise ConfigurationError(
+            f"--key-file: {last} is there already, so the key is that of another ledger; expected "
+            "a key for each ledger; name another file, in which a new key is written"
+        )
     require_ours(files, "ledger", layout.path, "code")
     if files.exists(layout.path) and files.children(layout.path):
         what = "a ledger" if files.exists(layout.head) else "something else"

@@ -11,6 +11,7 @@ from importlib.resources import files
 from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from anonspark.foreign_text import blanked
 from anonspark.page.blocks import Chart, Table
 from anonspark.page.svg import clean
 from anonspark.redaction import redact
@@ -138,12 +139,14 @@ def card_html(card: Card) -> str:
         It loads nothing, runs no script, styles nothing but itself, in light and dark, and holds
         no credentials.
     """
-    return redact(_template().render(card=card, charts=card.charts(), scoped=_scoped))
+    page = _template().render(card=card, charts=card.charts(), scoped=_scoped)
+    return blanked(redact(page))
 
 
 def chart_html(chart: Chart) -> str:
     """Return a chart as a piece of HTML like :func:`card_html`."""
-    return redact(_template().render(card=None, charts=[chart], scoped=_scoped))
+    page = _template().render(card=None, charts=[chart], scoped=_scoped)
+    return blanked(redact(page))
 
 
 _LIGHT = {

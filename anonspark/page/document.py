@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from jinja2 import BaseLoader, Environment, StrictUndefined
 
+from anonspark.foreign_text import blanked
 from anonspark.page.blocks import Section
 from anonspark.page.glossary import Glossary
 from anonspark.redaction import redact
@@ -59,17 +60,16 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     words = glossary or Glossary()
     environment.filters["explained"] = words.explained
     page = environment.from_string(source)
-    return redact(
-        page.render(
-            title=title,
-            subtitle=subtitle,
-            sections=sections,
-            footer=footer,
-            kind=kind,
-            lead=lead,
-            opening=opening,
-            notice=notice,
-            appendix=appendix,
-            terms=words.terms,
-        )
+    written = page.render(
+        title=title,
+        subtitle=subtitle,
+        sections=sections,
+        footer=footer,
+        kind=kind,
+        lead=lead,
+        opening=opening,
+        notice=notice,
+        appendix=appendix,
+        terms=words.terms,
     )
+    return blanked(redact(written))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
@@ -137,6 +138,105 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in ("img", "script", "b") or any(name.startswith("on") for name, _ in attrs):
             self.of_others.append(tag)
+
+
+def no_codes_in_page(page: str) -> None:
+    assert not HOSTILE.search(page), page
+    assert "\u200b" not in page
+    assert not Tags(page).of_others
+
+
+def test_no_command_for_several_parties_shows_codes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plans, ledgers, selections, comparisons, questions and pages."""
+    monkeypatch.chdir(folder)
+
+    def call(code: int, *arguments: object) -> None:
+        done = command(capsys, *arguments)
+        assert done.code == code, (arguments, done.err)
+        no_codes(done.out)
+        no_codes(done.err)
+
+    people = {
+        **pq.read_table("t.parquet").to_pydict(),
+        TOWN: [f"{row}{CODES}" for row in range(120)],
+    }
+    pq.write_table(pa.table(people), "people.parquet")
+    roles = {TOWN: "identifier", AGE: "quasi_identifier", WARD: "insensitive", DISEASE: "sensitive"}
+    diverse = {"k": 5, "l_diversity": {"attribute": DISEASE, "l": 2}}
+    base = {"input": {"path": "people.parquet"}, "attributes": roles, "privacy": diverse}
+    asked = {"approved": f"yes{CODES}{MARKUP}", "columns": [AGE, DISEASE]}
+    plan = {
+        "base": base | {"execution": {"seed": 2**40}},
+        "subject": TOWN,
+        "ledger": {"path": "ledger", "key_file": "key"},
+        "output": "given",
+        "recipients": {"press": asked | {"where": {WARD: [f"x{CODES}{MARKUP}"]}}},
+    }
+    Path("plan.json").write_text(json.dumps(plan))
+    other = plan | {"recipients": {f"press{CODES}": asked}}
+    Path("other.json").write_text(json.dumps(other))
+    selection = {
+        "input": {"path": "t.parquet"},
+        "attributes": roles | {TOWN: "quasi_identifier", WARD: "quasi_identifier"},
+        "selection": {
+            "target": DISEASE,
+            "candidates": [TOWN, WARD],
+            "count": 1,
+            "epsilon": 1,
+            "score": "gini",
+            "output": "selected",
+            "domains": {
+                TOWN: {"values": ["a", f"b{CODES}", f"c{MARKUP}"]},
+                WARD: {"values": [f"{one}{CODES}{MARKUP}" for one in "xy"]},
+                DISEASE: {"values": sorted(set(people[DISEASE]))},
+            },
+        },
+        "ledger": {"path": "budgets", "dataset": "people", "limit": 5},
+    }
+    Path("select.json").write_text(json.dumps(selection))
+    shared = json.loads(Path("c.json").read_text())
+    axes = [{"privacy.k": [5, 9]}]
+    grid = {"title": CODES, "base": shared, "axes": axes, "output": "compared"}
+    Path("grid.json").write_text(json.dumps(grid))
+    call(0, "ledger", "init", "ledger", "--key-file", "key", "--subject", TOWN)
+    call(0, "distribute", "plan.json", "--run-id", "n1", "--check")
+    call(0, "distribute", "plan.json", "--run-id", "n1")
+    call(2, "distribute", "other.json", "--run-id", "n2")
+    call(0, "ledger", "withdraw", "ledger", "press-n1", "--reason", CODES, "--by", CODES)
+    call(0, "ledger", "show", "ledger")
+    call(0, "ledger", "show", "ledger", "--json")
+    call(0, "ledger", "check", "ledger", "--files")
+    call(2, "ledger", "check", "ledger", "--coalition", CODES)
+    call(0, "select", "select.json")
+    call(0, "select", "select.json", "--dry-run")
+    call(0, "ledger", "show", "budgets")
+    call(0, "compare", "grid.json")
+    call(2, "union", "release", f"x{CODES}", "--out", "united")
+    call(2, "mapping", f"x{CODES}")
+    call(0, "doctor")
+    call(0, "history", "nights", "--html", "history.html")
+    call(0, "profile", "t.parquet", "--html", "profile.html", "--show-values")
+    call(0, "report", "release", "--original", "t.parquet", "--target", DISEASE)
+
+    lock = {"host": CODES, "run_id": CODES, "time": CODES}
+    Path("ledger/lock").write_text(json.dumps(lock))
+    for words in (["ledger", "unlock", "ledger"], ["init", "t.parquet", "-i", "--out", "i.yaml"]):
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n" * 20))
+        done = command(capsys, *words)
+        no_codes(done.out)
+        no_codes(done.err)
+        assert "?" in done.out or "[y/N]" in done.out
+
+    shown = [anonspark.profile("t.parquet"), anonspark.verify("release"), anonspark.read("release")]
+    for one in shown:
+        no_codes(repr(one))
+        no_codes_in_page(getattr(one, "_repr_html_", str)())
+    pages = sorted(folder.rglob("*.html"))
+    assert {page.name for page in pages} >= {"history.html", "profile.html", "report.html"}
+    for page in pages:
+        no_codes_in_page(page.read_text())
 
 
 def test_what_is_visible() -> None:

@@ -76,8 +76,7 @@ class Scene:
 
     @property
     def last(self) -> Path:
-        (path,) = (self.folder / "keys").glob("key.*.last")
-        return path
+        return self.folder / "keys" / "key.last"
 
     def check(self, *more: str) -> Outcome:
         return command(self.capsys, "ledger", "check", self.ledger, *more)
@@ -276,6 +275,22 @@ def test_a_release_that_the_ledger_does_not_know(
     assert "does not know the release of press at" in done.err
     (scene.folder / "releases" / "first" / "press").rename(scene.folder / "elsewhere")
     assert command(scene.capsys, "distribute", path, "--run-id", "third").code == 0
+
+
+def test_a_key_is_of_one_ledger(scene: Scene) -> None:
+    """Else a sound ledger of the same key could take the place of another."""
+    words = ("--key-file", scene.folder / "keys" / "key", "--subject", "person")
+    done = command(scene.capsys, "ledger", "init", scene.folder / "another", *words)
+    assert done.code == 2
+    assert f"--key-file: {scene.last} is there already" in done.err
+    assert not (scene.folder / "another").exists()
+    content = scene.last.read_bytes()
+    scene.last.unlink()
+    assert command(scene.capsys, "ledger", "init", scene.folder / "another", *words).code == 0
+    scene.last.write_bytes(content)
+    shutil.rmtree(scene.ledger)
+    (scene.folder / "another").rename(scene.ledger)
+    scene.require_refused(str(scene.ledger), "or another")
 
 
 def test_another_key_file_is_named(scene: Scene) -> None:

@@ -55,10 +55,10 @@ def check(
     OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
     if coding is not None:
         line = f"Coding: {coding.name}, fingerprint {coding.fingerprint}"
-        OUT.print(line, markup=False, highlight=False, soft_wrap=True)
+        OUT.print(line, soft_wrap=True)
     for name, number in checked.missing.items():
         if number:
             OUT.print(f"attributes.{name}: {number:,} values are missing")
     for repeat in checked.repeats:
         text = repeat.describe(checked.k)
-        OUT.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        OUT.print(text, style="yellow", soft_wrap=True)

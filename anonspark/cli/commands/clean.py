@@ -73,6 +73,6 @@ def clean(
         return
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
-        OUT.print(f"{what} {path}", markup=False, highlight=False)
+        OUT.print(f"{what} {path}")
     if not found:
         OUT.print(f"Nothing was left beside {output}")

@@ -33,9 +33,9 @@ def doctor(as_json: AsJson = False) -> None:
             continue
         mark, colour = ("pass", "green") if result.passed else ("fail", "red")
         OUT.print(f"{mark}  ", style=colour, end="")
-        OUT.print(f"{result.name}: {result.found}", markup=False, highlight=False)
+        OUT.print(f"{result.name}: {result.found}")
         if not result.passed:
-            OUT.print(f"      {result.remedy}", markup=False, highlight=False)
+            OUT.print(f"      {result.remedy}")
     if as_json:
         print_json({"checks": told})
     if failed:

@@ -34,4 +34,4 @@ def fetch(
         print_json({"files": [str(path) for path in paths]})
         return
     for path in paths:
-        OUT.print(str(path), markup=False, highlight=False)
+        OUT.print(str(path))

@@ -38,4 +38,4 @@ def generate(
     if as_json:
         print_json({"rows": rows, "path": out, "format": format})
     else:
-        OUT.print(f"{rows:,} people at {out}", markup=False, highlight=False)
+        OUT.print(f"{rows:,} people at {out}")

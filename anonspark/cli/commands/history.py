@@ -51,4 +51,4 @@ def history(
         return
     show_history(OUT, nights)
     if html is not None:
-        OUT.print(f"Page: {html}", markup=False, highlight=False)
+        OUT.print(f"Page: {html}")

@@ -21,6 +21,7 @@ from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import load_then_work, loads, of_configuration, work_with_engine
 from anonspark.errors import ConfigurationError
+from anonspark.foreign_text import visible
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -90,17 +91,17 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         print_json({"written": written})
         return
     for name in written:
-        OUT.print(f"Written: {name}", markup=False, highlight=False)
+        OUT.print(f"Written: {name}")
     if interactive and draft.target is not None:
         _offer_orders(path, draft.target, master, quiet=quiet)
     command = f"anonspark check {shlex.quote(path)}"
-    OUT.print(f"Next: read it, then {command}", markup=False, highlight=False)
+    OUT.print(f"Next: read it, then {command}")
 
 
 def _offer_orders(path: str, target: str, master: str | None, *, quiet: bool) -> None:
     """Ask whether orders of categories are to be learned now."""
     question = f"Learn orders of categories that go with {target} now, for you to correct"
-    if not typer.confirm(question, default=False):
+    if not typer.confirm(visible(question), default=False):
         return
     from anonspark.cli.utility_display import show_arrangement
 

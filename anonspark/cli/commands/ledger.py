@@ -13,6 +13,7 @@ from anonspark.cli.terminal import OUT
 from anonspark.cli.usage import help_without_command
 from anonspark.cli.working import work_with_engine
 from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.foreign_text import visible
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -95,13 +96,11 @@ def init(
 
     ledger_made = _with_engine(path, master, make)
     told = f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"
-    OUT.print(told, markup=False, highlight=False)
+    OUT.print(told)
     if made:
         OUT.print(
             f"A new key is in {key_file}: keep a copy in another place, for without it nothing can "
-            "be added",
-            markup=False,
-            highlight=False,
+            "be added"
         )
 
 
@@ -235,7 +234,7 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
             print_json({"holds": True, "datasets": [one.name for one in found]})
         for one in () if as_json else found:
             told = f"{one.name}: {len(one.entries):,} entries, which follow from one another"
-            OUT.print(told, markup=False, highlight=False)
+            OUT.print(told)
         return
     if as_json:
         print_json(
@@ -269,7 +268,7 @@ def withdraw(
         withdraw_release(engine.files, path, release, reason=reason, by=by, key_file=key_file)
 
     _with_engine(path, master, write)
-    OUT.print(f"Withdrawn: {release}", markup=False, highlight=False)
+    OUT.print(f"Withdrawn: {release}")
 
 
 @ledger.command()
@@ -288,13 +287,13 @@ def unlock(
 
     place, found = _with_engine(path, master, held)
     if found is None:
-        OUT.print(f"Nobody holds {place}", markup=False, highlight=False)
+        OUT.print(f"Nobody holds {place}")
         return
     told = (
         f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "
         f"since {found.get('time', 'an unknown time')}"
     )
-    if not yes and not typer.confirm(f"{place} is held by {told}. Is it dead for sure?"):
+    if not yes and not typer.confirm(visible(f"{place} is held by {told}. Is it dead for sure?")):
         return
     _with_engine(path, master, lambda engine: engine.files.delete(place))
-    OUT.print(f"Removed {place}", markup=False, highlight=False)
+    OUT.print(f"Removed {place}")

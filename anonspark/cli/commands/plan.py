@@ -77,4 +77,4 @@ def plan(
     if looked_at is not None:
         show_nodes(OUT, looked_at)
     for choice in chosen:
-        OUT.print(f"Engine: {choice.name}, for {choice.reason}", markup=False, highlight=False)
+        OUT.print(f"Engine: {choice.name}, for {choice.reason}")

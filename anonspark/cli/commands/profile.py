@@ -71,4 +71,4 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
 
     show_profile(OUT, found)
     if html is not None:
-        OUT.print(f"Page: {html}", markup=False, highlight=False)
+        OUT.print(f"Page: {html}")

@@ -65,7 +65,7 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
     if as_json:
         print_json({"report": made.path, "holds": made.holds})
     else:
-        OUT.print(f"Report: {made.path}", markup=False, highlight=False)
+        OUT.print(f"Report: {made.path}")
     if not made.holds:
         logging.getLogger("anonspark").warning(
             "%s: the guarantee does not hold, expected a release that keeps what was required; the "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -33,9 +35,9 @@ def test_else_brackets_are_a_pattern(tmp_path: Path) -> None:
 
 
 def read(path: Path) -> pa.Table:
-    return (
-        LocalEngine().open_table([str(path)], "csv", {"header": "true"}, key="input.path").gather()
-    )
+    kind = path.suffixes[0].removeprefix(".")
+    options = {"header": "true"} if kind == "csv" else {}
+    return LocalEngine().open_table([str(path)], kind, options, key="input.path").gather()
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,16 +55,20 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         assert "x" * 10 not in str(caught.value)
 
 
-def test_a_file_that_grows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("ending", "opened"), [("gz", gzip.open), ("bz2", bz2.open)])
+def test_a_file_that_grows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, opened: Any
+) -> None:
     monkeypatch.setattr(text_files, "_MAY_GROW_TO", 1 << 20)
     monkeypatch.setattr(text_files, "_LARGEST_PART", 1 << 18)
-    with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
-        file.write(b"a\n" + b"1\n" * (1 << 20))
-    with pytest.raises(DataError, match="more than 250 times its bytes when it is unpacked"):
-        read(tmp_path / "t.csv.gz")
-    with gzip.open(tmp_path / "few.csv.gz", "wb") as file:
+    for name, line in (("t.csv", b"1\n"), ("t.json", b'{"a": 1}\n')):
+        with opened(tmp_path / f"{name}.{ending}", "wb") as file:
+            file.write(b"a\n" * (name == "t.csv") + line * (1 << 20))
+        with pytest.raises(DataError, match="more than 250 times its bytes when it is unpacked"):
+            read(tmp_path / f"{name}.{ending}")
+    with opened(tmp_path / f"few.csv.{ending}", "wb") as file:
         file.write(b"a\n" + b"1\n" * (1 << 10))
-    assert read(tmp_path / "few.csv.gz").num_rows == 1 << 10
+    assert read(tmp_path / f"few.csv.{ending}").num_rows == 1 << 10
 
 
 def test_limits_of_the_system_are_no_bug() -> None:
