@@ -45,31 +45,29 @@ def with_diversity(
     Where l is proposed, one job for each sensitive column.
     """
     names = [name for name, role in document["attributes"].items() if role == "sensitive"]
-    bounds: dict[str, int] = {}
-    if l == PROPOSED:
-        if names:
-            with functions.working(table) as (_, (given,)):
-                bounds = _proposed(given, names)
-    elif l is not None:
-        least = whole_number("l", l, 2)
-        if not names:
-            raise ConfigurationError(
-                "l: found it without a sensitive column; name one with sensitive, or leave l out"
-            )
-        bounds = dict.fromkeys(names, least)
-    if not bounds:
+    if l is None or (l == PROPOSED and not names):
         return dict(document)
+    if l == PROPOSED:
+        with functions.working(table) as (_, (given,)):
+            bounds = _proposed(given, names)
+    elif names:
+        bounds = dict.fromkeys(names, whole_number("l", l, 2))
+    else:
+        raise ConfigurationError(
+            "l: found it without a sensitive column; name one with sensitive, or leave l out"
+        )
     criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
     return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}
 
 
 def _proposed(table: Table, names: list[str]) -> dict[str, int]:
     """Return the l that is proposed for each column, without those that none can be asked of."""
-    schema, bounds = table.schema, {}
-    for name in names:
-        # What cannot be anonymized is refused where all other mistakes are.
-        if schema.names.count(name) == 1 and is_plain(schema.field(name).type):
-            least = homogeneity_of(describe_values(table, name), 0, None).proposed_l
-            if least is not None:
-                bounds[name] = least
-    return bounds
+    schema = table.schema
+    # What cannot be anonymized is refused where all other mistakes are.
+    sound = [
+        name
+        for name in names
+        if schema.names.count(name) == 1 and is_plain(schema.field(name).type)
+    ]
+    found = {name: homogeneity_of(describe_values(table, name), 0, None) for name in sound}
+    return {name: one.proposed_l for name, one in found.items() if one.proposed_l is not None}

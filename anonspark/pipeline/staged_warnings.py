@@ -16,10 +16,7 @@ from anonspark.pipeline.warnings.published_values import (
     published_value_warnings,
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.sensitive_values import (
-    privacy_warnings_of_release,
-    warn_of_sensitive_values,
-)
+from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
 from anonspark.verification.classes import PublishedClasses
 
 
@@ -65,7 +62,7 @@ def warn_of_staged(
         sizes = count_published_values(table, configuration, published.rows)
         dropped = prepared.snapshot.rows_dropped
         dropped_warnings = dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
-        found = privacy_warnings_of_release(table, columns, configuration, published.rows)
+        found = []
         if context.request is not None and context.request.has_ledger:
             # For who carries the plan out. In releases it would be a count night by night.
             tell_warnings(dropped_warnings)

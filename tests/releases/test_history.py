@@ -113,6 +113,8 @@ def test_the_terminal_and_the_page_tell_what_failed(
     assert "Exit code 3 in prepare: privacy.k" in text
     assert text.count("<svg") == 5
     assert "2 of 4" in text
+    assert "Detail kept in the published columns, 3 of 3 columns published." in text
+    assert "columns of the input" in text
 
 
 def test_another_file_is_not_replaced(

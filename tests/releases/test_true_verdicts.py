@@ -102,6 +102,39 @@ def test_a_criterion_that_allows_classes_with_one_value(
     assert len(json.loads(proved.out)["warnings"]) == len(found)
 
 
+def test_the_option_that_is_named_fits_the_configuration(
+    configured: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attributes = {**ATTRIBUTES, "note": "sensitive"}
+    several = [f"--set=attributes={json.dumps(attributes)}"]
+    named = "--set privacy.l_diversity.note=3)"
+    checked = command(capsys, "check", configured, "--quiet", *several)
+    assert named in checked.err
+    # In Python l is asked of all attributes.
+    assert "in Python" not in checked.err
+    checked = command(
+        capsys, "check", configured, "--quiet", *several, "--set=privacy.l_diversity.note=3"
+    )
+    assert "attributes.note: no criterion" not in checked.err
+    listed = [*several, '--set=privacy.l_diversity=[{"attribute": "illness", "l": 2}]']
+    checked = command(capsys, "check", configured, "--quiet", *listed)
+    assert "(add an entry of this attribute with l: 3)" in checked.err
+    assert named not in checked.err
+
+
+def test_a_distribution_is_no_better_than_its_releases() -> None:
+    table = pd.DataFrame({**people(), "person": range(ROWS)})
+    roles = {"person": "identifier", **ATTRIBUTES}
+    plan = {
+        "base": {"attributes": roles, "privacy": {"k": 5}, "execution": {"seed": 2**40}},
+        "subject": "person",
+        "recipients": {"clinic": {"approved": "2026-1", "columns": ["age", "illness"]}},
+    }
+    with anonspark.distribute(table, plan, progress=False) as found:
+        assert repr(found).startswith("Distribution: ! ")
+        assert "clinic: illness: no criterion forbids" in repr(found)
+
+
 def test_python_proposes_l() -> None:
     table = pd.DataFrame(people())
     asked: dict[str, Any] = {"k": 5, "quasi_identifiers": ["age"], "progress": False}

@@ -110,7 +110,7 @@ def warn_of_sensitive_values(
     staged: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
 ) -> list[ReleaseWarning]:
-    """Say what a release would have of its criteria if values that say the same were one.
+    """Warn of what a release has less of than it seems, or than its privacy should demand.
 
     Parameters
     ----------
@@ -127,31 +127,45 @@ def warn_of_sensitive_values(
 
     Notes
     -----
-    For each sensitive attribute with texts a small job that counts its values; none for those with
-    a criterion if no value of the input says the same as another or is missing. Where there is
-    something to find, one job that measures, about as much as the measuring of a criterion.
+    For each sensitive attribute without a criterion that forbids classes with one value two small
+    jobs: one counts its values, and one its classes. None for the others if no value of the input
+    says the same as another or is missing. Where there is something to find, one job that measures,
+    about as much as the measuring of a criterion.
     """
-    found = []
+    found, measured = [], {}
     markers = configuration.input.missing_markers
     orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
     required = {one.name for one in staged}
     columns = {name: name for name in configuration.published_as_is}
-    for name in (
-        *(one.name for one in staged if not merge_values(one, markers).is_plain),
-        *_others(table, configuration, required, sizes, columns),
-    ):
-        # What is told is about published records alone.
-        published = describe_values(table, name, order=orders.get(name))
-        values = None if published is None else merge_values(published, markers)
-        if values is None or values.is_plain:
+    merging = {one.name for one in staged if not merge_values(one, markers).is_plain}
+    merging.update(_others(table, configuration, required, sizes, columns))
+    forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
+    for name in configuration.sensitive:
+        if name in forbidden and name not in merging:
+            continue
+        values = None
+        if is_plain(table.schema.field(name).type):
+            # What is told is about published records alone.
+            values = describe_values(table, name, order=orders.get(name))
+        if name not in forbidden:
+            homogeneous = None
+            if values is not None:
+                two = [Criterion(name, "distinct", 2.0)]
+                (own,) = measure_criteria(table, quasi_identifiers, two, [values])
+                homogeneous = own.violating_records
+            measured[name] = homogeneity_of(values, sizes[name].records, homogeneous)
+        if values is None or name not in merging:
+            continue
+        merged = merge_values(values, markers)
+        if merged.is_plain:
             continue
         criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
-        figures = measure_merged(table, quasi_identifiers, criteria, values)
+        figures = measure_merged(table, quasi_identifiers, criteria, merged)
         told = describe_merged(figures)
         if told is not None:
             code, text = told
             found.append(ReleaseWarning(code, text, name, _figures(figures)))
-    return found
+    return found + _privacy_warnings(configuration, measured)
 
 
 def privacy_warnings_of_input(
@@ -175,41 +189,6 @@ def privacy_warnings_of_input(
         measured[name] = Homogeneity(
             own.records, values, max(own.sizes, default=0) / max(own.records, 1)
         )
-    return _privacy_warnings(configuration, measured)
-
-
-def privacy_warnings_of_release(
-    table: Table, quasi_identifiers: Sequence[str], configuration: Configuration, rows: int
-) -> list[ReleaseWarning]:
-    """Warn of what privacy does not demand, and of the classes with one value that came of it.
-
-    Parameters
-    ----------
-    table : Table
-        Published records, read from their files.
-    quasi_identifiers : sequence of str
-        Published columns that form the classes.
-    configuration : Configuration
-    rows : int
-        Number of the records.
-
-    Notes
-    -----
-    Two small jobs for each sensitive attribute without a criterion that forbids such classes.
-    """
-    forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
-    measured = {}
-    for name in configuration.sensitive:
-        if name in forbidden:
-            continue
-        values, homogeneous = None, None
-        if is_plain(table.schema.field(name).type):
-            values = describe_values(table, name)
-        if values is not None:
-            two = [Criterion(name, "distinct", 2.0)]
-            (own,) = measure_criteria(table, quasi_identifiers, two, [values])
-            homogeneous = own.violating_records
-        measured[name] = homogeneity_of(values, rows, homogeneous)
     return _privacy_warnings(configuration, measured)
 
 
