@@ -24,7 +24,6 @@ from anonspark.ledger.chain import (
     Link,
     append_link,
     not_read,
-    now,
     read_chain,
 )
 from anonspark.ledger.creating import create_whole, text_of
@@ -119,8 +118,8 @@ class Budget:
     neighbors : {"add_remove", "replace"}
     unit : str or dict
     entries : list of Entry
-    digest : str
-        SHA-256 of the last file.
+    digests : list of str
+        SHA-256 of the limit's file and of each entry.
     """
 
     path: str
@@ -128,7 +127,7 @@ class Budget:
     neighbors: Neighbors
     unit: Unit
     entries: list[Entry]
-    digest: str
+    digests: list[str]
 
     @property
     def name(self) -> str:
@@ -259,7 +258,7 @@ def read_budget(files: Files, path: str) -> Budget | None:
             )
         spent = after
     entries = [Entry(link.number, link.told, most) for link in links]
-    return Budget(path, most, limit.neighbors, limit.unit, entries, digests[-1])
+    return Budget(path, most, limit.neighbors, limit.unit, entries, digests)
 
 
 def _broken(text: str) -> GuaranteeError:
@@ -267,10 +266,9 @@ def _broken(text: str) -> GuaranteeError:
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
-    """Return what is spent with an entry; None where it does not add up, or has no time."""
+    """Return what is spent with an entry; None where it does not add up."""
     told = link.told
     try:
-        _ = told["time"]
         loss = Fraction(0 if told["kind"] == RELEASE else told["epsilon"])
         sums = Fraction(told["spent_before"]), Fraction(told["spent_after"])
     except (ValueError, TypeError, KeyError, ZeroDivisionError):
@@ -388,7 +386,7 @@ def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction)
     budget = read_budget(files, path)
     if budget is None:
         require_limit(path, limit)
-        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], "")
+        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], [])
         made.require_left(epsilon)
     else:
         budget.require_left(budget.loss(limit, epsilon))
@@ -436,18 +434,10 @@ def require_limit(path: str, limit: Limit) -> None:
 
 def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fraction) -> Entry | None:
     """Write the next entry; None where another process was faster."""
-    number = len(budget.entries) + 1
-    own = {
-        "number": number,
-        "time": now(),
-        **told,
-        "spent_before": str(budget.spent),
-        "spent_after": str(spent),
-        "previous": budget.digest,
-        "version": __version__,
-    }
+    sums = {"spent_before": str(budget.spent), "spent_after": str(spent)}
+    own = {**told, **sums, "version": __version__}
     try:
-        append_link(files, _place(budget.path, number), own)
+        link, _ = append_link(files, _place(budget.path, len(budget.digests)), budget.digests, own)
     except FileExistsError:
         return None
     except OSError as error:
@@ -455,4 +445,4 @@ def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fracti
             f"ledger.path: no entry could be written at {budget.path}; nothing was drawn or "
             "published; check that it can be written"
         ) from error
-    return Entry(number, own, budget.limit)
+    return Entry(link.number, link.told, budget.limit)

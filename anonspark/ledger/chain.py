@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -36,12 +36,22 @@ class Link:
         1, 2, ...
     path : str
     told : mapping
-        Its content.
+        Its content but for the signature.
     """
 
     number: int
     path: str
     told: Mapping[str, Any]
+
+    @property
+    def time(self) -> str:
+        """When it was written, in UTC, to the second."""
+        return str(self.told["time"])
+
+    @property
+    def type(self) -> str:
+        """What an event is."""
+        return str(self.told["type"])
 
 
 def not_read(path: str) -> str:
@@ -101,6 +111,7 @@ def read_chain(
                 raise ValueError
             signature = told.pop(_SIGNATURE, None)
             own = (told["number"], told["previous"])
+            _ = told["time"]
         except OSError as error:
             raise DataError(f"ledger: {not_read(path)}") from error
         except CHANGED as error:
@@ -144,17 +155,30 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
     return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]
 
 
-def append_link(files: Files, path: str, told: Mapping[str, Any], sign: Sign = digest_of) -> str:
-    """Write the next file of a chain, signed, and return the SHA-256 of it.
+def append_link(
+    files: Files, path: str, digests: Sequence[str], told: Mapping[str, Any], sign: Sign = digest_of
+) -> tuple[Link, str]:
+    """Write the next file of a chain, signed, and return it with its SHA-256.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Where it belongs.
+    digests : sequence of str
+        SHA-256 of the head and of each file before it.
+    told : mapping
+    sign : callable
 
     Raises
     ------
     FileExistsError
         If another process has written one of this number.
     """
-    text = text_of({**told, _SIGNATURE: sign(text_of(told))})
+    own = {"number": len(digests), "previous": digests[-1], "time": now(), **told}
+    text = text_of({**own, _SIGNATURE: sign(text_of(own))})
     create_whole(files, path, text)
-    return digest_of(text)
+    return Link(len(digests), path, own), digest_of(text)
 
 
 def now() -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError, PublishingError
-from anonspark.ledger.chain import append_link, now, read_chain
+from anonspark.ledger.chain import Link, append_link, read_chain
 from anonspark.ledger.key import Key
 from anonspark.ledger.last_event import remember, remembered, require_newest
 from anonspark.ledger.layout import Layout
@@ -25,53 +25,6 @@ BASE = "base"
 TYPES = (CREATED, PREPARED, PLANNED, PUBLISHED, FAILED, REFUSED, WITHDRAWN, BASE)
 """What events can be."""
 
-_OF_EVERY = ("number", "previous", "time", "type")
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened.
-
-    Parameters
-    ----------
-    number : int
-        1, 2, ...
-    previous : str
-        SHA-256 of the file before it, in hexadecimal digits.
-    time : str
-        In UTC, to the second.
-    type : str
-        One of :data:`TYPES`.
-    told : mapping
-        The rest, which depends on the type.
-    """
-
-    number: int
-    previous: str
-    time: str
-    type: str
-    told: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The content of its file."""
-        return {name: getattr(self, name) for name in _OF_EVERY} | dict(self.told)
-
-    @classmethod
-    def of_content(cls, read: Mapping[str, Any]) -> Event:
-        """Return an event, given the content of its file.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyError
-            If it is none.
-        """
-        told = dict(read)
-        number, previous, time, kind = (told.pop(name) for name in _OF_EVERY)
-        if kind not in TYPES:
-            raise ValueError
-        return cls(number, previous, time, kind, told)
-
 
 @dataclass
 class Events:
@@ -81,7 +34,7 @@ class Events:
     ----------
     files : Files
     layout : Layout
-    events : list of Event
+    events : list of Link
     digests : list of str
         SHA-256 of the head and of each file.
     key : Key or None
@@ -90,7 +43,7 @@ class Events:
 
     files: Files
     layout: Layout
-    events: list[Event]
+    events: list[Link]
     digests: list[str]
     key: Key | None = None
 
@@ -122,18 +75,15 @@ class Events:
         links, digests = read_chain(files, (layout.head, head), layout.events, layout.event, sign)
         if newest is not None:
             require_newest(newest, known, digests, layout.events)
-        events: list[Event] = []
         for link in links:
-            try:
-                events.append(Event.of_content(link.told))
-            except (ValueError, TypeError, KeyError) as error:
+            if link.told.get("type") not in TYPES:
                 raise DataError(
                     f"ledger: {link.path} is not an event as anonspark writes them: it was "
                     "changed, or cut off; bring the file back from a copy"
-                ) from error
-        return cls(files, layout, events, digests, key)
+                )
+        return cls(files, layout, links, digests, key)
 
-    def append(self, kind: str, told: Mapping[str, Any]) -> Event:
+    def append(self, kind: str, told: Mapping[str, Any]) -> Link:
         """Write the next event.
 
         Raises
@@ -143,14 +93,15 @@ class Events:
         """
         if self.key is None:
             raise ValueError("an event is added without the key of the ledger")
-        event = Event(len(self.events) + 1, self.digests[-1], now(), kind, dict(told))
-        path = self.layout.event(event.number)
+        path = self.layout.event(len(self.digests))
         try:
-            digest = append_link(self.files, path, event.content, self.key.sign)
+            event, digest = append_link(
+                self.files, path, self.digests, {"type": kind, **told}, self.key.sign
+            )
         except FileExistsError as error:
             raise PublishingError(
-                f"ledger: another process has written event {event.number} meanwhile; nothing was "
-                "published on its account; run it again"
+                f"ledger: another process has written event {len(self.digests)} meanwhile; nothing "
+                "was published on its account; run it again"
             ) from error
         self.events.append(event)
         self.digests.append(digest)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Literal
 
-from anonspark.ledger.events import FAILED, PLANNED, PUBLISHED, WITHDRAWN, Event
+from anonspark.ledger.chain import Link
+from anonspark.ledger.events import FAILED, PLANNED, PUBLISHED, WITHDRAWN
 
 State = Literal["planned", "published", "failed", "withdrawn"]
 
@@ -62,12 +63,12 @@ class LedgerRelease:
         return until is not None and date.fromisoformat(until) < today
 
 
-def releases_of(events: Iterable[Event]) -> dict[str, LedgerRelease]:
+def releases_of(events: Iterable[Link]) -> dict[str, LedgerRelease]:
     """Return all releases by name, in the order of their events.
 
     Parameters
     ----------
-    events : iterable of Event
+    events : iterable of Link
         Of a chain that holds.
     """
     found: dict[str, LedgerRelease] = {}

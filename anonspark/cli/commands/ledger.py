@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -168,12 +168,16 @@ def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
     if not as_json:
         show_ledger(OUT, releases, today)
         return
-    unseen = ("files", "checks")
+    unseen = ("number", "previous", "type", "files", "checks")
+
+    def shown(told: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in told.items() if name not in unseen}
+
     print_json(
         [
             {"release": one.name, "state": one.state, "time": one.time, "past": one.is_past(today)}
-            | {name: value for name, value in one.told.items() if name not in unseen}
-            | {"withdrawn": dict(one.withdrawn)}
+            | shown(one.told)
+            | {"withdrawn": shown(one.withdrawn)}
             for one in releases
         ]
     )
