@@ -22,7 +22,8 @@ def utility_score(loss: float) -> float:
         published value covers, as a mean over all values and records, weighted as configured; 1
         for those of suppressed records.
     """
-    return 100.0 * (1.0 - loss)
+    # A mean of losses of 1 may be 1 and its last digit.
+    return max(0.0, 100.0 * (1.0 - loss))
 
 
 def utility_word(score: float) -> str:

@@ -10,11 +10,13 @@ from anonspark.engine.files import Files, FilesError, literal
 from anonspark.errors import ConfigurationError
 
 _NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hudi"}
-_FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi"}
+_FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi", ".hoodie_partition_metadata": "hudi"}
 _ICEBERG = re.compile(r"(?i)[^/]+\.metadata\.json(\.[a-z]+)?")
 # As Iceberg itself numbers them; others may describe plain files for people.
 _NUMBERED = re.compile(r"(?i)(v\d+|\d+-[^/]+)(\.[a-z]+)?\.metadata\.json(\.[a-z]+)?")
-_BELOW = re.compile(r"((?:.*?/)?)(?:_delta_log|\.hoodie|metadata)/.*")
+_BELOW = re.compile(
+    r"((?:.*?/)?)(?:(?:_delta_log|\.hoodie|metadata)/.*|\.hoodie_partition_metadata)"
+)
 
 
 def require_plain_files(files: Files, paths: Sequence[str], data_format: str, key: str) -> None:
@@ -52,7 +54,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
         inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
         directories = list(dict.fromkeys(one.rpartition("/")[0] for one in inside))
         above = {one.rpartition("/")[0]: files.parent(one) for one in addresses}
-        links = [files.parent(files.resolved(one)) for one in addresses]
+        links = [files.parent(files.resolved(one)) for one in (*addresses, *inside)]
         links += map(files.resolved, directories)
         for start in dict.fromkeys((*directories, *above.values(), *links)):
             for folder in _upwards(files, start):

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from anonspark.core.criterion import proposed_l
+from anonspark.core.recognition.names import unit_of_name
 from anonspark.core.recognition.values import DISEASE
 from anonspark.errors import DataError
 from anonspark.foreign_text import json_text
@@ -203,7 +204,7 @@ def draft_configuration(
         criteria=[one for one in (_criterion(own, profile.rows) for own in sensitive) if one],
         missing="category" if lacking > _MAY_MISS * profile.rows else "drop",
         unit=unit,
-        unit_reason=_counting(profile, unit),
+        unit_reason=_counting(unit),
         possible_units=profile.possible_units if answers.roles is None else None,
         output=answers.output,
         target=_target(sensitive, quasi),
@@ -212,11 +213,14 @@ def draft_configuration(
     )
 
 
-def _counting(profile: Profile, unit: str | None) -> str:
+def _counting(unit: str | None) -> str:
     """Say what k counts by a column."""
-    if any(one.column == unit and one.named == "household" for one in profile.keys):
+    named = None if unit is None else unit_of_name(unit)
+    if named == "household":
         return "k counts households: so k people share what is published, and not one family"
-    return "it repeats: k counts people, not their records"
+    if named == "person":
+        return "it repeats: k counts people, not their records"
+    return "it repeats: k counts its values, not records; take it out if they are no people"
 
 
 def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, str]]:
@@ -266,7 +270,8 @@ def _quasi_identifier(
     hint = None
     is_text = one.type == "string"
     type_needed = is_text and (not inferred or one.counts.missing > 0 or one.kind == "mixed")
-    is_code = one.looks_like in ("postal code", DISEASE) and one.length is not None
+    # Numbers with a fraction have other texts once they are read.
+    is_code = one.looks_like in ("postal code", DISEASE) and one.kind != "number"
     if (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
         if is_text:
             options["type"] = "text"

@@ -312,12 +312,11 @@ class _Sampled:
         return [str(one) for one in self.values[:most].to_pylist()]
 
     def length(self) -> int | None:
-        """Return how many letters nearly all different values have."""
-        if not len(self.values):
-            return None
-        lengths = np.bincount([len(text) for text in self.texts(_LOOKED_AT)])
+        """Return how many letters nearly all different values have; none has one letter only."""
+        lengths = np.bincount([len(text) for text in self.texts(_LOOKED_AT)] or [0])
         most = int(lengths.argmax())
-        return most if lengths[most] >= _NEARLY_ALL * lengths.sum() else None
+        is_nearly_all = lengths[most] >= _NEARLY_ALL * lengths.sum()
+        return most if is_nearly_all and not lengths[:2].any() else None
 
     def frequent(self, most: int) -> tuple[str, ...]:
         """Return the most frequent values as texts."""

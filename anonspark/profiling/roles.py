@@ -189,7 +189,8 @@ def _of_people(key: UnitKey) -> Proposal:
         return Proposal("identifier", "name and number of values are those of a key")
     same = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
     return Proposal(
-        "identifier", f"all records of a value have the same {same}, as those of a person"
+        "identifier",
+        f"all records of a value have the same {same}, as those of a person, a firm or a place",
     )
 
 

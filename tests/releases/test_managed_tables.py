@@ -40,6 +40,9 @@ def check(capsys: pytest.CaptureFixture[str], folder: Path, **section: object) -
         pytest.param(DELTA, "part-0.parquet", "delta", id="delta"),
         pytest.param(DELTA, "country=DE/part-0.parquet", "delta", id="parts of delta"),
         pytest.param(HUDI, "2026/01/part-0.parquet", "hudi", id="hudi"),
+        pytest.param(
+            "d=1/.hoodie_partition_metadata", "d=1/part-0.parquet", "hudi", id="a partition of hudi"
+        ),
         pytest.param(ICEBERG, "data/part-0.parquet", "iceberg", id="iceberg"),
         pytest.param(COMPRESSED, "part-0.parquet", "iceberg", id="iceberg that was adopted"),
         pytest.param(
@@ -58,8 +61,11 @@ def test_none_of_its_files_is_read_as_a_plain_one(
 ) -> None:
     table = folder_of(tmp_path / "lake" / "t", log, data)
     (tmp_path / "link.parquet").symlink_to(table / data)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "part.parquet").symlink_to(table / data)
     for path in (
         table,
+        tmp_path / "links",
         f"{table}/",
         table / data,
         [str(tmp_path / "input.parquet"), str(table / data)],

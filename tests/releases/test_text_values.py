@@ -19,13 +19,15 @@ from anonspark.core.recognition.disguised import (
 
 DAYS = [
     *("31.12.1980", "12/31/1980", "1980/12/31", "31-12-80", "1.1.1980", "31 Dec 1980"),
-    *("Dec 31, 1980", "31.12.1980 10:00"),
+    *("Dec 31, 1980", "31.12.1980 10:00", "31. Dezember 1980", "31DEC1980", "1980W05", "1980-W05"),
+    *("1980-12", "12/1980", "Dec 1980", "Dec-80", "31/12/80", "1980.12.31"),
 ]
 NUMBERS = [
     *("3,5", "-3,5", "1,234", "1,234.5", "1.234,5", "1.234.567", "1 234", "1\u202f234,5"),
     *("1'234.5", "45%", "-4.5 %", "$12", "12 \u20ac", "\u20ac 1.234,50", "12 EUR", "$1,234.50"),
 ]
 NEITHER = ["abc", "12D", "0-4", "123 456 789", "52.5,13.4", "12 Main Street", "1.2.", "10:30", ""]
+NEITHER += ["Mark 12", "1980-85", "Decker 1234", "12 kg"]
 
 
 @pytest.mark.parametrize("text", DAYS)
@@ -45,6 +47,14 @@ def test_others_are_neither(text: str) -> None:
     assert disguise_of([text]) is None
 
 
+def test_units_and_moments() -> None:
+    assert disguise_of(["12kg", "8.5 kg", "100 kg"]) == "other number"
+    assert disguise_of(["-5 \u00b0C", "3 \u00b0C"]) == "other number"
+    # Letters that differ are no unit.
+    assert disguise_of(["10A", "10B", "12C"]) is None
+    assert disguise_of(["1980-12-31 10:00:00", "1999-01-01T00:00Z"]) == "timestamp"
+
+
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
@@ -59,7 +69,14 @@ def test_others_are_neither(text: str) -> None:
         (["None", "Mild", "Severe", "Moderate"], True),
         (["January", "February", "March", "April"], True),
         (["Mon", "Tue", "Wed", "Thu", "Fri"], True),
-        # Letters are right.
+        (["9th", "10th", "11th", "12th"], True),
+        (["aged 0-4", "aged 5-9", "aged 10-14"], True),
+        (["bis 500", "500-1000", "1000-2000", "mehr als 2000"], True),
+        (["I", "II", "V", "IX"], True),
+        (["strongly disagree", "disagree", "neutral", "agree"], True),
+        # Letters are right, or there are no numbers.
+        (["1980.12.31", "1981.01.02", "1999.03.04"], False),
+        (["1.2.3", "1.10.0", "2.0.1"], False),
         (["18-24", "25-34", "35-44"], False),
         (["Q1", "Q2", "Q3", "Q4"], False),
         (["S", "M", "L"], False),

@@ -6,6 +6,7 @@ The patterns are read by Python and by RE2 alike.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 ENOUGH = 0.95
@@ -33,18 +34,36 @@ OTHER_NUMBER = (
     rf"|{_PLAIN}\s*(?:%|{_CURRENCY}))|[+-]?{_CURRENCY}\s*[+-]?{_PLAIN})\s*$"
 )
 
-_MONTHS = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_UNIT = re.compile(
+    rf"\s*[+\u2212-]?{_PLAIN}\s*(?P<unit>[^\W\d_]{{1,8}}[\u00b2\u00b3]?|\u00b0[CF]?)\s*"
+)
+
+_MONTHS = (
+    r"(?:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|m[^a-z]rz?|apr(?:il)?|may|mai|june?|juni|july?|juli"
+    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)\.?"
+)
 DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*$"
+_MOMENT = (
+    r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:[0-9]{2}[0-9:.]*\s*(?:Z|[+-][0-9:]+)?\s*$"
+)
 OTHER_DAY = (
-    r"(?i)^\s*(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2}"
-    rf"|[0-9]{{1,2}}[ -]{_MONTHS}[ ,-]+[0-9]{{2,4}}|{_MONTHS} [0-9]{{1,2}},? [0-9]{{4}})\b"
+    r"(?i)^\s*(?:(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2}"
+    rf"|[0-9]{{1,2}}\.?[ -]?{_MONTHS}[ ,-]*[0-9]{{2,4}}|{_MONTHS} [0-9]{{1,2}},? [0-9]{{4}})\b"
+    r"|(?:[0-9]{4}-?w[0-9]{2}|[12][0-9]{3}-(?:0[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])/[12][0-9]{3}"
+    rf"|{_MONTHS}[ -][0-9]{{2,4}})\s*$)"
 )
 
 # What groups are written with around their lowest number.
-_BEFORE = r"(?:under|below|less than|up to|over|above|more than|from|unter|bis|\u00fcber|ab)"
+_LESS = (
+    r"<|\u2264|under|below|less than|fewer than|younger than|at most|up to|unter|bis|weniger als"
+)
+_BEFORE = (
+    rf"(?:{_LESS}|over|above|more than|older than|at least|from|aged?|ages|\u00fcber|ab|mehr als)"
+)
 _GROUP = re.compile(
-    rf"(?i)\s*(?P<less><|\u2264|under|below|less than|up to|unter|bis)?(?:[>\u2265]?=?|{_BEFORE})"
-    rf"\s*[\[(]?\s*{_CURRENCY}?(?P<number>-?[0-9]+(?:[.,][0-9]+)*)(?:[km]\b|(?![a-z0-9])).*"
+    rf"(?i)\s*(?P<less>{_LESS})?(?:[>\u2265]?=?|{_BEFORE})\s*[\[(]?\s*{_CURRENCY}?"
+    r"(?P<number>-?[0-9]+(?:[.,][0-9]{3})*(?:[.,][0-9]+)?)"
+    r"(?:(?:[km]|st|nd|rd|th)\b|(?![a-z0-9])).*"
 )
 _NUMBERED = re.compile(
     r"(?i)(?P<word>q|quarter|grade|stage|level|tier|class|phase|week|month|day|year|band|group"
@@ -56,6 +75,8 @@ _ORDERS = (
     "jan feb mar apr may jun jul aug sep oct nov dec|mon tue wed thu fri sat sun|"
     "monday tuesday wednesday thursday friday saturday sunday|low moderate high|"
     "montag dienstag mittwoch donnerstag freitag samstag sonntag|none mild moderate severe|"
+    "strongly_disagree disagree neutral agree strongly_agree|niedrig mittel hoch|"
+    "i ii iii iv v vi vii viii ix x xi xii|klein mittel gro\u00df|"
     "very_low low medium high very_high|never rarely sometimes often always|"
     "poor fair good very_good excellent|xs s m l xl xxl"
 )
@@ -75,12 +96,14 @@ def disguise_of(values: Sequence[str]) -> str | None:
     Returns
     -------
     str or None
-        ``date`` and ``number`` are read if the type is declared, the others in no case.
+        ``date``, ``timestamp`` and ``number`` are read if the type is declared, ``other date`` and
+        ``other number`` in no case.
     """
     some = values[:: len(values) // _MOST_VALUES + 1]
     for pattern, other_pattern, name in (
         (NUMBER, OTHER_NUMBER, "number"),
         (DAY, OTHER_DAY, "date"),
+        (_MOMENT, DAY, "timestamp"),
     ):
         read = [re.match(pattern, one) is not None for one in some]
         others = sum(
@@ -92,6 +115,10 @@ def disguise_of(values: Sequence[str]) -> str | None:
             return name
         if others and sum(read) + others >= ENOUGH * len(some):
             return f"other {name}"
+    # The letters behind a number are a unit where they are the same everywhere, as 12 kg.
+    units = Counter(one["unit"].lower() for one in map(_UNIT.fullmatch, some) if one)
+    if units and units.most_common(1)[0][1] >= max(2, ENOUGH * len(some)):
+        return "other number"
     return None
 
 

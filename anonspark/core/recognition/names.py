@@ -100,12 +100,18 @@ _PEOPLE = (
     r"customer|client|kunden?|case|proband(?:en)?|vp|user|student|pupil|employee|worker|child|mother|"
     r"individual|indiv|insured|beneficiary|taxpayer|citizen|resident|donor|voter|driver"
 )
-_HOUSEHOLDS = r"household|haushalts?|hous?hld|hh|family|fam|familien?|hogar|menage|dwelling"
+_HOUSEHOLDS = (
+    r"household|haushalts?|hous?hld|hh|family|fam|familien?|famille|hogar|menage|m\u00e9nage|foyer|"
+    r"dwelling|hushall|hush\u00e5ll|huishouden|nucleo|n\u00facleo|famiglia|hane|home|wohnung|apartment"
+)
+# An amount or a score of a year, as expp92.
+_OF_A_YEAR = re.compile(r"(?i)[a-z]{3,}_?(?:19|20)?[6-9][0-9]")
 _UNIT = re.compile(
     rf"(?:(?P<household>(?:{_HOUSEHOLDS})|h(?=id|nr|num))|{_PEOPLE}|p(?=id|nr|num))"
     r"(?:id|ids|ident|identifier|uid|uuid|guid|nr|no|num|nbr|number|nummer|key|code|hash|idnum|"
     rf"pseudonym|token)|id(?:(?P<of_household>{_HOUSEHOLDS})|{_PEOPLE})"
 )
+_HOUSEHOLD = re.compile(_HOUSEHOLDS)
 _PERSON_ALONE = {"person", "patient", "customer", "subject", "respondent", "proband", "pseudonym",
                  "individual", "user", "mrn", "ssn"}  # fmt: skip
 _KINDS_OF_UNITS = ("household", "identity number", "e-mail address", "phone number", "IBAN",
@@ -177,18 +183,20 @@ def is_key_name(name: str) -> bool:
 
 
 def may_tell_people_apart(name: str) -> bool:
-    """Return whether a word of a name says that values may number people: patient_nbr, SSN."""
+    """Return whether a name says that values may number people: patient_nbr, SSN, household."""
     words = words_of(name)
     # The number of rooms counts them.
     is_count = len(words) > 1 and words[0] in _COUNTED
-    return not is_count and not _WORDS_OF_PEOPLE.isdisjoint(words)
+    says_people = not _WORDS_OF_PEOPLE.isdisjoint(words)
+    return not is_count and (says_people or _HOUSEHOLD.fullmatch("".join(words)) is not None)
 
 
 def may_mean_people(name: str) -> bool:
     """Return whether a name says nothing, or what a person or a household has for itself."""
     meaning = meaning_of(name)
     if meaning is None:
-        return not any(map(_WHEN.fullmatch, words_of(name)))
+        says_when = any(map(_WHEN.fullmatch, words_of(name))) or _OF_A_YEAR.fullmatch(name)
+        return not says_when or is_key_name(name)
     return meaning.kind in _KINDS_OF_UNITS
 
 

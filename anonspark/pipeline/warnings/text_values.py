@@ -32,7 +32,7 @@ def text_value_warnings(
         disguise = disguise_of(one.categories)
         # Of texts that are plain numbers whoever reads the input has logged it.
         if disguise and disguise != "number" and declared.type is None:
-            kind = "days" if disguise.endswith("date") else "numbers"
+            kind = "numbers" if disguise.endswith("number") else "days"
             remedy = _remedy(disguise, configuration)
             text = f"nearly all of its values are {kind}, but they {_TEXTS}. {remedy}"
             found.append(ReleaseWarning(f"text_{kind}", text, one.name))
@@ -51,8 +51,8 @@ def text_value_warnings(
 
 def _remedy(disguise: str, configuration: Configuration) -> str:
     """Say what makes days and numbers of them."""
-    if disguise == "date":
-        return "Declare its type as date"
+    if disguise in ("date", "timestamp"):
+        return f"Declare its type as {disguise}"
     if disguise == "other number":
         return "Convert them to numbers that are written as 1234.5"
     given = {name.lower(): value for name, value in configuration.input.options.items()}

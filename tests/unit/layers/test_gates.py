@@ -8,7 +8,7 @@ import pytest
 
 from anonspark.config import parse_configuration
 from anonspark.config.gates import Gate
-from anonspark.core.utility_score import describe_utility, utility_score
+from anonspark.core.utility_score import describe_utility, utility_score, utility_word
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.evaluate.gates import check_gates, require_passed
 
@@ -145,3 +145,7 @@ def test_the_score_in_words(loss: float, word: str) -> None:
     assert told.endswith(
         " of their column's range on average, and fewer than 7 records were left out"
     )
+
+
+def test_a_loss_of_all_and_its_last_digit_has_a_word() -> None:
+    assert utility_word(utility_score(1 + 2**-52)) == "poor"

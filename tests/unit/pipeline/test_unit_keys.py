@@ -86,6 +86,16 @@ def test_a_name_of_people_is_enough() -> None:
     assert not keys_of({"id": columns["nr"], "hours": columns["hours"]})["id"].is_sure
 
 
+def test_a_bare_name_of_households_needs_more() -> None:
+    columns = panel()
+    for name in ("haushalt", "foyer", "hogar", "dwelling"):
+        assert keys_of({name: columns["nr"], "educ": columns["educ"]})[name].is_sure, name
+        bare = {name: columns["nr"], "hours": columns["hours"]}
+        assert not keys_of(bare)[name].is_sure, name
+    # What was spent in 1992 is the same in a whole district.
+    assert "expp92" not in keys_of({**columns, "expp92": columns["nr"]})
+
+
 def test_measurements_are_no_people() -> None:
     random = np.random.default_rng(3)
     rows = 2_000

@@ -153,7 +153,7 @@ def test_keys_of_people_are_identifiers_and_units() -> None:
     found = propose_roles(columns, keys=keys)
     assert [one.role for one in found.values()] == ["identifier"] * 2 + ["quasi_identifier"] * 3
     assert found["x0"].reason == (
-        "all records of a value have the same hhid and x2, as those of a person"
+        "all records of a value have the same hhid and x2, as those of a person, a firm or a place"
     )
     assert found["hhid"].reason == "by its name it numbers households, and it repeats"
     # k households are of k people at least, if each of these is in one household.
