@@ -135,8 +135,6 @@ def make_figures(
     :func:`anonspark.layers.evaluate.nodes.node_rows`; of others none.
     """
     dropped = snapshot.rows_dropped
-    has_ledger = request is not None and request.has_ledger
-    drops = has_ledger and configuration.missing == "drop"
     counts = {
         "rows_in": snapshot.rows_read,
         "rows_dropped_missing": dropped,
@@ -144,7 +142,7 @@ def make_figures(
         "rows_left_out": basis.left_out,
     }
     summary = _summary(configuration, model, snapshot, basis, measured.published) | {
-        **told_counts(counts, configuration.privacy.k, drops=drops),
+        **told_counts(counts, configuration.privacy.k),
         "run_id": run_id,
         "started": started,
     }
@@ -164,7 +162,11 @@ def make_figures(
     if measured.association is not None:
         summary["association_loss"] = measured.association.loss
     own = {"run_id": run_id}
-    attributes = _attribute_rows(configuration, basis, dropped, measured, drops=drops)
+    attributes = _attribute_rows(configuration, basis, dropped, measured)
+    if request is not None and request.has_ledger and configuration.missing == "drop":
+        # The next release may drop other records of the same people, however many those are.
+        summary |= {"rows_in": None, "rows_dropped_missing": None}
+        attributes = [row | {"missing_rows": None} for row in attributes]
     risk = _risk_rows(configuration.evaluate.risk, basis.totals, measured)
     nodes = node_rows(
         basis.rounds.classes,
@@ -286,17 +288,13 @@ def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]
 
 
 def _attribute_rows(
-    configuration: Configuration, basis: Basis, dropped: int, measured: Measured, *, drops: bool
+    configuration: Configuration, basis: Basis, dropped: int, measured: Measured
 ) -> list[Row]:
     total = _total(basis)
     information = measured.information
     association = {} if measured.association is None else measured.association.by_name
-    missing = told_missing(
-        basis.missing,
-        dropped if configuration.missing == "drop" else None,
-        configuration.privacy.k,
-        drops=drops,
-    )
+    counted = dropped if configuration.missing == "drop" else None
+    missing = told_missing(basis.missing, counted, configuration.privacy.k)
     rows: list[Row] = []
     for index, quasi_identifier in enumerate(basis.quasi_identifiers):
         own = total.of_attribute(index)

@@ -63,12 +63,7 @@ class Count:
 
     def as_dict(self) -> dict[str, float | int]:
         """Return it as JSON has it."""
-        return {
-            "estimate": self.estimate,
-            "lower": self.lower,
-            "upper": self.upper,
-            "records": self.records,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)

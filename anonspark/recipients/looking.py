@@ -42,12 +42,7 @@ class PlanLook:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return {
-            "rows": self.rows,
-            "strata": self.strata,
-            "requests": self.requests,
-            "coalitions": [list(one) for one in self.coalitions],
-        }
+        return vars(self) | {"coalitions": [list(one) for one in self.coalitions]}
 
 
 def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanLook:

@@ -121,8 +121,8 @@ def _usefulness(evidence: Evidence) -> Tile:
 def _of_figures(evidence: Evidence) -> Tile:
     score = evidence.counts.get("utility_score")
     if score is None:
-        text = "Means hide what is lost." if evidence.attributes else "It came without its metrics."
-        return Tile("Usefulness", "not known", text)
+        hidden, without = "Means hide what is lost.", "The release came without its metrics."
+        return Tile("Usefulness", "not known", hidden if evidence.attributes else without)
     word = "not judged" if evidence.k == 1 else utility_word(float(score))
     lost = round_percent(1 - float(score) / 100)
     columns = columns_text(evidence.counts)

@@ -84,14 +84,7 @@ class Prospect:
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
-            "candidates": self.candidates,
-            "cells": self.cells,
-            "epsilon": str(self.epsilon),
-            "epsilon_of_a_record": str(self.epsilon_of_a_record),
-            "scale": None if self.scale is None else str(self.scale),
-            "width": self.width,
-            "resolution": self.resolution,
-            "left": None if self.left is None else str(self.left),
+            name: str(own) if isinstance(own, Fraction) else own for name, own in vars(self).items()
         }
 
 

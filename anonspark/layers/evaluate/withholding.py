@@ -18,7 +18,7 @@ def is_few(records: int, k: int) -> bool:
     return 0 < records < k
 
 
-def told_counts(counts: Mapping[str, int], k: int, *, drops: bool = False) -> dict[str, int | None]:
+def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
     """Return the counts of a summary as they are told, None where one is withheld.
 
     Parameters
@@ -27,11 +27,8 @@ def told_counts(counts: Mapping[str, int], k: int, *, drops: bool = False) -> di
         Each of :data:`COUNTS`: rows of the input; of them, those left out for a missing
         quasi-identifier; records without a class; and of them, those that are not published.
     k : int
-    drops : bool
-        Whether the next release may drop other records of the same people: then the number of
-        those that are dropped is withheld, whatever it is.
     """
-    dropped = drops or is_few(counts["rows_dropped_missing"], k)
+    dropped = is_few(counts["rows_dropped_missing"], k)
     left_out = is_few(counts["rows_left_out"], k)
     withheld = {
         # Less the published rows, which everybody counts, it would tell the others.
@@ -43,9 +40,7 @@ def told_counts(counts: Mapping[str, int], k: int, *, drops: bool = False) -> di
     return {name: None if withheld[name] else counts[name] for name in COUNTS}
 
 
-def told_missing(
-    missing: Sequence[int], dropped: int | None, k: int, *, drops: bool = False
-) -> list[int | None]:
+def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
     """Return the missing values of each quasi-identifier as they are told.
 
     Parameters
@@ -56,8 +51,6 @@ def told_missing(
         Records left out because one is missing; None where none is left out for that: then all of
         them are published.
     k : int
-    drops : bool
-        As of :func:`told_counts`.
 
     Returns
     -------
@@ -69,7 +62,7 @@ def told_missing(
     if dropped is None:
         return list(missing)
     telling = [*missing, *(dropped - own for own in missing), sum(missing) - dropped]
-    if drops or any(is_few(count, k) for count in telling):
+    if any(is_few(count, k) for count in telling):
         return [None] * len(missing)
     return list(missing)
 
