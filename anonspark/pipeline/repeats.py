@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -151,7 +152,11 @@ def repeats_of_others(
         return []
     markers = ("", *configuration.input.missing_markers)
     roles = {name.lower(): one.role for name, one in configuration.attributes.items()}
-    columns = {name: name for name in table.schema.names if is_plain(table.schema.field(name).type)}
+    # Two columns of one name are no error, unless they are listed.
+    times = Counter(table.schema.names)
+    columns = {
+        one.name: one.name for one in table.schema if times[one.name] == 1 and is_plain(one.type)
+    }
     if staged:
         columns = comparable_columns(table, configuration)
     possible = {

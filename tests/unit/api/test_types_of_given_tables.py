@@ -41,7 +41,9 @@ def test_identifiers_of_any_type(kind: str) -> None:
         table, quasi_identifiers=["age"], identifiers=["who"], **ARGUMENTS
     ) as release:
         assert release.to_arrow().column_names == ["age"]
-        assert [one["attribute"] for one in release.manifest["warnings"]][:1] == ["who"]
+        warned = [one["attribute"] for one in release.manifest["warnings"]][:1]
+        # A day, or a fraction of another name, numbers no people.
+        assert warned == ([] if kind in ("category of dates", "float16") else ["who"])
 
 
 @pytest.mark.parametrize("kind", ["uuid", "time", "period"])
