@@ -293,6 +293,18 @@ def test_a_key_is_of_one_ledger(scene: Scene) -> None:
     scene.require_refused(str(scene.ledger), "or another")
 
 
+@pytest.mark.parametrize("name", ["next", "next/press"])
+def test_releases_of_a_plan_do_not_go_where_a_link_leads(scene: Scene, name: str) -> None:
+    link = scene.folder / "releases" / name
+    link.parent.mkdir(exist_ok=True)
+    (scene.folder / "elsewhere").mkdir()
+    link.symlink_to(scene.folder / "elsewhere")
+    done = scene.plan()
+    assert done.code == 2
+    assert f"{link} is a symbolic link" in done.err
+    assert not list((scene.folder / "elsewhere").iterdir())
+
+
 def test_another_key_file_is_named(scene: Scene) -> None:
     keys = scene.folder / "keys"
     keys.rename(scene.folder / "moved")
