@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from anonspark.config import json_schema
 from anonspark.config.reading import is_address
 from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.ownership import write_new
 from anonspark.profiling.draft import Draft
 from anonspark.profiling.yaml_text import yaml_text
 
@@ -135,8 +136,7 @@ def _write_new(path: str, text: str, mode: int) -> None:
     place = Path(path)
     hidden = place.parent / f".{place.name}.{secrets.token_hex(4)}.writing"
     try:
-        with os.fdopen(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(text.encode())
+        write_new(hidden, text.encode(), mode)
         os.link(hidden, place)
     finally:
         with suppress(OSError):
