@@ -144,9 +144,10 @@ def _repeats(
     """Warn of columns that number people or households.
 
     A small input is looked at once more, with all its columns. Of a large one only what is staged
-    is, because reading it again would cost more than the warning is worth.
+    is, because reading it again would cost more than the warning is worth. So is of a plan, whose
+    releases depend on no record that is not in them.
     """
-    staged = snapshot.rows_read > SAMPLE_ROWS
+    staged = snapshot.rows_read > SAMPLE_ROWS or context.request is not None
     try:
         with context.engine.reading(configuration.input.paths):
             if staged:

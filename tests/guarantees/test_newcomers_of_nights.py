@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import anonspark
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.ledger.key import make_key
@@ -226,3 +227,17 @@ def test_no_count_of_what_is_not_given(nights: Nights, without: dict[str, Any]) 
         assert len(dropped) >= 4
         assert set(told.values()) == {None}
         assert (set(dropped.values()) == {None}) == (nights.missing == "drop")
+
+
+def test_whose_records_are_is_looked_up_in_what_is_given(caplog: pytest.LogCaptureFixture) -> None:
+    """A table in memory cannot be opened again, and nobody's other columns are looked at."""
+    rows = [one | {"family": number // 3} for number, one in enumerate(people())]
+    roles = {"pid": "identifier", "age": "quasi_identifier", "zip": "quasi_identifier"}
+    plan = {
+        "base": {"attributes": roles, "missing": "category", "privacy": {"k": 5}},
+        "recipients": {"all": {"approved": "b", "columns": ["age", "zip"]}},
+        "subject": "pid",
+    }
+    with anonspark.distribute(pa.Table.from_pylist(rows), plan) as given:
+        assert "family" not in json.dumps(given.releases["all"].manifest)
+    assert "numbers people" not in caplog.text
