@@ -74,16 +74,13 @@ class Repeat:
         k = configuration.privacy.k
         listed = {name.lower(): name for name in configuration.attributes}.get(self.column.lower())
         about = "it" if listed else "a column that is not published"
+        units = _UNITS[self.unit or "person"]
+        may = f"k counts records, so a class may hold fewer than k = {k:,} {units}"
+        text = f"{about} numbers {units} who have several records: {may}"
         if self.unit is None:
             text = (
-                f"{about} may number people (or firms or places): its values repeat, and other "
-                f"columns stay the same within each. k counts records, so if each value is a "
-                f"person, a class may hold fewer than k = {k:,} people"
-            )
-        else:
-            text = (
-                f"{about} numbers {_UNITS[self.unit]} who have several records: k counts records, "
-                f"so a class may hold fewer than k = {k:,} {_UNITS[self.unit]}"
+                f"{about} may number people (or firms or places), because its values repeat and "
+                f"other columns stay the same within each. If it numbers people, {may}"
             )
         return ReleaseWarning("people_repeat", text, listed, advice=f" ({self.describe(k)})")
 

@@ -70,6 +70,11 @@ class KeyCounts:
     values: int
     most: int
 
+    @property
+    def unevenness(self) -> float:
+        """Records of the most frequent value, in those of one on the average."""
+        return self.most * self.values / self.records
+
 
 @dataclass(frozen=True)
 class UnitKey:
@@ -148,16 +153,11 @@ def find_unit_keys(
     One pass over the table where a column may be a key by its counts. Of some ten thousand records
     for each such column, all of the values that are drawn, hashes of all columns are collected.
     """
-    possible = {
-        name: own for name, own in counts.items() if _may_repeat_as_people(name, own, records)
-    }
     # A person's records are few and evenly spread.
-    possible = dict(
-        sorted(
-            possible.items(),
-            key=lambda item: (unit_of_name(item[0]) is None, item[1].most / _mean(item[1])),
-        )[:_MOST_KEYS]
-    )
+    possible = sorted(
+        (name for name, own in counts.items() if _may_repeat_as_people(name, own, records)),
+        key=lambda name: (unit_of_name(name) is None, counts[name].unevenness),
+    )[:_MOST_KEYS]
     if not possible:
         return []
     mask = np.int64(draw_divisor(records, _DRAWN_RECORDS) - 1)
@@ -166,7 +166,8 @@ def find_unit_keys(
     collected = hashed.map_batches(drawing, schema).gather()
     hashes = {name: collected[own].to_numpy() for name, own in names.items()}
     found = []
-    for name, own in possible.items():
+    for name in possible:
+        own = counts[name]
         drawn = _is_drawn(hashes[name], mask)
         stable, is_sure = _evidence(
             {other: column[drawn] for other, column in hashes.items()}, name
@@ -199,14 +200,9 @@ def best_first(keys: Sequence[UnitKey]) -> list[UnitKey]:
     )
 
 
-def _mean(own: KeyCounts) -> float:
-    return own.records / own.values
-
-
 def _may_repeat_as_people(name: str, own: KeyCounts, records: int) -> bool:
-    if own.most < 2 or own.records > MOST_RECORDS_OF_A_VALUE * own.values:
-        return False
-    if 2 * own.records < records:
+    is_spread = own.records <= MOST_RECORDS_OF_A_VALUE * own.values and 2 * own.records >= records
+    if own.most < 2 or not is_spread:
         return False
     if unit_of_name(name) is not None:
         return True

@@ -182,12 +182,10 @@ def _of_people(key: UnitKey) -> Proposal:
     units = "households" if key.named == "household" else "people"
     if key.named is not None:
         return Proposal("identifier", f"by its name it numbers {units}, and it repeats")
-    told = [*key.stable[:_NAMED_IN_REASON]]
-    if len(key.stable) > len(told):
-        told.append(f"{len(key.stable) - len(told)} more")
-    if not told:
+    if not key.stable:
         return Proposal("identifier", "name and number of values are those of a key")
-    same = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    more = len(key.stable) - _NAMED_IN_REASON
+    same = " and ".join([*key.stable[:_NAMED_IN_REASON], *[f"{more} more"] * (more > 0)])
     return Proposal(
         "identifier",
         f"all records of a value have the same {same}, as those of a person, a firm or a place",

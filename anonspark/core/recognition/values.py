@@ -32,7 +32,6 @@ _NETWORK = re.compile(
 _AMERICAN = re.compile(r"(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}")
 _PHONE = re.compile(r"(?:\+|00|\(|0)?[0-9][0-9 ()./-]{5,20}[0-9]")
 _DATE = re.compile(r"[0-9]{1,4}[-./ ][0-9]{1,2}[-./ ][0-9]{1,4}(?:[ T].*)?")
-_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*)?")
 _STREETS = (
     r"street|st|road|rd|avenue|ave|av|lane|ln|drive|dr|boulevard|blvd|court|ct|square|"
     r"gasse|platz|allee|weg|ufer|damm|rue|quai|calle|carrer|plaza|paseo|avenida|via|viale|piazza|"
@@ -167,8 +166,3 @@ def recognize_values(texts: Sequence[str]) -> Form | None:
 def _are_numbered(values: Sequence[str]) -> bool:
     """Return whether all values are one letter and whole numbers, as P01 and P02 are."""
     return len({text[:1] for text in values}) == 1 and not any("." in text for text in values)
-
-
-def is_other_date(text: str) -> bool:
-    """Return whether a text is a day that is not written as 2026-01-31."""
-    return bool(_DATE.fullmatch(text.strip())) and not _ISO_DATE.fullmatch(text.strip())

@@ -19,7 +19,7 @@ from anonspark.core.recognition.names import (
     meaning_of,
     words_of,
 )
-from anonspark.core.recognition.values import is_other_date, recognize_values
+from anonspark.core.recognition.values import recognize_values
 
 # Published as examples by those who give these numbers, or of the pages that explain them.
 NUMBERS = {
@@ -143,11 +143,6 @@ def test_random_numbers_are_no_identity_numbers() -> None:
     for length in range(8, 17):
         values = [str(number) for number in draw.integers(10 ** (length - 1), 10**length, 200)]
         assert recognize_values(values) is None, length
-
-
-def test_days_in_other_forms() -> None:
-    assert all(map(is_other_date, ["31/01/2026", "1.2.26", "2026/01/31"]))
-    assert not any(map(is_other_date, ["2026-01-31", "2026-01-31 10:00", "12", "1.5", "x"]))
 
 
 @pytest.mark.parametrize(
