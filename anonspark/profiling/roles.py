@@ -185,7 +185,8 @@ def _of_people(key: UnitKey) -> Proposal:
     if not key.stable:
         return Proposal("identifier", "name and number of values are those of a key")
     more = len(key.stable) - _NAMED_IN_REASON
-    same = " and ".join([*key.stable[:_NAMED_IN_REASON], *[f"{more} more"] * (more > 0)])
+    *first, last = [*key.stable[:_NAMED_IN_REASON], *[f"{more} more"] * (more > 0)]
+    same = f"{', '.join(first)} and {last}" if first else last
     return Proposal(
         "identifier",
         f"all records of a value have the same {same}, as those of a person, a firm or a place",
