@@ -199,16 +199,13 @@ def _given(
     if reads_as_we_do(spark):
         yield lambda: table
         return
-    selected = select_attributes(table, configuration, identifiers=True, units=False)
-    if configuration.identifiers:
-        # They are counted, and must not be staged.
-        selected = with_numbers_for_identifiers(selected, configuration)
+    selected = select_attributes(table, configuration)
+    names = selected.columns
+    # They are counted, and must not be staged.
+    selected = with_numbers_for_identifiers(selected, configuration)
+    # Files do not have all names that tables in memory have.
+    selected = selected.toDF(*(f"column_{place}" for place in range(len(names))))
     schema = plain_schema(selected.schema)
-    names = (
-        *configuration.quasi_identifiers,
-        *configuration.published_as_is,
-        *configuration.identifiers,
-    )
     files = FileSystem(spark)
     try:
         files.make_private_directory(path)

@@ -10,9 +10,6 @@ from enum import StrEnum
 RECORD_HASH = "record_hash"
 """64-bit keyed hash of a record's whole content."""
 
-HASH_KEY = "hash_key"
-"""The seed, or what is made of it, while a hash is computed; not staged."""
-
 UNIT = "unit"
 """64-bit keyed hash of who a record is about; null where that is missing. What is published of
 it, if anything, is a pseudonym (:mod:`anonspark.core.pseudonyms`)."""

@@ -1,13 +1,17 @@
-"""Batches in the form that a table says they have, and hashes of their rows."""
+"""Verbs of tables over batches: their form, hashes of their rows, and values as they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.engine.columns.hashing import Hashes, content_hash, xxhash64
-from anonspark.engine.columns.values import hashed_as
+from anonspark.engine.columns.values import hashed_as, read_values
+from anonspark.engine.raw_columns import Reading
+from anonspark.engine.tasks import Batches
 
 
 def conform(
@@ -74,3 +78,88 @@ def hash_rows(
     if nulls:
         return content_hash(columns, key, rows=batch.num_rows)
     return xxhash64(columns)
+
+
+@dataclass(frozen=True)
+class ReadColumns:
+    """Reads raw columns; see :meth:`anonspark.engine.protocol.Table.read`.
+
+    Parameters
+    ----------
+    readings : tuple of Reading
+    carried : tuple of str
+    """
+
+    readings: tuple[Reading, ...]
+    carried: tuple[str, ...]
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the schema of the batches that it yields, of those of a table."""
+        fields = []
+        for one in self.readings:
+            fields.append(pa.field(one.name, one.type or given.field(one.column).type))
+            fields.append(pa.field(one.missing, pa.bool_()))
+        return pa.schema([*fields, *map(given.field, self.carried)])
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield values, which of them are missing, and the columns that are carried."""
+        for batch in batches:
+            columns: dict[str, pa.Array] = {}
+            for one in self.readings:
+                columns[one.name], columns[one.missing] = read_values(one, batch.column(one.column))
+            columns |= {name: batch.column(name) for name in self.carried}
+            yield pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(frozen=True)
+class AddHashes:
+    """Adds hashes; see :meth:`anonspark.engine.protocol.Table.with_hashes`.
+
+    Parameters
+    ----------
+    hashes : mapping of str to sequence of str
+    key : int or None
+    nulls : bool
+    like : pyarrow.Schema or None
+    """
+
+    hashes: Mapping[str, Sequence[str]]
+    key: int | None = None
+    nulls: bool = True
+    like: pa.Schema | None = None
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the schema of the batches that it yields, of those of a table."""
+        new = [pa.field(name, pa.int64(), nullable=False) for name in self.hashes]
+        return pa.schema([*given, *new])
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the columns and the hashes."""
+        for batch in batches:
+            new = [
+                pa.array(hash_rows(batch, names, self.key, nulls=self.nulls, like=self.like))
+                for names in self.hashes.values()
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *new], [*batch.schema.names, *self.hashes]
+            )
+
+
+@dataclass(frozen=True)
+class DropFlagged:
+    """Drops rows; see :meth:`anonspark.engine.protocol.Table.without`.
+
+    Parameters
+    ----------
+    flags : tuple of str
+    """
+
+    flags: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows in which none of the flags is true."""
+        for batch in batches:
+            kept = batch
+            for name in self.flags:
+                kept = kept.filter(pc.invert(pc.fill_null(kept.column(name), True)))
+            yield kept

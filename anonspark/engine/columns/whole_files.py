@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -35,6 +36,42 @@ _BYTES_OF_A_CODE = 2
 
 # Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
 _MOST_DISTINCT = 4096
+
+
+@dataclass(frozen=True)
+class KeptRecords:
+    """Reads records, and yields those that are kept.
+
+    Parameters
+    ----------
+    reader : ReadRecords
+    """
+
+    reader: ReadRecords
+
+    def __call__(self, rows: Batches) -> Batches:
+        """Yield the kept records of a task."""
+        yield from self.reader.records(rows, Found(most_distinct=_MOST_DISTINCT))
+
+
+@dataclass(frozen=True)
+class InspectRecords:
+    """Reads records, and yields a text that says what was found in those of a task.
+
+    Parameters
+    ----------
+    reader : ReadRecords
+    """
+
+    reader: ReadRecords
+    schema: ClassVar[pa.Schema] = pa.schema([(FOUND_TEXT, pa.string())])
+
+    def __call__(self, rows: Batches) -> Batches:
+        """Yield one row."""
+        found = Found(most_distinct=_MOST_DISTINCT)
+        for _ in self.reader.records(rows, found):
+            pass
+        yield pa.RecordBatch.from_arrays([pa.array([found.to_text()])], schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -77,36 +114,6 @@ class PrepareRecords:
         nothing = [pa.nulls(1, field.type) for field in self.packed]
         told = [pa.array([found.to_text()]), pa.array([FOUND])]
         yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
-
-
-@dataclass(frozen=True)
-class PrepareFiles:
-    """Reads the records of whole files, packs them, and tells what was found in them.
-
-    Parameters
-    ----------
-    columns : pyarrow.Schema
-        The columns of the input that are read.
-    prepare : PrepareRecords
-    """
-
-    columns: pa.Schema
-    prepare: PrepareRecords
-
-    def __call__(self, files: Batches) -> Batches:
-        """Yield the rows of a task; see :class:`PrepareRecords`.
-
-        Parameters
-        ----------
-        files : iterator of pyarrow.RecordBatch
-            With one column, of the bytes of files.
-        """
-        contents = (
-            value.as_buffer() for batch in files for value in batch.column(0) if value.is_valid
-        )
-        return self.prepare(
-            one for content in contents for one in decode_file(content, self.columns)
-        )
 
 
 def decode_file(

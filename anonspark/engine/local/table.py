@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonspark.engine.columns.batches import conform, hash_rows
+from anonspark.engine.columns.batches import AddHashes, DropFlagged, ReadColumns, conform
 from anonspark.engine.columns.grouping import aggregate, aggregates_of, merge, schema_of
 from anonspark.engine.columns.hashing import xxhash64
-from anonspark.engine.columns.values import read_values
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.joining import JoinRows
 from anonspark.engine.local.opening import Opened
@@ -208,33 +206,12 @@ class LocalTable:
 
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> LocalTable:
         """Return the values of raw columns as they are read, and which of them are missing."""
-
-        def read(batch: pa.RecordBatch) -> pa.RecordBatch:
-            columns: dict[str, pa.Array] = {}
-            for one in readings:
-                columns[one.name], columns[one.missing] = read_values(one, batch.column(one.column))
-            columns |= {name: batch.column(name) for name in carried}
-            return pa.RecordBatch.from_pydict(columns)
-
-        fields = [
-            field
-            for one in readings
-            for field in (
-                (one.name, one.type or self.schema.field(one.column).type),
-                (one.missing, pa.bool_()),
-            )
-        ]
-        return self._each(read, pa.schema([*fields, *map(self.schema.field, carried)]))
+        read = ReadColumns(tuple(readings), tuple(carried))
+        return self.map_batches(read, read.schema(self.schema))
 
     def without(self, flags: Sequence[str]) -> LocalTable:
         """Return the rows in which none of some columns of booleans is true."""
-
-        def kept(batch: pa.RecordBatch) -> pa.RecordBatch:
-            for name in flags:
-                batch = batch.filter(pc.invert(pc.fill_null(batch.column(name), True)))
-            return batch
-
-        return self._each(kept, self.schema)
+        return self.map_batches(DropFlagged(tuple(flags)), self.schema)
 
     def with_hashes(
         self,
@@ -245,20 +222,8 @@ class LocalTable:
         like: pa.Schema | None = None,
     ) -> LocalTable:
         """Add columns of 64-bit hashes of other columns."""
-
-        def hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
-            new = {
-                name: pa.array(hash_rows(batch, names, key, nulls=nulls, like=like))
-                for name, names in hashes.items()
-            }
-            return pa.RecordBatch.from_pydict(
-                {**dict(zip(batch.schema.names, batch.columns, strict=True)), **new}
-            )
-
-        schema = self.schema
-        for name in hashes:
-            schema = schema.append(pa.field(name, pa.int64()))
-        return self._each(hashed, schema)
+        add = AddHashes(hashes, key, nulls, like)
+        return self.map_batches(add, add.schema(self.schema))
 
     def union(self, other: Table) -> LocalTable:
         """Return the rows of both tables."""

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 # A hash as parts whose sums do not overflow.
 _PARTS, _BITS = 4, 16
-
-
-def content_hash(columns: Sequence[Column], *key: Column) -> Column:
-    """Return a 64-bit hash of a record's whole content.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        The content. The hash function skips nulls, so which values are null is hashed, too.
-    *key : Column
-        Hashed first, so that only who knows it can compute the hash.
-    """
-    return sf.xxhash64(*key, *columns, *(column.isNull() for column in columns))
 
 
 def hash_sums(hashes: Column) -> dict[str, Column]:
@@ -57,8 +42,3 @@ def exact_sum() -> Column:
         part = sf.coalesce(sf.col(f"hash_sum_{place}"), sf.lit(0)).cast("decimal(19,0)")
         total = (total + part * weight).cast("decimal(38,0)")
     return total
-
-
-def sum_of_hashes(found: Mapping[str, int | None]) -> int:
-    """Return the sum of hashes whose :func:`hash_sums` were found."""
-    return sum((found[f"hash_sum_{place}"] or 0) << (_BITS * place) for place in range(_PARTS))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from anonspark.config import Configuration
-from anonspark.core.columns import HASH_KEY, identifier_column
+from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.columns.values import read_values
 from anonspark.engine.raw_columns import Reading, is_hashable
-from anonspark.engine.spark.arrow import arrow_schema
-from anonspark.engine.spark.hidden import with_hidden_number
-from anonspark.engine.spark.raw_values import hashable, read_column
+from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.tasks import Batches
 
 
 def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Return a table without identifiers that tells as well which of its records share one.
+    """Return a table whose identifiers only show which of its records share one.
 
     Parameters
     ----------
     table : DataFrame
-        See :func:`anonspark.engine.spark.reading.select_attributes`, with identifiers.
+        See :func:`anonspark.engine.spark.reading.select_attributes`.
     configuration : Configuration
 
     Returns
@@ -30,17 +33,41 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
         The same columns. Identifiers are hashes with a key that is drawn here and kept nowhere, so
         that nobody can try names against them; null where they are missing. Lazy, no shuffle.
     """
-    names = {identifier_column(place) for place in range(len(configuration.identifiers))}
+    names = configuration.identifiers
+    if not names:
+        return table
+    schema = arrow_schema(table.schema)
     markers = ("", *configuration.input.missing_markers)
-    types = arrow_schema(table.schema)
+    readings = {
+        name: Reading(name, name, None, markers) if is_hashable(schema.field(name).type) else None
+        for name in names
+    }
+    for name in names:
+        place = schema.get_field_index(name)
+        schema = schema.set(place, pa.field(name, pa.int64()))
+    numbers = _NumbersForIdentifiers(readings, secrets.randbits(64) - 2**63)
+    return map_batches(table, numbers, spark_schema(schema))
 
-    def numbers(name: str) -> Column:
-        if not is_hashable(types.field(name).type):
-            return sf.lit(None).cast("long").alias(name)
-        data_type = table.schema[name].dataType
-        value, _ = read_column(Reading(name, name, None, markers), data_type)
-        number = sf.xxhash64(sf.col(HASH_KEY), hashable(value, data_type))
-        return sf.when(value.isNotNull(), number).alias(name)
 
-    keyed = with_hidden_number(table, HASH_KEY, secrets.randbits(64) - 2**63)
-    return keyed.select(*(numbers(name) if name in names else name for name in table.columns))
+@dataclass(frozen=True)
+class _NumbersForIdentifiers:
+    """Replaces identifiers by keyed hashes; what cannot be hashed by nulls."""
+
+    readings: Mapping[str, Reading | None]
+    key: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            columns = {
+                name: self._numbers(name, column) if name in self.readings else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+            yield pa.RecordBatch.from_pydict(columns)
+
+    def _numbers(self, name: str, column: pa.Array) -> pa.Array:
+        reading = self.readings[name]
+        if reading is None:
+            return pa.nulls(len(column), pa.int64())
+        values, missing = read_values(reading, column)
+        hashes = content_hash([values], self.key)
+        return pa.array(hashes, mask=missing.to_numpy(zero_copy_only=False))

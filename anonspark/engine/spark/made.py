@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.engine.columns.batches import conform, hash_rows
+from anonspark.engine.columns.batches import conform
 from anonspark.engine.protocol import OnBatches
-from anonspark.engine.raw_columns import is_plain
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
@@ -74,25 +73,6 @@ class Made:
         rows = None if self.rows is None else _Renamed(self.rows, columns)
         return Made(self.source, Then(function, _Select(columns)), schema, rows=rows)
 
-    def can_hash(self, names: Sequence[str], like: pa.Schema | None) -> bool:
-        """Return whether columns are hashed here as Spark hashes them."""
-        return all(
-            is_told_fully(field)
-            and is_plain(field.type)
-            and (like is None or like.field(name).type.equals(field.type))
-            for name in names
-            for field in [self.schema.field(name)]
-        )
-
-    def with_hashes(
-        self, hashes: Mapping[str, Sequence[str]], *, nulls: bool, like: pa.Schema | None
-    ) -> Made:
-        """Add columns of hashes; see :meth:`anonspark.engine.protocol.Table.with_hashes`."""
-        schema = self.schema
-        for name in hashes:
-            schema = schema.append(pa.field(name, pa.int64(), nullable=False))
-        return self.then(_Hash(hashes, nulls, like), schema)
-
 
 def made(source: DataFrame, function: OnBatches, schema: pa.Schema) -> Made:
     """Return what a function makes of rows, with the types that Spark has for it."""
@@ -147,20 +127,3 @@ class _Select:
         for batch in batches:
             own = [batch.column(old) for old in self.columns.values()]
             yield pa.RecordBatch.from_arrays(own, list(self.columns))
-
-
-@dataclass(frozen=True)
-class _Hash:
-    hashes: Mapping[str, Sequence[str]]
-    nulls: bool
-    like: pa.Schema | None
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            new = [
-                pa.array(hash_rows(batch, names, nulls=self.nulls, like=self.like))
-                for names in self.hashes.values()
-            ]
-            yield pa.RecordBatch.from_arrays(
-                [*batch.columns, *new], [*batch.schema.names, *self.hashes]
-            )

@@ -28,10 +28,14 @@ class SourceFiles:
     files : FileSchemas or None
     options : mapping of str to str
         Of the format.
+    level : int
+        Of the log's line that says why rows are handed over. The reason may be sizes, which
+        ``select`` shows only to those who debug.
     """
 
     files: FileSchemas | None
     options: Mapping[str, str]
+    level: int = logging.DEBUG
 
     def select(self, frame: DataFrame, columns: Mapping[str, str]) -> Made | None:
         """Return columns under new names, None where only Spark's own reader knows them.
@@ -46,10 +50,9 @@ class SourceFiles:
         schema = arrow_schema(frame.schema)
         names = list(dict.fromkeys(columns.values()))
         session = frame.sparkSession
-        whole = find_whole_files(session, self.files, self.options, schema, (), names)
+        whole = find_whole_files(session, self.files, self.options, schema, names)
         if isinstance(whole, str):
-            # The reason may be sizes, which `select` shows to nobody but who debugs.
-            _LOGGER.debug("the input is handed over row by row, because of %s", whole)
+            _LOGGER.log(self.level, "the input is handed over row by row, because of %s", whole)
             return None
         decode = _DecodeColumns(whole.columns)
         contents = whole.contents(session)

@@ -14,7 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from anonspark.core.columns import HASH_KEY
+from anonspark.engine.columns.batches import AddHashes, DropFlagged, ReadColumns
 from anonspark.engine.columns.grouping import aggregates_of
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
@@ -24,10 +24,9 @@ from anonspark.engine.spark.adding_up import (
     add_up_where_they_are,
     can_add_up,
 )
-from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
+from anonspark.engine.spark.arrow import arrow_schema, collect_arrow
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.fingerprints import content_hash, exact_sum, hash_sums
-from anonspark.engine.spark.hidden import with_hidden_number
+from anonspark.engine.spark.fingerprints import exact_sum, hash_sums
 from anonspark.engine.spark.made import Made, Then, made
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.parcels import PARCELS, SendParcels, Unpack, shuffled
@@ -39,7 +38,6 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.published_files import write_table
-from anonspark.engine.spark.raw_values import hashed_as, read_column
 from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.types import TEXT_TYPES
@@ -221,19 +219,13 @@ class SparkTable:
 
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> SparkTable:
         """Return the values of raw columns as they are read, and which of them are missing."""
-        columns = [
-            column
-            for reading in readings
-            for column in read_column(reading, self.frame.schema[reading.column].dataType)
-        ]
-        return self._of(self.frame.select(*columns, *map(quoted, carried)))
+        read = ReadColumns(tuple(readings), tuple(carried))
+        columns = dict.fromkeys([*(one.column for one in readings), *carried])
+        return self.select(list(columns))._then(read, read.schema(self.schema))
 
     def without(self, flags: Sequence[str]) -> SparkTable:
         """Return the rows in which none of some columns of booleans is true."""
-        frame = self.frame
-        for name in flags:
-            frame = frame.where(~sf.col(quoted(name)))
-        return self._of(frame)
+        return self._then(DropFlagged(tuple(flags)), self.schema)
 
     def with_hashes(
         self,
@@ -244,30 +236,14 @@ class SparkTable:
         like: pa.Schema | None = None,
     ) -> SparkTable:
         """Add columns of 64-bit hashes of other columns."""
-        if isinstance(self.content, Made) and key is None:
-            hashed = [column for columns in hashes.values() for column in columns]
-            if self.content.can_hash(hashed, like):
-                return self._of(self.content.with_hashes(hashes, nulls=nulls, like=like))
-        if like is not None:
-            types = {field.name: field.dataType for field in spark_schema(like)}
-            found = {field.name: field.dataType for field in self.frame.schema}
+        add = AddHashes(hashes, key, nulls, like)
+        return self._then(add, add.schema(self.schema))
 
-            def hash_of(columns: Sequence[str]) -> Column:
-                pairs = [hashed_as(one, found[one], types[one]) for one in columns]
-                # Hashes skip nulls: the first value makes one of nothing at all.
-                return content_hash([column for pair in pairs for column in pair], sf.lit(0))
-
-            new = {name: hash_of(columns) for name, columns in hashes.items()}
-            return self._of(self.frame.withColumns(new))
-        keys = () if key is None else (sf.col(HASH_KEY),)
-        new = {}
-        for name, columns in hashes.items():
-            content = [sf.col(quoted(column)) for column in columns]
-            new[name] = content_hash(content, *keys) if nulls else sf.xxhash64(*content)
-        if key is None:
-            return self._of(self.frame.withColumns(new))
-        keyed = with_hidden_number(self.frame, HASH_KEY, key)
-        return self._of(keyed.withColumns(new).drop(HASH_KEY))
+    def _then(self, function: OnBatches, schema: pa.Schema) -> SparkTable:
+        """Apply a function of ours, whose texts may be dictionaries."""
+        if isinstance(self.content, Made):
+            return self._of(self.content.then(function, schema))
+        return self._of(made(self.content, function, schema))
 
     def union(self, other: Table) -> SparkTable:
         """Return the rows of both tables."""

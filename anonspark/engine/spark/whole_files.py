@@ -15,9 +15,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.engine.columns.planning import PlannedColumn
 from anonspark.engine.file_schemas import FileSchemas
-from anonspark.engine.raw_columns import is_text, type_name
+from anonspark.engine.raw_columns import type_name
 from anonspark.engine.spark.file_schemas import ParquetFooters
 from anonspark.engine.spark.java_objects import elements_of, java_class
 from anonspark.engine.spark.settings import reads_as_we_do
@@ -108,7 +107,6 @@ def find_whole_files(
     files: FileSchemas | None,
     options: Mapping[str, str],
     schema: pa.Schema,
-    plans: Sequence[PlannedColumn],
     columns: Sequence[str],
 ) -> WholeFiles | str:
     """Return files that tasks can read as a whole, or why rows have to be handed over one by one.
@@ -122,8 +120,6 @@ def find_whole_files(
         Of the input's format.
     schema : pyarrow.Schema
         Of the input, as :func:`anonspark.engine.spark.arrow.arrow_schema` tells it.
-    plans : sequence of PlannedColumn
-        Of the quasi-identifiers.
     columns : sequence of str
         All columns that are read.
 
@@ -139,7 +135,6 @@ def find_whole_files(
         odd_options(options)
         or odd_settings(session)
         or odd_sizes(files.sizes, splits_of(session))
-        or odd_plans(plans, schema)
         or odd_columns(files, wanted)
         or odd_share(bytes_of_columns(session, files), columns)
     )
@@ -187,20 +182,6 @@ def odd_sizes(sizes: Sequence[int], splits: Splits) -> str | None:
         return f"a file of more than {LARGEST_FILE // 2**20} MiB"
     if largest > 2 * splits.bytes_of_task(sizes):
         return "files that are too few, or of too different sizes, for the tasks that there can be"
-    return None
-
-
-def odd_plans(plans: Sequence[PlannedColumn], schema: pa.Schema) -> str | None:
-    """Return a column whose values Spark reads in a way that depends on where and when it runs."""
-    for plan in plans:
-        name = plan.column.name
-        found = schema.field(name).type
-        if is_text(found) and plan.read_as is not None and pa.types.is_timestamp(plan.read_as):
-            # A time without a day is one of today.
-            return f"attributes.{name}, texts that are read as timestamps"
-        if pa.types.is_floating(found) and plan.in_text is not None:
-            # Java writes them with other digits before version 19.
-            return f"attributes.{name}, floats that are read as texts"
     return None
 
 
