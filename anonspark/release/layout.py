@@ -17,7 +17,6 @@ COMPANIONS = {
     "README.md": b"# Anonymized records, k = ",
     "datapackage.json": b'{\n  "profile": "data-package",\n  "name": "release-',
     "views.sql": _DESCRIBED,
-    "views.spark.sql": _DESCRIBED,
 }
 """Files that explain a release, and how each begins."""
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonspark.core.utility_score import columns_text
 from anonspark.foreign_text import code_span
-from anonspark.layers.publish.companions.dialects import DuckDB
+from anonspark.layers.publish.companions.duckdb import quoted
 from anonspark.layers.publish.companions.views import VIEW
 from anonspark.layers.publish.companions.wording import about_columns, promises, title_of, type_of
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
@@ -155,10 +155,6 @@ With DuckDB, in this directory: `duckdb -init views.sql` makes the view `{VIEW}`
 beside the labels."""
         if sql:
             text += f"\n\n```sql\n{sql}\n```"
-    if "views.spark.sql" in files:
-        text += """
-
-With Spark: `spark-sql -i views.spark.sql`, in this directory, makes the same view."""
     if manifest.data_format == "parquet":
         text += """
 
@@ -172,7 +168,6 @@ def _for_shell(question: str) -> str:
 
 def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
     """Return a question, and the same in SQL where bounds have columns."""
-    dialect = DuckDB()
     for one in published_attributes(manifest):
         if one.is_category or one.rule == "prefix" or one.style == "mean":
             continue
@@ -187,7 +182,7 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
             low, high = "'1980-01-01'", "'1989-12-31'"
         elif one.kind == "timestamp":
             low, high = "'2020-01-01 00:00:00'", "'2020-12-31 23:59:59'"
-        question = f"{dialect.quoted(one.name)} between {low} and {high}"
+        question = f"{quoted(one.name)} between {low} and {high}"
         if first is None or last is None or one.rule is not None:
             # Of rules null may mean any value, which a comparison would leave out.
             return question, ""
@@ -195,11 +190,11 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
         if found is not None and pa.types.is_timestamp(found) and found.tz is not None:
             # Whatever the time zone of the session.
             low, high = (f"{text[:-1]}+00'" for text in (low, high))
-        first, last = dialect.quoted(first), dialect.quoted(last)
+        first, last = quoted(first), quoted(last)
         present = ""
         if not manifest.drops_missing:
             missing = names.get("missing", f"{one.name}_missing")
-            present = f" AND NOT {dialect.quoted(missing)}"
+            present = f" AND NOT {quoted(missing)}"
         sql = (
             "SELECT\n"
             f"  count(*) FILTER (WHERE {first} >= {low} AND {last} <= {high}{present})"
@@ -209,7 +204,7 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
         )
         return question, sql
     name = next(filter(_may_be_written, schema.names), None)
-    return "" if name is None else f"{dialect.quoted(name)} is not null", ""
+    return "" if name is None else f"{quoted(name)} is not null", ""
 
 
 def _may_be_written(name: str) -> bool:

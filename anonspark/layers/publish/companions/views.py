@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonspark.layers.publish.companions.dialects import Dialect
+from anonspark.layers.publish.companions import duckdb
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.typed_names import Typed, has_unknown_labels, raw_type_of, typed_names
@@ -20,8 +20,8 @@ _TIME = _DATE + " [0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]{1,6})?"
 _MEMBER = r'"(?:[^"\\]|\\.)*"|[^", ][^,]*'
 
 
-def view_text(manifest: Manifest, schema: pa.Schema, dialect: Dialect) -> str | None:
-    """Return the statement that makes a view of a release.
+def view_text(manifest: Manifest, schema: pa.Schema) -> str | None:
+    """Return the statement that makes a view of a release in DuckDB.
 
     Parameters
     ----------
@@ -29,30 +29,27 @@ def view_text(manifest: Manifest, schema: pa.Schema, dialect: Dialect) -> str | 
         ``configuration`` and ``published`` are read.
     schema : pyarrow.Schema
         Of the published records.
-    dialect : Dialect
 
     Returns
     -------
     str or None
-        None where the database cannot read the format of the records.
+        None where DuckDB cannot read the format of the records.
     """
-    source = dialect.source(manifest.data_format)
-    if source is None:
+    if manifest.data_format != "parquet":
         return None
+    source = "read_parquet('data/*.parquet')"
     typed = {
-        one.columns[-1]: _typed(one, manifest, schema, dialect)
-        for one in published_attributes(manifest)
+        one.columns[-1]: _typed(one, manifest, schema) for one in published_attributes(manifest)
     }
     shown = []
     for name in schema.names:
-        shown.append(dialect.quoted(name))
+        shown.append(duckdb.quoted(name))
         own = typed.get(name)
-        shown += [_named(dialect, *one) for one in own.shown] if own else []
-    temporary = "TEMPORARY " if dialect.name == "Spark" else ""
+        shown += [_named(*one) for one in own.shown] if own else []
     statement = [
-        f"-- The records of this release with typed columns beside the labels, in {dialect.name}.",
+        "-- The records of this release with typed columns beside the labels, in DuckDB.",
         "-- Run it in the directory of the release, or write its path before data.",
-        f"CREATE OR REPLACE {temporary}VIEW {VIEW} AS",
+        f"CREATE OR REPLACE VIEW {VIEW} AS",
     ]
     steps = {
         "labels": [one for own in typed.values() for one in own.labels],
@@ -60,7 +57,7 @@ def view_text(manifest: Manifest, schema: pa.Schema, dialect: Dialect) -> str | 
     }
     for number, (step, expressions) in enumerate(steps.items()):
         if expressions:
-            added = ",\n".join(f"    {_named(dialect, *one)}" for one in expressions)
+            added = ",\n".join(f"    {_named(*one)}" for one in expressions)
             begin = "," if number else "WITH"
             # Names are quoted, and nothing is executed here.
             statement.append(f"{begin} {step} AS (\n  SELECT *,\n{added}\n  FROM {source}\n)")  # noqa: S608
@@ -69,8 +66,8 @@ def view_text(manifest: Manifest, schema: pa.Schema, dialect: Dialect) -> str | 
     return "\n".join(statement) + f"\nSELECT\n{columns}\nFROM {source};\n"
 
 
-def _named(dialect: Dialect, name: str, expression: str) -> str:
-    quoted = dialect.quoted(name)
+def _named(name: str, expression: str) -> str:
+    quoted = duckdb.quoted(name)
     return quoted if quoted == expression else f"{expression} AS {quoted}"
 
 
@@ -83,23 +80,21 @@ class _Columns:
     shown: Sequence[tuple[str, str]] = ()
 
 
-def _typed(
-    attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema, dialect: Dialect
-) -> _Columns:
+def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema) -> _Columns:
     names = typed_names(
         attribute,
         schema.names,
         is_opaque=has_unknown_labels(attribute, manifest),
         may_miss=not manifest.drops_missing,
     )
-    columns = [dialect.quoted(name) for name in attribute.columns]
+    columns = [duckdb.quoted(name) for name in attribute.columns]
     if "set" in names:
-        return _Columns(shown=[(names["set"], _set(columns[0], dialect))])
+        return _Columns(shown=[(names["set"], _set(columns[0]))])
     if "mid" in names and "min" not in names:
         if attribute.style == "mean":
             return _Columns(shown=[(names["mid"], columns[0])])
         found = schema.field(attribute.columns[0]).type
-        return _Columns(shown=[(names["mid"], _middle(columns[0], columns[1], found, dialect))])
+        return _Columns(shown=[(names["mid"], _middle(columns[0], columns[1], found))])
     if not names:
         return _Columns()
     arrow_type = raw_type_of(attribute, schema)
@@ -108,15 +103,15 @@ def _typed(
     taken = {name.lower() for name in schema.names}
     while stripped.lower() in taken:
         stripped += "_"
-    own, low, high = (dialect.quoted(one) for one in (stripped, names["min"], names["max"]))
+    own, low, high = (duckdb.quoted(one) for one in (stripped, names["min"], names["max"]))
     if attribute.rule == "calendar":
-        ends = _period(own, dialect, last=False), _period(own, dialect, last=True)
+        ends = _period(own, last=False), _period(own, last=True)
     else:
-        ends = _ends(own, attribute, arrow_type, dialect)
+        ends = _ends(own, attribute, arrow_type)
     shown: dict[Typed, str] = {
         "min": low,
         "max": high,
-        "mid": _middle(low, high, arrow_type, dialect),
+        "mid": _middle(low, high, arrow_type),
         "missing": f"({label} = 'missing' OR {label} LIKE '% or missing')",
         "max_included": f"CASE WHEN {high} IS NOT NULL THEN {own} NOT LIKE '%[' END",
     }
@@ -127,23 +122,21 @@ def _typed(
     )
 
 
-def _ends(
-    label: str, attribute: PublishedAttribute, arrow_type: pa.DataType, dialect: Dialect
-) -> tuple[str, str]:
+def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) -> tuple[str, str]:
     """Return both ends of an interval, or the one value twice."""
     pattern, divider = {"date": (_DATE, "/"), "timestamp": (_TIME, "/")}.get(
         attribute.kind, (_NUMBER, "-")
     )
     interval = f"^[^0-9.+-]({pattern}){divider}({pattern}).$"
-    single = dialect.matched(label, f"^{pattern}$", 0)
+    single = duckdb.matched(label, f"^{pattern}$", 0)
     low, high = (
-        dialect.typed(f"coalesce({dialect.matched(label, interval, end)}, {single})", arrow_type)
+        duckdb.typed(f"coalesce({duckdb.matched(label, interval, end)}, {single})", arrow_type)
         for end in (1, 2)
     )
     return low, high
 
 
-def _period(label: str, dialect: Dialect, *, last: bool) -> str:
+def _period(label: str, *, last: bool) -> str:
     """Return the first or last day of a year, quarter or month, or the day itself."""
     year = f"try_cast(substr({label}, 1, 4) AS INT)"
     quarter = f"try_cast(right({label}, 1) AS INT)"
@@ -163,25 +156,23 @@ def _period(label: str, dialect: Dialect, *, last: bool) -> str:
         (f"^{_DATE}$", f"try_cast({label} AS DATE)"),
     )
     whens = " ".join(
-        f"WHEN {dialect.matched(label, pattern, 0)} IS NOT NULL THEN {day}"
-        for pattern, day in cases
+        f"WHEN {duckdb.matched(label, pattern, 0)} IS NOT NULL THEN {day}" for pattern, day in cases
     )
     return f"CASE {whens} END"
 
 
-def _middle(low: str, high: str, arrow_type: pa.DataType, dialect: Dialect) -> str:
+def _middle(low: str, high: str, arrow_type: pa.DataType) -> str:
     if pa.types.is_date(arrow_type):
-        return dialect.middle_day(low, high)
+        return duckdb.middle_day(low, high)
     if pa.types.is_timestamp(arrow_type):
-        return dialect.middle_time(low, high, zoned=arrow_type.tz is not None)
+        return duckdb.middle_time(low, high, zoned=arrow_type.tz is not None)
     return f"CAST({low} AS DOUBLE) / 2 + CAST({high} AS DOUBLE) / 2"
 
 
-def _set(label: str, dialect: Dialect) -> str:
+def _set(label: str) -> str:
     inner = f"substr({label}, 2, length({label}) - 2)"
     members = (
-        f"CASE WHEN {label} LIKE '{{%' THEN {dialect.members(inner, _MEMBER)} "
-        f"ELSE {dialect.one_member(label)} END"
+        f"CASE WHEN {label} LIKE '{{%' THEN {duckdb.members(inner, _MEMBER)} ELSE [{label}] END"
     )
     # Neither unquoted texts nor quoted ones are touched by what is around them.
-    return dialect.each(f"({members})")
+    return duckdb.each(f"({members})")

@@ -1,4 +1,4 @@
-"""Writing what stands beside the data: README.md, datapackage.json and the views in SQL."""
+"""Writing what stands beside the data: README.md, datapackage.json and the view in SQL."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import pyarrow as pa
 
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.layers.publish.companions.data_package import data_package
-from anonspark.layers.publish.companions.dialects import DuckDB, Spark
 from anonspark.layers.publish.companions.readme import readme
 from anonspark.layers.publish.companions.views import view_text
 from anonspark.release.manifest import Manifest
-
-_VIEWS = {"views.sql": DuckDB, "views.spark.sql": Spark}
 
 
 def write_companions(
@@ -46,8 +43,8 @@ def write_companions(
         nor a time is in them.
     """
     told = Manifest(manifest)
-    views = {name: view_text(told, schema, dialect()) for name, dialect in _VIEWS.items()}
-    texts = {name: text for name, text in views.items() if text is not None}
+    view = view_text(told, schema)
+    texts = {} if view is None else {"views.sql": view}
     texts["datapackage.json"] = data_package(told, schema, written)
     texts["README.md"] = readme(told, schema, {*texts, "README.md"})
     found = []
