@@ -22,9 +22,9 @@ from pyspark.sql import functions as sf
 from anonspark.config import Configuration, load_configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Staged
-from anonspark.engine.spark import input as spark_input
+from anonspark.engine.spark import source_files
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.input import SparkInput
+from anonspark.engine.spark.made import Made
 from anonspark.errors import DataError
 from anonspark.staged.records import PACKED, PackRecords, Records
 
@@ -104,11 +104,10 @@ def prepared(
     for way in ways:
         with pytest.MonkeyPatch.context() as patch:
             if way == "rows":
-                patch.setattr(spark_input, "find_whole_files", lambda *_: "a test")
+                patch.setattr(source_files, "find_whole_files", lambda *_: "a test")
             opened = engine.open_input(configuration, hierarchies or {})
             one = opened.stage(str(folder / way), PackRecords(), PACKED, -(2**40))
         assert one.path.startswith(str(folder / way))
-        assert one.path.endswith("=batches") == (way == "files")
         rows: list[Any] = []
         # Without a record nothing is there, and nobody looks.
         if one.found["kept"]:
@@ -227,22 +226,15 @@ class TestWhatKeepsRows:
         self,
         spark: SparkSession,
         configuration: Configuration,
-        folder: Path,
         caplog: pytest.LogCaptureFixture,
     ) -> str:
-        """Stage an input up to its job; return why it goes row by row, or nothing."""
+        """Open what is staged of an input; return why it goes row by row, or nothing."""
         caplog.clear()
-        ways: list[str] = []
-        with (
-            pytest.MonkeyPatch.context() as patch,
-            caplog.at_level(logging.INFO, logger="anonspark"),
-        ):
-            patch.setattr(SparkInput, "_stage_rows", lambda *_: ways.append("rows"))
-            patch.setattr(SparkInput, "_stage_files", lambda *_: ways.append("files"))
+        with caplog.at_level(logging.INFO, logger="anonspark"):
             opened = SparkEngine(spark).open_input(configuration, {})
-            opened.stage(str(folder / "staged"), PackRecords(), PACKED, 3)
+            rows = opened._in_files(opened._reader(seed=3))
         told = [one.getMessage() for one in caplog.records if "handed over" in one.getMessage()]
-        assert ways == (["rows"] if told else ["files"])
+        assert isinstance(rows.content, Made) == (not told)
         assert len(told) <= 1
         return told[0].partition("because of ")[2] if told else ""
 
@@ -261,7 +253,7 @@ class TestWhatKeepsRows:
         for name, (_, told) in odd.items():
             attributes = {one: roles.get(one, "insensitive") for one in ("a", name)}
             file = configuration_file(tmp_path, attributes=attributes)
-            found = self.reason(spark, load_configuration(file), tmp_path, caplog)
+            found = self.reason(spark, load_configuration(file), caplog)
             assert found.startswith(f"the column {name!r} of type {told}")
         # Rows that have them all.
         attributes = {one: roles.get(one, "insensitive") for one in table.column_names}
@@ -275,7 +267,7 @@ class TestWhatKeepsRows:
         table = pa.table({"a": pa.array([datetime(2024, 1, 1)], pa.timestamp("us"))})
         pq.write_table(table, tmp_path / "input.parquet", use_deprecated_int96_timestamps=True)
         file = configuration_file(tmp_path, attributes={"a": "quasi_identifier"})
-        found = self.reason(spark, load_configuration(file), tmp_path, caplog)
+        found = self.reason(spark, load_configuration(file), caplog)
         assert found == "the column 'a' of type timestamp, stored as INT96 "
         # The rows are staged, too.
         ((_, rows),) = prepared(spark, load_configuration(file), tmp_path, ways=["as they are"])
@@ -304,8 +296,7 @@ class TestWhatKeepsRows:
         pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "input.parquet")
         for name, told in (("a", expected), ("b", "")):
             file = configuration_file(tmp_path, attributes={name: "quasi_identifier"})
-            folder = tmp_path / name
-            found = self.reason(spark, load_configuration(file), folder, caplog)
+            found = self.reason(spark, load_configuration(file), caplog)
             assert found.startswith(told)
             assert bool(found) == bool(told)
 
@@ -340,14 +331,13 @@ class TestWhatKeepsRows:
             ({"a": quasi}, {"path": folder}, "columns that are names of folders"),
             ({"a": quasi}, {"options": {"mergeSchema": "true"}}, "input.options.mergeSchema"),
             ({"a": quasi}, {"options": {"pathGlobFilter": "0*"}}, ""),
-            ({"d": quasi | {"type": "timestamp"}}, {}, "attributes.d, texts that are read as"),
+            ({"d": quasi | {"type": "timestamp"}}, {}, ""),
         ]
         for number, (attributes, section, expected) in enumerate(cases):
             file = configuration_file(
                 tmp_path, attributes=attributes, input=section, missing="category"
             )
-            staged = tmp_path / str(number)
-            found = self.reason(spark, load_configuration(file), staged, caplog)
+            found = self.reason(spark, load_configuration(file), caplog)
             assert found.startswith(expected), (number, found)
             assert bool(found) == bool(expected), (number, found)
 

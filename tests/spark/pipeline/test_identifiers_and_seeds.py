@@ -122,14 +122,15 @@ def test_identifiers_of_any_type(engine: SparkEngine, tmp_path: Path) -> None:
         "id_2": {1: 2, 2: 1},
         "id_4": {1: 5},
     }
-    numbers = with_numbers_for_identifiers(frame, configuration)
-    assert numbers.columns == frame.columns
+    named = frame.toDF(*(f"id_{i}" for i in range(5)), "payload_0")
+    numbers = with_numbers_for_identifiers(named, configuration)
+    assert numbers.columns == named.columns
     told = numbers.toPandas()
     missing = {name: told[name].isna().tolist() for name in numbers.columns}
-    assert missing["identifier_0"] == [False, True, True, False, True]
-    assert missing["identifier_1"] == [False, True, False, True, False]
-    assert missing["identifier_2"] == [False, False, True, False, False]
-    assert all(missing["identifier_3"])
-    assert not any(missing["identifier_4"])
-    assert told["identifier_0"][0] == told["identifier_0"][3]
-    assert told["identifier_2"].nunique() == 3
+    assert missing["id_0"] == [False, True, True, False, True]
+    assert missing["id_1"] == [False, True, False, True, False]
+    assert missing["id_2"] == [False, False, True, False, False]
+    assert all(missing["id_3"])
+    assert not any(missing["id_4"])
+    assert told["id_0"][0] == told["id_0"][3]
+    assert told["id_2"].nunique() == 3

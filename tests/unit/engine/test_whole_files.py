@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonspark.config import Attribute
-from anonspark.engine.columns.planning import PlannedColumn, plan_column
 from anonspark.engine.columns.whole_files import decode_file
 from anonspark.engine.spark.whole_files import (
     LARGEST_FILE,
     Splits,
     odd_options,
-    odd_plans,
     odd_share,
     odd_sizes,
     type_in_file,
@@ -97,28 +93,6 @@ def test_options() -> None:
 )
 def test_types(kind: str, annotation: str, expected: pa.DataType | None) -> None:
     assert type_in_file(kind, annotation) == expected
-
-
-@pytest.mark.parametrize(
-    ("found", "declared", "expected"),
-    [
-        (pa.string(), {"type": "timestamp"}, "attributes.a, texts that are read as timestamps"),
-        (pa.string(), {"type": "date"}, None),
-        (pa.float64(), {"type": "text"}, "attributes.a, floats that are read as texts"),
-        (pa.float32(), {"hierarchy": {"intervals": [1]}}, "attributes.a, floats that are read as"),
-        (pa.float64(), {}, None),
-        (pa.int64(), {"type": "text"}, None),
-        (pa.timestamp("us", "UTC"), {}, None),
-    ],
-    ids=str,
-)
-def test_values_that_depend_on_java(
-    found: pa.DataType, declared: dict[str, Any], expected: str | None
-) -> None:
-    plan = plan_column("a", Attribute(role="quasi_identifier", **declared), found, None)
-    assert isinstance(plan, PlannedColumn)
-    told = odd_plans([plan], pa.schema([("a", found)]))
-    assert told == expected or (told or "").startswith(expected or "no")
 
 
 def file_of(table: pa.Table) -> pa.Buffer:
