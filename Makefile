@@ -174,11 +174,12 @@ audit:  ## ask for known vulnerabilities of the locked dependencies (needs pypi.
 	@test -x .audit/bin/pip-audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit; }
 	@$(PYTHON) tools/audit.py .audit/bin/pip-audit requirements.lock $(SERVICE)
 
-lint: $(READY)  ## formatting, linting, types and the rooms that may import each other
+lint: $(READY)  ## formatting, linting, types, the rooms that may import each other, and their sizes
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/lint-imports
 	$(RUN)/mypy
+	$(RUN)/python tools/size.py --check
 
 format: $(READY)  ## format the code and apply safe lint fixes
 	$(RUN)/ruff check --fix .

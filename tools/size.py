@@ -9,13 +9,25 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import json
 import sys
 import tokenize
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "anonspark"
+NUMBERS = ROOT / "tools" / "size.json"
+
+WORDS = frozenset(
+    {
+        *("told", "tell", "found", "one", "own", "place", "thing", "made", "making", "looking"),
+        *("judging", "settling", "beside", "given", "kept", "wanted"),
+    }
+)
+"""Names that do not say what they name."""
+
 _NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -67,12 +79,62 @@ def count_rooms() -> tuple[Counter[str], Counter[str]]:
     return rooms, files
 
 
+def count_words(source: str) -> int:
+    """Return how often `source` binds one of :data:`WORDS`: as a class, function or variable."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.append(name)
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                names.append(name.lower())
+    return sum(name.strip("_") in WORDS for name in names)
+
+
+def count_all() -> dict[str, int]:
+    """Return the numbers that are held: code lines by room, of all, and names that say nothing."""
+    rooms, _ = count_rooms()
+    paths = list(PACKAGE.rglob("*.py"))
+    words = sum(count_words(path.read_text(encoding="utf-8")) for path in paths)
+    words += sum(path.stem in WORDS for path in paths)
+    return {**dict(sorted(rooms.items())), "all": rooms.total(), "names": words}
+
+
+def exceeded(numbers: Mapping[str, int], most: Mapping[str, int]) -> list[str]:
+    """Return a line for each number that is larger than it may be.
+
+    Examples
+    --------
+    >>> exceeded({"cli": 12, "core": 3}, {"cli": 10, "core": 3})
+    ['cli: 12, at most 10']
+    """
+    return [
+        f"{name}: {number:,}, at most {most.get(name, 0):,}"
+        for name, number in numbers.items()
+        if number > most.get(name, 0)
+    ]
+
+
 def main() -> None:
-    """Print the counts."""
+    """Print, check or write the numbers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", action="store_true", help="each module, the longest first")
+    parser.add_argument("--check", action="store_true", help="hold the numbers of tools/size.json")
+    parser.add_argument("--write", action="store_true", help="write today's numbers there")
+    asked = parser.parse_args()
+    if asked.write:
+        NUMBERS.write_text(json.dumps(count_all(), indent=2) + "\n", encoding="utf-8")
+        return
+    if asked.check:
+        problems = exceeded(count_all(), json.loads(NUMBERS.read_text(encoding="utf-8")))
+        if problems:
+            sys.exit(
+                "\n".join(["More than tools/size.json allows:", *problems])
+                + "\nTake code out, or run tools/size.py --write and give the reason in the commit."
+            )
+        return
     rooms, files = count_rooms()
-    shown = files.most_common() if parser.parse_args().files else sorted(rooms.items())
+    shown = files.most_common() if asked.files else sorted(rooms.items())
     for name, lines in shown:
         sys.stdout.write(f"{lines:7,}  {name}\n")
     tests = sum(
