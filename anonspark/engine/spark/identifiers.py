@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from anonspark.config import Configuration
 from anonspark.engine.columns.hashing import content_hash
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import hashed_as, read_values
 from anonspark.engine.raw_columns import Reading, is_hashable
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.tasks import map_batches
@@ -69,5 +69,6 @@ class _NumbersForIdentifiers:
         if reading is None:
             return pa.nulls(len(column), pa.int64())
         values, missing = read_values(reading, column)
-        hashes = content_hash([values], self.key)
+        # A hash passes over nulls inside of nested values, which their texts have.
+        hashes = content_hash([hashed_as(values, values.type)[0]], self.key)
         return pa.array(hashes, mask=missing.to_numpy(zero_copy_only=False))
