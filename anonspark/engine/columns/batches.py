@@ -113,7 +113,7 @@ class ReadColumns:
 
 @dataclass(frozen=True)
 class AddHashes:
-    """Adds hashes; see :meth:`anonspark.engine.protocol.Table.with_hashes`.
+    """Adds hashes, in the place of columns of their names; see ``Table.with_hashes``.
 
     Parameters
     ----------
@@ -131,17 +131,18 @@ class AddHashes:
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that it yields, of those of a table."""
         new = [pa.field(name, pa.int64(), nullable=False) for name in self.hashes]
-        return pa.schema([*given, *new])
+        return pa.schema([*(field for field in given if field.name not in self.hashes), *new])
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the columns and the hashes."""
         for batch in batches:
-            new = [
-                pa.array(hash_rows(batch, names, self.key, nulls=self.nulls, like=self.like))
-                for names in self.hashes.values()
-            ]
+            new = {
+                name: pa.array(hash_rows(batch, names, self.key, nulls=self.nulls, like=self.like))
+                for name, names in self.hashes.items()
+            }
+            others = [name for name in batch.schema.names if name not in new]
             yield pa.RecordBatch.from_arrays(
-                [*batch.columns, *new], [*batch.schema.names, *self.hashes]
+                [*batch.select(others).columns, *new.values()], [*others, *new]
             )
 
 

@@ -191,8 +191,8 @@ def test_refusals(
 def test_spark_reads_listed_fields_alone(spark: SparkSession, tmp_path: Path) -> None:
     path = write_table(tmp_path / "input.parquet", people(20))
     asked = configuration(path, tmp_path / "release")
-    judged = SparkEngine(spark).open_input(asked, {}).judged
-    leaves = judged._jdf.queryExecution().sparkPlan().collectLeaves()
+    kept = SparkEngine(spark).open_input(asked, {}).kept.frame
+    leaves = kept._jdf.queryExecution().sparkPlan().collectLeaves()
     read = leaves.apply(0).requiredSchema().simpleString()
     assert read == (
         "struct<person:struct<id:bigint,age:int>,"

@@ -84,7 +84,7 @@ def test_no_job_and_one_footer_a_file(spark: SparkSession, tmp_path: Path) -> No
     context = spark.sparkContext
     context.setJobGroup("opening", "opening")
     try:
-        table = open_input(spark, parse_configuration(document), []).frame
+        table = open_input(spark, parse_configuration(document)).frame
     finally:
         context._jsc.clearJobGroup()
     assert len(context.statusTracker().getJobIdsForGroup("opening")) <= 1
