@@ -29,8 +29,6 @@ _PAYLOAD = "payload_"
 
 _PUBLISHED = "published_"
 
-_PART_OF_UNIT = "unit_"
-
 PAYLOAD_HASH = "hash_of_payload"
 """64-bit keyed hash of what is published of a record as it came."""
 
@@ -82,16 +80,6 @@ def code_column(index: int) -> str:
 def identifier_column(index: int) -> str:
     """Return the column of an identifier while records are counted by it; it is never staged."""
     return f"identifier_{index}"
-
-
-def unit_column(index: int) -> str:
-    """Return the column of a part of what tells people apart, until it is hashed."""
-    return f"{_PART_OF_UNIT}{index}"
-
-
-def is_part_of_unit(name: str) -> bool:
-    """Return whether a column is one of :func:`unit_column`."""
-    return name.startswith(_PART_OF_UNIT)
 
 
 def payload_column(index: int) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 FORMAT = 1
 """Of the ledgers that this version writes, and the newest that it reads."""
-
-RELEASE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}-[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What the name of a release in a ledger looks like: the recipient's, and the id of the run."""
 
 
 @dataclass(frozen=True)

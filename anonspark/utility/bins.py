@@ -46,16 +46,6 @@ class Bins:
         values = self.axis.frequent if self.axis.scale == "text" else self.edges
         return len(values) + 2
 
-    def of_positions(self, positions: Figures) -> Integers:
-        """Return the bin of each position that is not missing."""
-        if self.axis.scale != "text":
-            return np.searchsorted(self.edges, positions).astype(np.int64)
-        values = self.axis.frequent
-        if not len(values):
-            return np.zeros(len(positions), np.int64)
-        found = np.searchsorted(values, positions).clip(0, len(values) - 1)
-        return np.where(values[found] == positions, found, len(values)).astype(np.int64)
-
     def add_records(
         self, columns: Sequence[pa.Array], counts: Integers, unit: float, sums: Integers
     ) -> None:
