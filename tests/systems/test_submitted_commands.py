@@ -47,7 +47,9 @@ def test_spark_submit(quick_start: dict[str, str], tmp_path: Path) -> None:
             timeout=500,
         )
 
-    done = submit(configuration, "--set", "privacy.k=7", "--json", "--quiet")
+    # A sensitive attribute without a criterion is warned of.
+    settings = ["--set", "privacy.k=7", "--set", "privacy.l_diversity=2"]
+    done = submit(configuration, *settings, "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["k"] == 7
     assert summary(tmp_path / "release")["published_min_class_size"] >= 7
