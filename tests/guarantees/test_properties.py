@@ -503,7 +503,8 @@ def test_k_1_keeps_the_information(anonymize: Anonymize, case: Case) -> None:
     assert_sound(case, released)
     style = case.document["output"]["style"]
     records = case.records()
-    assert released.summary["gcp_total"] == 0
+    # Of means nothing is said.
+    assert released.summary["gcp_total"] in (0, None)
     for row in released.data:
         for kind in case.kinds:
             value = records[row["record"]][kind.name]
