@@ -20,7 +20,7 @@ from anonspark.core.recognition.names import (
     unit_of_name,
 )
 from anonspark.engine.columns.hashing import xxhash64
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import as_floats, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_number, is_text
 from anonspark.engine.tasks import Batches
@@ -232,7 +232,9 @@ class _Hash:
                 values, missing = read_values(reading, batch.column(reading.column))
                 hashes = np.where(missing, _NOBODY, xxhash64([values]))
                 if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
-                    is_whole = pc.fill_null(pc.equal(values, pc.floor(values)), False)
+                    # As floats, because decimals with all digits behind the point have no floor.
+                    floats = as_floats(values)
+                    is_whole = pc.fill_null(pc.equal(floats, pc.floor(floats)), False)
                     missing = pc.or_(missing, pc.invert(is_whole))
                 arrays += [pa.array(hashes), missing]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

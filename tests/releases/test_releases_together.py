@@ -89,7 +89,7 @@ def test_two_releases(releases: dict[str, Path], capsys: pytest.CaptureFixture[s
     assert told["records"] == told["matched"] == 80
     assert 0 < told["persons_below_k"] <= 80
     assert PLANTED not in outcome.out + outcome.err
-    outcome = command(capsys, *arguments[:-2], 1)
+    outcome = command(capsys, *arguments[:-2], 2)
     assert outcome.code == 0
     assert "All criteria hold, of each release and of every two together" in outcome.out
     assert PLANTED not in outcome.out + outcome.err

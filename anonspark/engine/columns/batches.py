@@ -140,9 +140,12 @@ class AddHashes:
                 name: pa.array(hash_rows(batch, names, self.key, nulls=self.nulls, like=self.like))
                 for name, names in self.hashes.items()
             }
-            others = [name for name in batch.schema.names if name not in new]
+            # By place, because columns that nobody asks for may have one name.
+            names = batch.schema.names
+            others = [place for place, name in enumerate(names) if name not in new]
             yield pa.RecordBatch.from_arrays(
-                [*batch.select(others).columns, *new.values()], [*others, *new]
+                [*(batch.column(place) for place in others), *new.values()],
+                [*(names[place] for place in others), *new],
             )
 
 
