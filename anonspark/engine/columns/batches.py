@@ -141,12 +141,13 @@ class AddHashes:
                 for name, names in self.hashes.items()
             }
             # By place, because columns that nobody asks for may have one name.
-            names = batch.schema.names
-            others = [place for place, name in enumerate(names) if name not in new]
-            yield pa.RecordBatch.from_arrays(
-                [*(batch.column(place) for place in others), *new.values()],
-                [*(names[place] for place in others), *new],
-            )
+            others = [
+                column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+                if name not in new
+            ]
+            schema = self.schema(batch.schema)
+            yield pa.RecordBatch.from_arrays([*others, *new.values()], schema=schema)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(errno.ENOSPC, "No space left on device")
 
     FILES.write_text(f"{tmp_path}/one", "old")
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fdopen", full)
     with pytest.raises(FilesError, match="No space left on device") as told:
         FILES.replace(f"{tmp_path}/one", b"new", ".aside")
     assert told.value.errno == errno.ENOSPC
