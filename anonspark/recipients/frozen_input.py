@@ -11,17 +11,19 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.columns import ATOM, SUBJECT
-from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.columns.judging import Found
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns
 from anonspark.engine.columns.reading import ReadRecords
-from anonspark.engine.columns.whole_files import (
+from anonspark.engine.columns.record_tasks import (
     BATCHES,
     FOUND,
     FOUND_TEXT,
     PART,
+    InspectRecords,
+    KeptRecords,
     PrepareRecords,
+    staged_records,
+    total_of,
 )
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.tasks import Batches
@@ -156,25 +158,17 @@ class FrozenInput:
 
     def inspect(self) -> Mapping[str, Any]:
         """Count what can be wrong with the values."""
-        prepare = PrepareRecords(self._reader(), _nothing, _NOTHING)
-        told = self._prepared(prepare).select([FOUND_TEXT]).gather()[FOUND_TEXT].to_pylist()
-        return self._total(told).as_dict(self.plans)
+        inspect = InspectRecords(self._reader())
+        rows = self._selected(inspect, inspect.schema, inspect.reader.columns)
+        return total_of(rows.gather()[FOUND_TEXT].to_pylist()).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count."""
         reader = self._reader(seed=seed, companions=self.companions)
         prepare = PrepareRecords(reader, pack, schema)
-        self._prepared(prepare).stage_parts(path, PART, (BATCHES, FOUND), ())
-        engine = self.frozen.records.engine
-        of_found = pa.schema([(FOUND_TEXT, pa.string())])
-        told = engine.staged([f"{path}/{PART}={FOUND}"], of_found).gather()
-        total = self._total(told[FOUND_TEXT].to_pylist())
-        return Staged(
-            f"{path}/{PART}={BATCHES}",
-            reader.schema(self.given),
-            total.as_dict(self.plans),
-            table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
-        )
+        rows = self._selected(prepare, prepare.schema, reader.columns)
+        rows.stage_parts(path, PART, (BATCHES, FOUND), ())
+        return staged_records(self.frozen.records.engine, path, reader, self.given)
 
     def _reader(
         self,
@@ -204,36 +198,4 @@ class FrozenInput:
         return names | dict(self.companions)
 
     def _read(self, reader: ReadRecords) -> Table:
-        read = _ReadAlone(reader)
-        return self._selected(read, reader.schema(self.given), reader.columns)
-
-    def _prepared(self, prepare: PrepareRecords) -> Table:
-        return self._selected(prepare, prepare.schema, prepare.reader.columns)
-
-    def _total(self, told: Sequence[str | None]) -> Found:
-        total = Found()
-        for text in told:
-            if text is not None:
-                total.merge(Found.of_text(text))
-        return total
-
-
-_NOTHING = pa.schema([("nothing", pa.int64())])
-
-
-def _nothing(batches: Batches) -> Batches:
-    """Take records and yield no batch."""
-    for batch in batches:
-        yield pa.RecordBatch.from_arrays([pa.nulls(0, pa.int64())], schema=_NOTHING).slice(
-            0, min(len(batch), 0)
-        )
-
-
-@dataclass(frozen=True)
-class _ReadAlone:
-    """Reads records, and forgets what was found in them."""
-
-    reader: ReadRecords
-
-    def __call__(self, batches: Batches) -> Batches:
-        return self.reader.records(batches, Found())
+        return self._selected(KeptRecords(reader), reader.schema(self.given), reader.columns)

@@ -13,12 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
-from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.columns.judging import Found
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns, require_types
 from anonspark.engine.columns.reading import ReadRecords
-from anonspark.engine.columns.whole_files import (
+from anonspark.engine.columns.record_tasks import (
     BATCHES,
     FOUND,
     FOUND_TEXT,
@@ -26,9 +24,10 @@ from anonspark.engine.columns.whole_files import (
     InspectRecords,
     KeptRecords,
     PrepareRecords,
+    staged_records,
+    total_of,
 )
 from anonspark.engine.file_schemas import FileSchemas
-from anonspark.engine.files import literal
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.fields import with_fields
@@ -36,7 +35,7 @@ from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.source_files import SourceFiles
-from anonspark.engine.spark.table import SparkTable, write_parts
+from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
 
 
@@ -125,35 +124,19 @@ class SparkInput:
         rows = self._in_files(inspect.reader)
         with self._handed_over(rows):
             told = rows.map_batches(inspect, inspect.schema).gather()
-        return _total(told.column(FOUND_TEXT).to_pylist()).as_dict(self.plans)
+        return total_of(told.column(FOUND_TEXT).to_pylist()).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count."""
         prepare = PrepareRecords(self._reader(seed=seed), pack, schema)
         rows = self._in_files(prepare.reader)
         with self._handed_over(rows):
-            write_parts(rows.map_batches(prepare, prepare.schema).frame, path, PART)
-        session = self.table.sparkSession
-        notes = f"{literal(path)}/{PART}={FOUND}"
-        told = session.read.schema(f"{FOUND_TEXT} string").parquet(notes)
-        total = _total([row[0] for row in told.collect()])
-        return Staged(
-            f"{path}/{PART}={BATCHES}",
-            prepare.reader.schema(self.schema),
-            total.as_dict(self.plans),
-            table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
-        )
+            rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
+        return staged_records(self.engine, path, prepare.reader, self.schema)
 
     def _handed_over(self, rows: SparkTable) -> AbstractContextManager[None]:
         session = self.table.sparkSession
         return (one_row_at_a_time if isinstance(rows.content, Made) else batches_of_rows)(session)
-
-
-def _total(told: list[str]) -> Found:
-    total = Found()
-    for text in told:
-        total.merge(Found.of_text(text))
-    return total
 
 
 def plain_schema(schema: StructType) -> StructType:

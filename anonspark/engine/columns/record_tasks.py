@@ -1,0 +1,138 @@
+"""What a task does with the records of an input: keep them, inspect them, or prepare them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.engine.columns.judging import Found
+from anonspark.engine.columns.reading import ReadRecords
+from anonspark.engine.protocol import Engine, OnBatches, Staged
+from anonspark.engine.tasks import Batches
+
+PART = "part"
+BATCHES, FOUND = "batches", "found"
+"""Which of two parts a row is of: the packed batches, or what was found in their records."""
+
+FOUND_TEXT = "found_text"
+"""Column of what a task found, see :meth:`anonspark.engine.columns.judging.Found.to_text`."""
+
+# Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
+_MOST_DISTINCT = 4096
+
+
+@dataclass(frozen=True)
+class KeptRecords:
+    """Reads records, and yields those that are kept.
+
+    Parameters
+    ----------
+    reader : ReadRecords
+    """
+
+    reader: ReadRecords
+
+    def __call__(self, rows: Batches) -> Batches:
+        """Yield the kept records of a task."""
+        yield from self.reader.records(rows, Found(most_distinct=_MOST_DISTINCT))
+
+
+@dataclass(frozen=True)
+class InspectRecords:
+    """Reads records, and yields a text that says what was found in those of a task.
+
+    Parameters
+    ----------
+    reader : ReadRecords
+    """
+
+    reader: ReadRecords
+    schema: ClassVar[pa.Schema] = pa.schema([(FOUND_TEXT, pa.string())])
+
+    def __call__(self, rows: Batches) -> Batches:
+        """Yield one row."""
+        found = Found(most_distinct=_MOST_DISTINCT)
+        for _ in self.reader.records(rows, found):
+            pass
+        yield pa.RecordBatch.from_arrays([pa.array([found.to_text()])], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class PrepareRecords:
+    """Reads records, packs them, and tells what was found in them.
+
+    What was found is written beside what was packed, by the same attempt of a task, so that it is
+    counted once however often tasks run.
+
+    Parameters
+    ----------
+    reader : ReadRecords
+    pack : callable
+        Takes a task's records, yields batches.
+    packed : pyarrow.Schema
+        Of these batches.
+    """
+
+    reader: ReadRecords
+    pack: OnBatches
+    packed: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the rows: those of the batches, with a part and a text for what was found."""
+        return pa.schema([*self.packed, (FOUND_TEXT, pa.string()), (PART, pa.string())])
+
+    def __call__(self, rows: Batches) -> Batches:
+        """Yield the rows of a task, the last of which tells what was found.
+
+        Parameters
+        ----------
+        rows : iterator of pyarrow.RecordBatch
+            Of the input; see :attr:`ReadRecords.columns`.
+        """
+        found = Found(most_distinct=_MOST_DISTINCT)
+        for batch in self.pack(self.reader.records(rows, found)):
+            told = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *told], schema=self.schema)
+        nothing = [pa.nulls(1, field.type) for field in self.packed]
+        told = [pa.array([found.to_text()]), pa.array([FOUND])]
+        yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
+
+
+def total_of(told: Iterable[str | None]) -> Found:
+    """Return what was found in all records, from the texts of the tasks; nulls say nothing."""
+    total = Found()
+    for text in told:
+        if text is not None:
+            total.merge(Found.of_text(text))
+    return total
+
+
+def staged_records(engine: Engine, path: str, reader: ReadRecords, given: pa.Schema) -> Staged:
+    """Return what :class:`PrepareRecords` staged at a path, in the parts of :data:`PART`.
+
+    Parameters
+    ----------
+    engine : Engine
+    path : str
+    reader : ReadRecords
+    given : pyarrow.Schema
+        Of the input.
+
+    Notes
+    -----
+    One small job, for what the tasks found.
+    """
+    of_found = pa.schema([(FOUND_TEXT, pa.string())])
+    told = engine.staged([f"{path}/{PART}={FOUND}"], of_found).gather()
+    total = total_of(told[FOUND_TEXT].to_pylist())
+    return Staged(
+        f"{path}/{PART}={BATCHES}",
+        reader.schema(given),
+        total.as_dict(reader.plans),
+        table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
+    )
