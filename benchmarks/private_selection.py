@@ -139,7 +139,7 @@ def passes(engine: Engine, path: Path) -> tuple[float, float]:
 
     def hash_all() -> None:
         hashed = table.select(names).with_hashes({"hash": names})
-        hashed.add_up([], hashes="hash").gather()
+        hashed.aggregate([], hashes="hash").collect()
 
     # Once for what is loaded and compiled.
     for function in (count, hash_all):

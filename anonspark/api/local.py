@@ -123,7 +123,7 @@ class _Source(Generic[Frame]):
     def arrow(self, name: str) -> pa.Table:
         place = f"{self.path}/{DATA}" if name == DATA else f"{self.path}/metrics/{name}"
         data_format = self.manifest.data_format if name == DATA else "parquet"
-        return self.engine.published(place, data_format).gather()
+        return self.engine.published(place, data_format).collect()
 
     def as_arrow(self, table: Frame) -> pa.Table:
         return as_arrow(table)

@@ -314,11 +314,11 @@ class _Source:
 
     def arrow(self, name: str) -> pa.Table:
         with _TURN, our_settings(self.spark):
-            table: pa.Table = SparkEngine(self.spark).wrap(self._read(name)).gather()
+            table: pa.Table = SparkEngine(self.spark).wrap(self._read(name)).collect()
         return table
 
     def as_arrow(self, table: DataFrame) -> pa.Table:
-        return SparkEngine(self.spark).wrap(table).gather()
+        return SparkEngine(self.spark).wrap(table).collect()
 
     def prove(self, original: DataFrame | None, population: DataFrame | None) -> Verification:
         matched = original is not None or population is not None

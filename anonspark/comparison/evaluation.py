@@ -190,7 +190,9 @@ class CellEvaluation:
             )
         with self._reading():
             hashed = self._holdout.select(self._columns).with_hashes({_HASH: self._columns})
-            (found,) = hashed.add_up([], count="rows", hashes=_HASH).gather().to_pylist() or [{}]
+            (found,) = hashed.aggregate([], count="rows", hashes=_HASH).collect().to_pylist() or [
+                {}
+            ]
         of_holdout = table_fingerprint(
             found.get("rows") or 0,
             int(found.get(f"{_HASH}_sum") or 0),

@@ -29,7 +29,7 @@ OnBatches = Callable[[Batches], Batches]
 """A function over the batches of one task."""
 
 TASK = "task"
-"""Column of 32-bit integers in which :meth:`Table.send` finds the task of each row."""
+"""Column of 32-bit integers in which :meth:`Table.repartition` finds the task of each row."""
 
 ROW_GROUP_BYTES = 16 * 2**20
 """What a row group of a staged file has, more or less: a reader holds one as a whole."""
@@ -61,7 +61,7 @@ class Table(Protocol):
         """
         ...
 
-    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
+    def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
         """Apply a function that names a task for each of its rows, and hand every row to its task.
 
         Parameters
@@ -85,7 +85,7 @@ class Table(Protocol):
         """Bring rows that are equal in some columns into one task; one shuffle of all rows."""
         ...
 
-    def add_up(
+    def aggregate(
         self,
         by: Sequence[str],
         *,
@@ -195,23 +195,23 @@ class Table(Protocol):
         """Return the rows of both tables, of the same columns; no shuffle."""
         ...
 
-    def minus(self, other: Table) -> Table:
+    def except_all(self, other: Table) -> Table:
         """Return the rows but as many equal ones as another table has; one shuffle of both."""
         ...
 
-    def keep(self) -> Table:
-        """Return the same table, whose rows are kept once they are made, until :meth:`release`."""
+    def persist(self) -> Table:
+        """Return the same table, whose rows stay once they are made, until :meth:`unpersist`."""
         ...
 
-    def release(self) -> None:
-        """Free the rows of a table that :meth:`keep` returned; of others nothing is to free."""
+    def unpersist(self) -> None:
+        """Free the rows of a table that :meth:`persist` returned; of others nothing is to free."""
         ...
 
     def count(self) -> int:
         """Return the number of rows; one job."""
         ...
 
-    def gather(self, most: int | None = None) -> pa.Table:
+    def collect(self, most: int | None = None) -> pa.Table:
         """Return all rows, which have to be few; one job.
 
         Parameters

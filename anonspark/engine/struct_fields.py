@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.file_types import LISTS
+from anonspark.engine.values.file_types import LISTS
 
 DOT = "."
 """Between the name of a struct and that of a field."""

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.core.columns import published_column
-from anonspark.engine.columns.hashing import content_hash
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import content_hash
 from anonspark.layers.partition.distribution import (
     SENT,
     Addressed,
@@ -279,7 +279,7 @@ def write_union(
     # What is packed is put together, so that records are handed over only as such.
     pack = _Pack(hashed, division, equal)
     packed = [table.map_batches(pack, SENT) for table in numbered]
-    sent = _together(packed).send(_AsItIs(), SENT, files)
+    sent = _together(packed).repartition(_AsItIs(), SENT, files)
     ordered = sent.map_batches(_InOrder(schema, files, _ROW_GROUP_BYTES), schema)
     return ordered.publish("parquet", staging.release, "data", staging.written).files
 
@@ -295,5 +295,5 @@ def _together(tables: Sequence[Table]) -> Table:
 
 def _many(hashes: Table, most: int) -> pa.Table:
     """Return the hashes of which there are more than so many, which are few."""
-    counted = hashes.add_up(hashes.schema.names, count=_RECORDS)
-    return counted.map_batches(_MoreThan(most), counted.schema).gather()
+    counted = hashes.aggregate(hashes.schema.names, count=_RECORDS)
+    return counted.map_batches(_MoreThan(most), counted.schema).collect()

@@ -153,13 +153,13 @@ def told_of_breach(row: Mapping[str, Any]) -> str:
 def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
     """Compare the number of members of each class with its class table."""
     members = kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
-    counted = members.add_up([CLASS], count=_FOUND)
+    counted = members.aggregate([CLASS], count=_FOUND)
     classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
     both = counted.union(classes.select({CLASS: CLASS, _FOUND: RECORDS}))
-    pairs = both.add_up([CLASS, _FOUND], count="tables")
+    pairs = both.aggregate([CLASS, _FOUND], count="tables")
     other = sum(
         row["number"]
-        for row in pairs.add_up(["tables"], count="number").gather().to_pylist()
+        for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
         if row["tables"] != 2
     )
     if other:
@@ -186,12 +186,12 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
         return []
     names = list(release.told["published_columns"])
     data = engine.published(f"{path}/data", str(release.told["format"])).select(names)
-    published = data.with_hashes({CLASS: names}).add_up([CLASS], count=RECORDS)
+    published = data.with_hashes({CLASS: names}).aggregate([CLASS], count=RECORDS)
     classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
-    pairs = published.union(classes).add_up([CLASS, RECORDS], count="tables")
+    pairs = published.union(classes).aggregate([CLASS, RECORDS], count="tables")
     odd = [
         row["tables"]
-        for row in pairs.add_up(["tables"], count="number").gather().to_pylist()
+        for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
         if row["tables"] != 2
     ]
     if odd or manifest["fingerprints"]["output"] != release.told["output_fingerprint"]:

@@ -119,12 +119,12 @@ class Signatures:
             wide = own if wide is None else wide.union(own)
         if wide is None:
             raise ValueError("joint classes of no release")
-        known = wide.add_up([SUBJECT], most=columns).keep()
+        known = wide.aggregate([SUBJECT], most=columns).persist()
         return cls(releases, known, tuple(attributes), repeated)
 
     def release(self) -> None:
         """Free what is kept on the cluster."""
-        self.table.release()
+        self.table.unpersist()
 
     def check(self, coalition: Sequence[str], demand: Demand) -> list[dict[str, Any]]:
         """Measure the joint classes of a coalition.
@@ -187,11 +187,11 @@ class Signatures:
             schema = pa.schema([(PERSON, pa.int64()), *((name, pa.int64()) for name in columns)])
             tell = TellPeople(schema)
             found = self.table.select([SUBJECT, *columns]).map_batches(tell, schema)
-            groups = found.add_up([*columns, PERSON]).add_up(columns, count=_PERSONS)
+            groups = found.aggregate([*columns, PERSON]).aggregate(columns, count=_PERSONS)
         else:
-            groups = self.table.add_up(columns, count=_PERSONS)
+            groups = self.table.aggregate(columns, count=_PERSONS)
         numbers = groups.map_batches(_Present(list(columns), (_PERSONS,)), _NUMBERS)
-        found = numbers.add_up([_PERSONS], count=_CLASSES).gather()
+        found = numbers.aggregate([_PERSONS], count=_CLASSES).collect()
         return dict(zip(found[_PERSONS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
 
     def _diversity(
@@ -207,17 +207,17 @@ class Signatures:
         )
         counted = None
         for place in given:
-            each = self.table.add_up([*columns, value_column(place, attribute)], count=_PERSONS)
-            groups = each.add_up(columns, count=_VALUES, sums=[_PERSONS])
+            each = self.table.aggregate([*columns, value_column(place, attribute)], count=_PERSONS)
+            groups = each.aggregate(columns, count=_VALUES, sums=[_PERSONS])
             own = groups.map_batches(_InRelease(place, list(columns), schema), schema)
             counted = own if counted is None else counted.union(own)
         if counted is None:
             raise ValueError("no release has the attribute")
-        fewest = counted.add_up(columns, least=[_VALUES], most=[_PERSONS])
+        fewest = counted.aggregate(columns, least=[_VALUES], most=[_PERSONS])
         numbers = fewest.map_batches(
             _Present(list(columns), (_VALUES, _PERSONS)), _VALUES_AND_PERSONS
         )
-        found = numbers.add_up([_VALUES], sums=[_PERSONS]).gather().to_pylist()
+        found = numbers.aggregate([_VALUES], sums=[_PERSONS]).collect().to_pylist()
         below = sum(row[_PERSONS] for row in found if row[_VALUES] < required)
         return min((row[_VALUES] for row in found), default=None), below
 

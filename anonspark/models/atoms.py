@@ -230,7 +230,7 @@ class MergedAtoms(BlockwiseModel):
         """
         own, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
         axes = tuple(map(MidpointAxis.of, own))
-        moved = replace(moved, packed=moved.packed.keep())
+        moved = replace(moved, packed=moved.packed.persist())
         try:
             table.tell("counting")
             partition = partition_records(
@@ -244,7 +244,7 @@ class MergedAtoms(BlockwiseModel):
                 task_rows=self.task.task_rows,
             )
         except BaseException:
-            moved.packed.release()
+            moved.packed.unpersist()
             raise
         self.note_large_block(table, partition)
         nothing = (None,) * len(own)
@@ -257,7 +257,7 @@ class MergedAtoms(BlockwiseModel):
         blocks = send_to_tasks(moved, partition, criteria)
         finish = FinishBlocks(self.forming(leaves), self.fit, table.number, restore)
         table.tell("forming classes")
-        return Anonymized(blocks.map_batches(finish, RESULT), release=moved.packed.release)
+        return Anonymized(blocks.map_batches(finish, RESULT), release=moved.packed.unpersist)
 
     def forming(self, leaves: Mapping[int, Leaf]) -> FormGroups:
         """Return what forms classes in the leaves of the tree."""

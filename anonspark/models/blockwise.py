@@ -215,16 +215,16 @@ class BlockwiseModel(Model):
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
         if self._needs_price(table):
-            blocks = blocks.keep()
+            blocks = blocks.persist()
         try:
             price = self._price(table, blocks, forming)
         except BaseException:
-            blocks.release()
+            blocks.unpersist()
             raise
         separation = None if table.last else self.separation(price)
         finish = FinishBlocks(forming, separation, table.number)
         table.tell("forming classes")
-        return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.release)
+        return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.unpersist)
 
     def note_large_block(self, table: Round, partition: Partition) -> None:
         """Say how many records the largest block has, if one task takes far more than usual."""
@@ -242,7 +242,7 @@ class BlockwiseModel(Model):
             return float(table.mean_penalty or 0)
         table.tell("measuring whole groups")
         measured = blocks.map_batches(_MeasureGroups(forming), _MEASURED)
-        (penalty,) = measured.add_up([], sums=[PENALTY]).gather()[PENALTY].to_pylist()
+        (penalty,) = measured.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
         return float(penalty / table.rows)
 
     def separation(self, price: float) -> OutlierSeparation | None:

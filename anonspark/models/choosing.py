@@ -179,9 +179,9 @@ def try_models(
         len(task.generalizer.quasi_identifiers), task.criteria, coded=is_coded(records.schema)
     )
     drawing = _Draw(min(share, 1.0), (*names, *({ATOM} & set(records.schema.names))))
-    sample = records.packed.send(drawing, _SENT, tasks=1)
+    sample = records.packed.repartition(drawing, _SENT, tasks=1)
     trying = _TryModels(task, objective, tried, only_if_satisfied=only_if_satisfied)
-    found = sample.map_batches(trying, _TRIED).gather()
+    found = sample.map_batches(trying, _TRIED).collect()
     if not len(found):
         return (), 0
     losses = tuple(found.sort_by("candidate")["loss"].to_pylist())

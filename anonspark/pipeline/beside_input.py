@@ -178,7 +178,7 @@ def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table
     } | payload
     records = snapshot.records.named(named)
     if basis.withheld is not None:
-        records = records.minus(basis.withheld.records.named(named))
+        records = records.except_all(basis.withheld.records.named(named))
     return records
 
 

@@ -62,7 +62,7 @@ def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[P
     readings = [Reading(column, _text(column), pa.string()) for column in raw]
     texts = residual.records.rows(*raw).read(readings, raw)
     told = texts.map_batches(_TellValues(columns), _VALUES)
-    counts = told.add_up(_VALUES.names, count="records").gather().cast(_TABLE)
+    counts = told.aggregate(_VALUES.names, count="records").collect().cast(_TABLE)
     # In one order, missing values first, so that it tells nothing of the records' own.
     flagged = counts.append_column("is_value", pc.is_valid(counts["value"]))
     keys = [(name, "ascending") for name in ("attribute", "is_value", "value")]

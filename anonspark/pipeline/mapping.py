@@ -143,7 +143,7 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             "model.unfit: found 'merge', but model.release was made by full-domain recoding, whose "
             "classes are those of levels; expected 'suppress' or 'refuse'; choose one"
         )
-    rounds = engine.published(f"{path}/metrics/rounds", "parquet").gather().to_pylist()
+    rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
     if len(rounds) > 1 or str(manifest.configuration["model"]["name"]) == "rho-gain":
         raise ConfigurationError(
             f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "

@@ -173,5 +173,5 @@ def _published_tuples(rounds: StagedRounds) -> Table:
     if residual is not None and residual.labels is not None:
         own = residual.labels.select([CLASS_ID, *labels]).cast(classes.schema)
         classes = classes.union(classes.engine.table(own))
-    alike = classes.add_up(labels, lists=[CLASS_ID]).select([CLASS_ID])
+    alike = classes.aggregate(labels, lists=[CLASS_ID]).select([CLASS_ID])
     return alike.map_batches(_NameTuples(), _TUPLES)

@@ -86,7 +86,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
         return None
     _LOGGER.info("run %s is published already at %s; nothing is done", run_id, path)
     tables = {
-        name: engine.published(f"{path}/metrics/{name}", "parquet").gather().to_pylist()
+        name: engine.published(f"{path}/metrics/{name}", "parquet").collect().to_pylist()
         for name in ("summary", "rounds", "attributes", "privacy", "risk")
     }
     (summary,) = tables.pop("summary")

@@ -187,7 +187,7 @@ def _with_many_values(table: Table, columns: dict[str, str], records: int) -> di
     """Return the columns of staged records that have enough different values in a sample."""
     if not columns:
         return {}
-    sample = drawn_by_hash(table, list(columns.values()), records, SAMPLE_ROWS).gather(SAMPLE_ROWS)
+    sample = drawn_by_hash(table, list(columns.values()), records, SAMPLE_ROWS).collect(SAMPLE_ROWS)
     least = records / MOST_RECORDS_OF_A_VALUE
     # A sample has about so many of the fewest values, if they are equally frequent.
     expected = -least * math.expm1(-len(sample) / least)

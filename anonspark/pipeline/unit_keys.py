@@ -19,11 +19,11 @@ from anonspark.core.recognition.names import (
     meaning_of,
     unit_of_name,
 )
-from anonspark.engine.columns.hashing import xxhash64
-from anonspark.engine.columns.values import as_floats, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_number, is_text
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import xxhash64
+from anonspark.engine.values.values import as_floats, read_values
 from anonspark.staged.sampling import draw_divisor
 
 Integers = npt.NDArray[np.int64]
@@ -163,7 +163,7 @@ def find_unit_keys(
     mask = np.int64(draw_divisor(records, _DRAWN_RECORDS) - 1)
     drawing = _Draw(tuple(names[key] for key in possible), tuple(names.values()), mask)
     schema = pa.schema([(name, pa.int64()) for name in names.values()])
-    collected = hashed.map_batches(drawing, schema).gather()
+    collected = hashed.map_batches(drawing, schema).collect()
     hashes = {name: collected[own].to_numpy() for name, own in names.items()}
     found = []
     for name in possible:

@@ -72,9 +72,9 @@ def require_units(
         return None
     if not snapshot.units.repeat:
         return published.sizes
-    pairs = finished.map_batches(_FindPairs(), _PAIRS, _PAIRS.names).add_up(_PAIRS.names)
-    units = pairs.add_up([CLASS_ID], count=_UNITS).map_batches(_Numbers(), _NUMBERS)
-    found = units.add_up([_UNITS], count=_CLASSES).gather()
+    pairs = finished.map_batches(_FindPairs(), _PAIRS, _PAIRS.names).aggregate(_PAIRS.names)
+    units = pairs.aggregate([CLASS_ID], count=_UNITS).map_batches(_Numbers(), _NUMBERS)
+    found = units.aggregate([_UNITS], count=_CLASSES).collect()
     numbers = dict(zip(found[_UNITS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
     if min(numbers) < k:
         raise GuaranteeError(

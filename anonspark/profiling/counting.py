@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.recognition.disguised import DAY, NUMBER, OTHER_DAY, OTHER_NUMBER
-from anonspark.engine.columns.hashing import xxhash64
-from anonspark.engine.columns.texts import parse
-from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain, is_text
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import xxhash64
+from anonspark.engine.values.texts import parse
+from anonspark.engine.values.values import coded_values, read_values
 from anonspark.staged.records import together
 
 Integers = npt.NDArray[np.int64]
@@ -127,10 +127,10 @@ def count_columns(
     totals = (
         table.select([reading.column for reading in readings])
         .map_batches(_Count(tuple(readings)), _COUNTS)
-        .add_up(["place", "value"], sums=["records"])
+        .aggregate(["place", "value"], sums=["records"])
         .map_batches(_Totals(k), _TOTALS)
-        .add_up(["place", "fact"], sums=["number"], most=["largest"])
-        .gather()
+        .aggregate(["place", "fact"], sums=["number"], most=["largest"])
+        .collect()
     )
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for place, fact, number, largest in zip(

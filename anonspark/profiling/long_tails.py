@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.values import coded_values, read_values
 from anonspark.errors import ConfigurationError
 from anonspark.profiling.counting import PART_BYTES
 from anonspark.profiling.profile import Profile
@@ -67,8 +67,8 @@ def count_categories(
     found = (
         table.select(names)
         .map_batches(_CountValues(readings), _COUNTS)
-        .add_up(["place", "value"], sums=["records"])
-        .gather()
+        .aggregate(["place", "value"], sums=["records"])
+        .collect()
     )
     counts: dict[str, dict[str, int]] = {name: {} for name in names}
     for place, value, records in zip(

@@ -174,7 +174,7 @@ def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRe
         for part, name in enumerate(one.columns)
     }
     first = {"column": data.schema.names[0]}
-    table = data.select(numbered or first).add_up(list(numbered), count=_RECORDS).gather()
+    table = data.select(numbered or first).aggregate(list(numbered), count=_RECORDS).collect()
     regions = {
         one.name: regions_of(
             one, [_array(table, f"column_{place}_{part}") for part in range(len(one.columns))]

@@ -159,7 +159,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
             )
     rounds = []
     if not manifest.parts:
-        rounds = engine.published(f"{path}/metrics/rounds", "parquet").gather().to_pylist()
+        rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
     if not rounds or any(row.get("levels") is None for row in rounds):
         raise ConfigurationError(
             f"{path}: its classes were made one by one, so that a value has no label of its own; "
@@ -173,7 +173,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
     for name in names:
         # A name that no engine takes for an expression.
         own = classes.select({"round": "round", "label": f"{name}_min"})
-        for row in own.add_up(["round", "label"]).gather().to_pylist():
+        for row in own.aggregate(["round", "label"]).collect().to_pylist():
             if row["label"] is not None and row["round"] in levels:
                 published[row["round"], name].add(str(row["label"]))
     return AppliedLevels(path, attributes, levels, published)

@@ -146,7 +146,7 @@ class PublishedRelease:
         with self._open_engine() as engine, self._reading(engine):
             data = self._data(engine)
             attributes = self._attributes(data)
-            table = data.gather().replace_schema_metadata(None)
+            table = data.collect().replace_schema_metadata(None)
         return with_typed_columns(table, attributes, may_miss=not self._manifest.drops_missing)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -283,7 +283,7 @@ class PublishedRelease:
         for name, given in list(self._unproven.items()):
             # A name that no engine takes for an expression.
             own = data.select({"label": attributes[name].columns[0]})
-            labels = own.add_up(["label"]).gather().column("label").to_pylist()
+            labels = own.aggregate(["label"]).collect().column("label").to_pylist()
             given.require_labels({one for one in labels if one is not None}, given.labels())
             del self._unproven[name]
         return attributes

@@ -119,7 +119,7 @@ def base_levels(
     path = f"{maker.staging.records}/strata"
     packed.stage(path)
     records = Records(maker.engine.staged([path], PACKED), schema)
-    rows = sum(records.packed.select(["rows"]).gather()["rows"].to_pylist())
+    rows = sum(records.packed.select(["rows"]).collect()["rows"].to_pylist())
     own = replace(snapshot, records=records, rows=rows, quasi_identifiers=quasi_identifiers)
     generalizer = generalizer_of(maker.configuration, quasi_identifiers)
     task = task_of(maker.configuration, generalizer, snapshot.criteria)

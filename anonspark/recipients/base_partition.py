@@ -64,7 +64,7 @@ def strata_of(
             continue
         column = column_of(frozen.columns.index(name))
         hashed = frozen.fresh(PATTERN, column).with_hashes({"value": [column]})
-        for row in hashed.add_up([PATTERN, "value"]).gather().to_pylist():
+        for row in hashed.aggregate([PATTERN, "value"]).collect().to_pylist():
             values[row[PATTERN]].setdefault(name, set()).add(row["value"])
     return {
         pattern: Stratum(number, {name: frozenset(own) for name, own in values[pattern].items()})
@@ -77,13 +77,13 @@ def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> d
     """Return the people of each stratum that has too few; of others as many as are enough."""
     schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
     people = frozen.fresh(SUBJECT, PATTERN).map_batches(TellPeople(schema), schema)
-    people = people.add_up([PATTERN, PERSON]).keep()
+    people = people.aggregate([PATTERN, PERSON]).persist()
     try:
-        counted = people.add_up([PATTERN], count="people").gather().to_pylist()
+        counted = people.aggregate([PATTERN], count="people").collect().to_pylist()
         few = frozenset(row[PATTERN] for row in counted if row["people"] < number)
-        found = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).gather()
+        found = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).collect()
     finally:
-        people.release()
+        people.unpersist()
     told: dict[int, set[int]] = {pattern: set(range(number)) for pattern in patterns}
     told |= {pattern: set() for pattern in few}
     for row in found.to_pylist():

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config.problems import found
-from anonspark.engine.columns.texts import parse
 from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
+from anonspark.engine.values.texts import parse
 
 Flags = npt.NDArray[np.bool_]
 Value = str | int | float | bool

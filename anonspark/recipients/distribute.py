@@ -530,7 +530,7 @@ class _Carrying:
             {
                 "run_id": self.run_id,
                 "generation": generation,
-                "atoms": atoms.add_up([ATOM]).count(),
+                "atoms": atoms.aggregate([ATOM]).count(),
                 "persons": sum(one.rows or 0 for one in files),
                 "files": [one.as_dict() for one in files],
             },

@@ -12,13 +12,13 @@ import pyarrow as pa
 from anonspark.config import Configuration
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.columns.judging import judge
-from anonspark.engine.columns.planning import PlannedColumn, plan_columns, require_types
-from anonspark.engine.columns.texts import write
-from anonspark.engine.columns.values import plain, read_values
 from anonspark.engine.raw_columns import Reading, type_name
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.unread import require_read
+from anonspark.engine.values.judging import judge
+from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
+from anonspark.engine.values.texts import write
+from anonspark.engine.values.values import plain, read_values
 from anonspark.errors import DataError
 from anonspark.ledger.key import SUBJECT_BYTES, Key
 from anonspark.recipients.conditions import Condition, Flags

@@ -12,9 +12,11 @@ import pyarrow as pa
 from anonspark.config import Configuration
 from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.columns.planning import PlannedColumn, plan_columns
-from anonspark.engine.columns.reading import ReadRecords
-from anonspark.engine.columns.record_tasks import (
+from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.planning import PlannedColumn, plan_columns
+from anonspark.engine.values.reading import ReadRecords
+from anonspark.engine.values.record_tasks import (
     BATCHES,
     FOUND,
     FOUND_TEXT,
@@ -25,8 +27,6 @@ from anonspark.engine.columns.record_tasks import (
     staged_records,
     total_of,
 )
-from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
-from anonspark.engine.tasks import Batches
 from anonspark.recipients.freezing import PATTERN, column_of
 from anonspark.recipients.frozen_source import FrozenSource
 
@@ -160,7 +160,7 @@ class FrozenInput:
         """Count what can be wrong with the values."""
         inspect = InspectRecords(self._reader())
         rows = self._selected(inspect, inspect.schema, inspect.reader.columns)
-        return total_of(rows.gather()[FOUND_TEXT].to_pylist()).as_dict(self.plans)
+        return total_of(rows.collect()[FOUND_TEXT].to_pylist()).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count."""

@@ -82,8 +82,8 @@ class FrozenSource:
         One job with a shuffle of the different patterns.
         """
         rows = self.fresh(PATTERN) if without_atom else self.records.rows(PATTERN)
-        patterns = rows.add_up([PATTERN], count="records")
-        found = patterns.gather(MOST_PATTERNS + 1)
+        patterns = rows.aggregate([PATTERN], count="records")
+        found = patterns.collect(MOST_PATTERNS + 1)
         if len(found) > MOST_PATTERNS:
             raise DataError(
                 f"recipients: their conditions divide the records into more than {MOST_PATTERNS:,} "
@@ -139,7 +139,7 @@ def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str
     told = run_id
     if subject:
         keys = frozen.records.map_batches(_FirstBytes(), _KEYS, [SUBJECT])
-        (row,) = keys.add_up([], count="people", hashes="key").gather().to_pylist()
+        (row,) = keys.aggregate([], count="people", hashes="key").collect().to_pylist()
         told = f"{row['people']} {row['key_sum']} {row['key_xor']}"
     return hashlib.sha256(told.encode()).hexdigest()
 
@@ -196,9 +196,9 @@ def require_subjects(
     -----
     One shuffle of the keys.
     """
-    counted = frozen.records.rows(SUBJECT).add_up([SUBJECT], count="records")
-    found = counted.map_batches(_CountRepeated(), _COUNTS).add_up(["records"], sums=["subjects"])
-    numbers = {row["records"]: row["subjects"] for row in found.gather().to_pylist()}
+    counted = frozen.records.rows(SUBJECT).aggregate([SUBJECT], count="records")
+    found = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
+    numbers = {row["records"]: row["subjects"] for row in found.collect().to_pylist()}
     told = ", ".join([*subject, *record])
     if numbers.get(0):
         raise DataError(

@@ -113,7 +113,7 @@ def stage_members(
     members = records.join(own, [CLASS_ID], small=few).select(schema.names)
     members.stage(f"{path}/members")
     published = [published_column(index) for index in range(len(columns))]
-    classes = labels.add_up([CLASS, *published], sums=[SIZE])
+    classes = labels.aggregate([CLASS, *published], sums=[SIZE])
     own_schema = _class_schema(labels.schema, columns)
     classes.map_batches(_Rename([CLASS, *published, SIZE], own_schema), own_schema).stage(
         f"{path}/classes"

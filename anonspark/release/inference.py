@@ -54,7 +54,7 @@ def infer_attributes(
     masked: set[str] = set()
     if texts:
         schema = pa.schema([(name, pa.bool_()) for name in texts])
-        found = data.select(texts).map_batches(_FindMasks(schema), schema).gather()
+        found = data.select(texts).map_batches(_FindMasks(schema), schema).collect()
         masked = {name for name in texts if pc.any(found[name]).as_py()}
     return tuple(_attribute(name, published, types[name], masked=name in masked) for name in names)
 

@@ -82,7 +82,7 @@ def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
             "mechanism: tables, or with a tables_epsilon"
         )
     with engine.reading((directory,), "--from: "):
-        cells = engine.staged([f"{directory}/{TABLES}"], TABLE_SCHEMA).gather()
+        cells = engine.staged([f"{directory}/{TABLES}"], TABLE_SCHEMA).collect()
     counts: dict[str, dict[str, dict[str, int]]] = {}
     last: dict[str, int] = {}
     rows = cells.to_pylist()

@@ -73,8 +73,8 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
         for place, name in enumerate(attribute.columns)
     }
     keyed = class_keys(release.select(columns), list(columns))
-    grouped = keyed.add_up(list(columns), count="records", least=["key"])
-    classes = grouped.gather(_MOST_CLASSES + 1)
+    grouped = keyed.aggregate(list(columns), count="records", least=["key"])
+    classes = grouped.collect(_MOST_CLASSES + 1)
     if classes.num_rows > _MOST_CLASSES:
         raise TooManyClassesError(
             f"release: more than {_MOST_CLASSES:,} classes; regions are matched with records for "

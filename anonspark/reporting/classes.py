@@ -143,10 +143,10 @@ def _choose(
     by = {published_column(index): name for index, name in enumerate(columns)}
     value = {} if attribute is None else {"value": attribute}
     hashed = data.select({**by, **value}).with_hashes({_HASH: list(by)}, 0)
-    counted = hashed.add_up([*by, _HASH, *value], count="count")
-    classes = counted.add_up([*by, _HASH], lists=["count", *value])
+    counted = hashed.aggregate([*by, _HASH, *value], count="count")
+    classes = counted.aggregate([*by, _HASH], lists=["count", *value])
     take = _Take(tuple(by), usual, worst=worst)
-    return list(classes.map_batches(take, _CLASSES).gather().to_pylist())
+    return list(classes.map_batches(take, _CLASSES).collect().to_pylist())
 
 
 def _of_kind(rows: Sequence[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:

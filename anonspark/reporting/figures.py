@@ -170,8 +170,8 @@ def _with_axes(
             kept.append(attribute)
             continue
         counted = data.read([Reading(attribute.name, "value", pa.string())])
-        counted = counted.add_up(["value"], count="records")
-        frequent = _most_frequent(counted.map_batches(_TakeMostFrequent(), _COUNTED).gather())
+        counted = counted.aggregate(["value"], count="records")
+        frequent = _most_frequent(counted.map_batches(_TakeMostFrequent(), _COUNTED).collect())
         sizes = frequent["records"].to_numpy().astype(np.float64)
         names = [(value,) for value in frequent["value"].to_pylist()]
         groups = plan_groups(names, sizes, k, [str])
@@ -191,7 +191,7 @@ def _extremes(data: Table, attributes: Sequence[Attribute]) -> dict[str, tuple[f
     schema = pa.schema(
         [(f"{end}_{name}", pa.float64()) for name in names for end in ("low", "high")]
     )
-    found = data.read(readings).map_batches(_FindExtremes(tuple(names), schema), schema).gather()
+    found = data.read(readings).map_batches(_FindExtremes(tuple(names), schema), schema).collect()
     return {
         attribute.name: (
             pc.min(found[f"low_{name}"]).as_py() or 0.0,

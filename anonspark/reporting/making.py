@@ -389,5 +389,5 @@ def _metrics(
     if not engine.files.exists(path):
         return []
     with engine.reading((path,), key=""):
-        rows = engine.published(path, "parquet").gather()
+        rows = engine.published(path, "parquet").collect()
     return list((rows if order is None else rows.sort_by(order)).to_pylist())

@@ -61,7 +61,7 @@ class Marginal:
 def _labels(data: Table, published: PublishedAttribute) -> tuple[list[pa.ChunkedArray], Numbers]:
     """Collect the different published values of an attribute, and how many records have each."""
     names = {f"label_{place}": column for place, column in enumerate(published.columns)}
-    found = data.select(names).add_up(list(names), count="records").gather()
+    found = data.select(names).aggregate(list(names), count="records").collect()
     counts = found["records"].to_numpy().astype(np.float64)
     return [found[name] for name in names], counts
 

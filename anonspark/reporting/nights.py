@@ -151,7 +151,7 @@ def _in_tables(engine: Engine, root: str) -> Iterator[Night]:
         return
     schema = arrow_schema(HISTORY)
     with engine.reading((root,), ""):
-        rows = engine.staged(paths, schema).gather().to_pylist()
+        rows = engine.staged(paths, schema).collect().to_pylist()
     for row in rows:
         yield Night(
             run_id=row["run_id"],

@@ -94,9 +94,9 @@ class Original:
             If there are more than 1,000,000 different ones.
         """
         name = f"value_{self.places[attribute]}"
-        counted = self.records.add_up([name], count="records")
+        counted = self.records.aggregate([name], count="records")
         # One more than are allowed, and missing.
-        found = counted.gather(_MOST_TEXTS + 2)
+        found = counted.collect(_MOST_TEXTS + 2)
         counts = dict(zip(found[name].to_pylist(), found["records"].to_pylist(), strict=True))
         missing = float(counts.pop(None, 0))
         if len(counts) > _MOST_TEXTS:
@@ -109,7 +109,7 @@ class Original:
     def bin_counts(self, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
         """Count the bins of ordered attributes, by their places; one job for all of them."""
         count = _CountBins({place: tuple(own) for place, own in edges.items()})
-        found = self.records.map_batches(count, _COUNTED).gather()
+        found = self.records.map_batches(count, _COUNTED).collect()
         rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
         counts = {}
         for place, own in edges.items():
@@ -136,8 +136,8 @@ class Original:
     def figures(self, quasi_identifiers: int) -> OriginalFigures:
         """Count the groups of records with the same quasi-identifiers."""
         names = [f"value_{place}" for place in range(quasi_identifiers)]
-        counted = self.records.add_up(names, count="size").add_up(["size"], count="groups")
-        found = counted.gather()
+        counted = self.records.aggregate(names, count="size").aggregate(["size"], count="groups")
+        found = counted.collect()
         sizes = dict(zip(found["size"].to_pylist(), found["groups"].to_pylist(), strict=True))
         return OriginalFigures(sum(size * groups for size, groups in sizes.items()), sizes)
 

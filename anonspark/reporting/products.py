@@ -130,8 +130,8 @@ def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Numbers, l
         table.select(columns)
         .read(readings, as_they_are)
         .map_batches(_SumUp(tuple(numbered)), _SUMS)
-        .add_up(["first", "second"], sums=["total"])
-        .gather()
+        .aggregate(["first", "second"], sums=["total"])
+        .collect()
     )
     for row in sums.to_pylist():
         products[row["first"], row["second"]] = float(row["total"]) / SCALE**2

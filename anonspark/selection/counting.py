@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.texts import write
-from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.texts import write
+from anonspark.engine.values.values import read_values
 from anonspark.selection.domains import Domain, Rows
 
 Integers = npt.NDArray[np.int64]
@@ -98,7 +98,7 @@ def count_tables(
         coded = records.with_hashes({_KEY: records.schema.names}, person.key)
         together = coded.map_batches(_CodePeople(task), _CODED).group([_PERSON], tasks)
         counted = together.map_batches(_CountPeople(task, person.records), _COUNTS)
-    found = counted.add_up(["cell"], sums=["records"]).gather()
+    found = counted.aggregate(["cell"], sums=["records"]).collect()
     flat = np.zeros(task.starts[-1], np.int64)
     flat[found["cell"].to_numpy()] = found["records"].to_numpy()
     classes = len(target.labels)

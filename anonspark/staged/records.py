@@ -104,13 +104,14 @@ class Records:
         wanted = self.schema.names if names is None else list(names)
         return self.packed.map_batches(_OnRecords(function, wanted), schema)
 
-    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
+    def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
         """Apply a function to the records of each task, and hand every row to the task it names.
 
         Parameters
         ----------
         function : callable
-            Takes a task's records; yields what :meth:`anonspark.engine.protocol.Table.send` wants.
+            Takes a task's records; yields what
+            :meth:`anonspark.engine.protocol.Table.repartition` wants.
         schema : pyarrow.Schema
             Of the result.
         tasks : int
@@ -121,7 +122,7 @@ class Records:
         Table
             Lazy; one shuffle of the rows that the function yields.
         """
-        return self.packed.send(_OnRecords(function, self.schema.names), schema, tasks)
+        return self.packed.repartition(_OnRecords(function, self.schema.names), schema, tasks)
 
     def only(self, names: Sequence[str]) -> Records:
         """Return the same records, of which some columns alone are read; lazy, no shuffle."""
@@ -158,7 +159,7 @@ class Records:
         One job over these columns.
         """
         hashed = self.rows(*names).with_hashes({"content": names})
-        rows = hashed.select(["content"]).add_up([], count=ROWS, hashes="content").gather()
+        rows = hashed.select(["content"]).aggregate([], count=ROWS, hashes="content").collect()
         (found,) = rows.to_pylist()
         return table_fingerprint(
             found[ROWS], int(found["content_sum"] or 0), found["content_xor"] or 0

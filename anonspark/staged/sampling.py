@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.core.columns import RECORD_HASH
-from anonspark.engine.columns.hashing import content_hash
-from anonspark.engine.columns.values import plain
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import content_hash
+from anonspark.engine.values.values import plain
 
 Integers = npt.NDArray[np.int64]
 Unsigned = npt.NDArray[np.uint64]
@@ -74,7 +74,7 @@ def all_records(
     -----
     One pass over the columns, which are collected.
     """
-    found = table.select(columns).gather(most)
+    found = table.select(columns).collect(most)
     order = np.argsort(record_hashes(found, seed), kind="stable")
     return found.take(pa.array(order))
 
@@ -94,7 +94,7 @@ def sample_records(
     counted = (
         table.select(columns)
         .map_batches(_CountRecords(seed), _COUNTED)
-        .add_up(["value"], sums=["records"])
+        .aggregate(["value"], sums=["records"])
     )
     return draw_sample(table, columns, counted, rows, most, seed)
 
@@ -131,12 +131,12 @@ def draw_sample(
     """
     # A few more than are wanted, so that there are enough; the last are left out.
     share = min(1.0, (most + ceil(4 * sqrt(most))) / rows)
-    lots = counted.map_batches(_Draw(share), _DRAWN).gather()
+    lots = counted.map_batches(_Draw(share), _DRAWN).collect()
     hashes = lots[HASH].to_numpy()
     first = np.lexsort((hashes, lots[_PRIORITY].to_numpy()))[:most]
     wanted, copies = np.unique(hashes[first], return_counts=True)
     schema = pa.schema([*(table.schema.field(name) for name in columns), (HASH, pa.int64())])
-    found = table.select(columns).map_batches(_Take(seed, wanted), schema).gather()
+    found = table.select(columns).map_batches(_Take(seed, wanted), schema).collect()
     # Equal records were found by several tasks.
     _, places = np.unique(found[HASH].to_numpy(), return_index=True)
     return found.select(columns).take(pa.array(np.repeat(places, copies)))

@@ -20,13 +20,13 @@ from anonspark.config import Configuration
 from anonspark.core.arrangement import TOP, group_label, learned_hierarchy, learned_order
 from anonspark.core.association import entropy
 from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.engine.columns.judging import judge
-from anonspark.engine.columns.planning import PlannedColumn, plan_columns
-from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.judging import judge
+from anonspark.engine.values.planning import PlannedColumn, plan_columns
+from anonspark.engine.values.values import coded_values, read_values
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.progress import tell
 from anonspark.release.noisy_tables import read_noisy_tables
@@ -312,10 +312,10 @@ def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapp
     counted = (
         table.select(columns)
         .map_batches(task, _COUNTS)
-        .add_up(["place", "value", LABEL], sums=["records"])
+        .aggregate(["place", "value", LABEL], sums=["records"])
     )
     most = MOST_VALUES * len(plans)
-    found = counted.gather(most + 1)
+    found = counted.collect(most + 1)
     if len(found) > most:
         raise DataError(
             f"attributes: found more than {most:,} different values with their classes; expected "

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.association import association_loss, removed_uncertainty
-from anonspark.engine.columns.values import coded_values, plain
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.values import coded_values, plain
 from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
@@ -154,7 +154,7 @@ def measure_association(
 
 def _sums(table: Table, bins: Sequence[Bins], target: Target) -> list[Figures]:
     """Return the sums of each attribute, by bin and class; last those of all records."""
-    found = table.add_up(["cell"], sums=["records"]).gather().to_pylist()
+    found = table.aggregate(["cell"], sums=["records"]).collect().to_pylist()
     classes = len(target.classes)
     starts = _starts(bins, classes)
     flat = np.zeros(starts[-1] + classes, np.float64)

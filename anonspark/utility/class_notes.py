@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.planning import kind_of
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.planning import kind_of
 from anonspark.release.regions import KIND_OF_RULE, PublishedAttribute, Rule
 from anonspark.staged.records import pack_table, unpack_table
 from anonspark.utility.class_reading import read_coded, read_column

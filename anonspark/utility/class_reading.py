@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.raw_columns import Reading, is_text
+from anonspark.engine.values.values import coded_values, read_values
 from anonspark.release.raw_values import comparable
 from anonspark.utility.learning import Target
 

@@ -152,7 +152,7 @@ class Evaluation:
             return None
         examples = self.examples(self.target)
         test, trainings = self._divided(examples)
-        kept = test.keep()
+        kept = test.persist()
         try:
             tested = self.tested(kept, self.target)
             for name, own in trainings.items():
@@ -162,7 +162,7 @@ class Evaluation:
             tell("scoring models")
             return tested.figures()
         finally:
-            kept.release()
+            kept.unpersist()
 
     def tested(self, test: Table, target: Target) -> Tested:
         """Count test records; see :meth:`anonspark.utility.models.Tested.of`."""

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_text, type_name
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.values import coded_values, read_values
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.utility.values import reading_of
 
@@ -59,8 +59,8 @@ class Target:
     def count_others(self, table: Table) -> int:
         """Return how many records have a value that is none of the classes; one job."""
         texts = table.read([self.reading(table)]).select([LABEL])
-        counted = texts.map_batches(_CountOthers(self), _OTHERS).add_up([], sums=["records"])
-        return sum(one or 0 for one in counted.gather().column("records").to_pylist())
+        counted = texts.map_batches(_CountOthers(self), _OTHERS).aggregate([], sums=["records"])
+        return sum(one or 0 for one in counted.collect().column("records").to_pylist())
 
 
 def describe_target(
@@ -103,7 +103,7 @@ def target_of(counted: Table, name: str, missing_markers: Sequence[str], key: st
     key : str
     """
     # One more than are allowed.
-    found = counted.add_up([LABEL], sums=["records"]).gather(MOST_CLASSES + 1)
+    found = counted.aggregate([LABEL], sums=["records"]).collect(MOST_CLASSES + 1)
     if not 2 <= found.num_rows <= MOST_CLASSES:
         many = f"more than {MOST_CLASSES}" if found.num_rows > MOST_CLASSES else found.num_rows
         raise ConfigurationError(

@@ -176,7 +176,7 @@ class Tested:
         -----
         One job.
         """
-        counted = test.add_up([LABEL], count="records").gather().to_pylist()
+        counted = test.aggregate([LABEL], count="records").collect().to_pylist()
         records = {int(row[LABEL]): int(row["records"]) for row in counted}
         if not records:
             where = "--holdout: it" if held_out else "--original: its test part"
@@ -223,13 +223,13 @@ class Tested:
         collected.
         """
         columns = [column for name in self.models for column in (name, f"{name} probability")]
-        predicted = self.table.select([LABEL, *columns]).keep()
+        predicted = self.table.select([LABEL, *columns]).persist()
         try:
             counted = count_predictions(predicted, list(self.models), len(self.target.classes))
             scores = [_score(*self.models[name], own) for name, own in counted.items()]
             differences, loss = self._differences(predicted, counted, scores)
         finally:
-            predicted.release()
+            predicted.unpersist()
         records, classes = sum(self.of_class.values()), len(self.target.classes)
         without_area = None
         if classes > 2:

@@ -223,13 +223,13 @@ def _axes(
     found = (
         read_values(original, readings)
         .map_batches(facts, _FACTS)
-        .add_up(
+        .aggregate(
             ["place"],
             sums=["rows", "present", "broken"],
             least=["smallest"],
             most=["largest"],
         )
-        .gather()
+        .collect()
         .to_pylist()
     )
     by_place = {row["place"]: row for row in found}
@@ -298,7 +298,7 @@ def _number_domains(
     quantiles_of = (
         table.select(numbers).group([], 1).map_batches(_FindQuantiles(tuple(ends)), _QUANTILES)
     )
-    found = quantiles_of.gather().to_pylist()
+    found = quantiles_of.collect().to_pylist()
     by_place = {row["place"]: row["quantiles"] for row in found}
     domains = {}
     for place, (smallest, largest) in ends.items():
@@ -351,9 +351,9 @@ class _FindQuantiles:
 def _texts(original: Table, plan: PlannedValues) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Collect the different texts of a column, in order, and how often each occurs."""
     name = plan.reading.name
-    counted = read_values(original, [plan.reading]).add_up([name], count="records")
+    counted = read_values(original, [plan.reading]).aggregate([name], count="records")
     # One more than are allowed, and missing.
-    found = counted.gather(_MOST_TEXTS + 2).filter(pc.field(name).is_valid())
+    found = counted.collect(_MOST_TEXTS + 2).filter(pc.field(name).is_valid())
     texts = comparable(found.column(name).combine_chunks())
     order = order_of_texts(texts, plan.published)
     return texts.take(order).to_pylist(), found.column("records").take(order).to_numpy()

@@ -71,7 +71,7 @@ def count_predictions(
     """
     shape = _shape(len(models), classes)
     count = _CountPredictions(tuple(models), classes)
-    rows = predicted.map_batches(count, _CELLS).add_up(["cell"], sums=["records"]).gather()
+    rows = predicted.map_batches(count, _CELLS).aggregate(["cell"], sums=["records"]).collect()
     cells = np.zeros(int(np.prod(shape)), np.int64)
     cells[rows.column("cell").to_numpy()] = rows.column("records").to_numpy()
     return {
@@ -111,7 +111,9 @@ def compare_predictions(
         if own.steps is not None and name in {one for pair in pairs for one in pair}
     }
     compare = _ComparePredictions(tuple(pairs), places)
-    rows = predicted.map_batches(compare, _COMPARED).add_up(["pair", LABEL], sums=_SUMS).gather()
+    rows = (
+        predicted.map_batches(compare, _COMPARED).aggregate(["pair", LABEL], sums=_SUMS).collect()
+    )
     sums = {(row["pair"], row[LABEL]): row for row in rows.to_pylist()}
     found = []
     for number, (first, second) in enumerate(pairs):

@@ -107,7 +107,7 @@ def count_around(
     read = read.of(steps)
     count = _CountAround(dict(steps), read)
     counted = original.select(read.columns).map_batches(count, _COUNTED)
-    found = counted.add_up(["place", "between", "at", "class"], sums=["records"]).gather()
+    found = counted.aggregate(["place", "between", "at", "class"], sums=["records"]).collect()
     quantiles = {}
     for place, own in steps.items():
         at, counts = _rows_of(found, place, classes, between=True)

@@ -101,7 +101,7 @@ class SideBySide:
     def close(self) -> None:
         """Free what is kept."""
         if self._tested is not None:
-            self._tested.table.release()
+            self._tested.table.unpersist()
         self._tested = None
 
     def _open(self, release: str) -> Evaluation:
@@ -128,5 +128,5 @@ class SideBySide:
             learned = opened.tested(test, self._target).with_models(
                 examples.of_records(self._original, "--original"), "original", opened.records
             )
-            self._tested = replace(learned, table=learned.table.keep())
+            self._tested = replace(learned, table=learned.table.persist())
         return self._tested

@@ -244,7 +244,7 @@ def put_together(parts: Table, texts: Sequence[bool], classes: int) -> dict[int,
     """
     merge = _MergeParts(tuple(texts), classes)
     found = {}
-    for row in parts.group(["place"], len(texts)).map_batches(merge, PARTS).gather().to_pylist():
+    for row in parts.group(["place"], len(texts)).map_batches(merge, PARTS).collect().to_pylist():
         own = Values(texts[row["place"]], classes)
         own.add(row)
         found[row["place"]] = own

@@ -201,13 +201,13 @@ def estimate_queries(
     """
     readings = readings_of(release, filters, missing_markers, "release", len(quasi_identifiers))
     table = read_published(release, [axis.columns for axis in quasi_identifiers], readings)
-    classes = table.add_up(table.schema.names, count="records")
+    classes = table.aggregate(table.schema.names, count="records")
     estimate = _EstimateSelected(tuple(quasi_identifiers), tuple(filters), queries)
     return _sums(classes, estimate, queries) * _UNIT
 
 
 def _sums(table: Table, work: _CountSelected | _EstimateSelected, queries: Queries) -> Figures:
-    counted = table.map_batches(work, _COUNTS).add_up(["query"], sums=["records"]).gather()
+    counted = table.map_batches(work, _COUNTS).aggregate(["query"], sums=["records"]).collect()
     sums = np.zeros(len(queries))
     unreadable = []
     for row in counted.to_pylist():

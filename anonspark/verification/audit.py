@@ -384,8 +384,8 @@ def _misheld(data: Table, claim: Claim) -> list[str]:
     """Tell whether the column of holders has other holders than the parts of a union."""
     if claim.holder is None or claim.statements is None:
         return []
-    counted = data.select({_HOLDER: claim.holder}).add_up([_HOLDER], count=_RECORDS)
-    found = counted.gather(len(claim.statements.manifest["parts"]) + 1).to_pylist()
+    counted = data.select({_HOLDER: claim.holder}).aggregate([_HOLDER], count=_RECORDS)
+    found = counted.collect(len(claim.statements.manifest["parts"]) + 1).to_pylist()
     return claim.statements.misheld({row[_HOLDER]: row[_RECORDS] for row in found})
 
 

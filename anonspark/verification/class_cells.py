@@ -182,10 +182,10 @@ def _collect(
     classes = collect_classes(release.data, release.attributes)
     names = [name for attribute in release.attributes for name in attribute.columns]
     keyed = class_keys(_hashed(release, payload, schema), names)
-    counted = keyed.select({_KEY: "key", _PAYLOAD: _PAYLOAD}).add_up(
+    counted = keyed.select({_KEY: "key", _PAYLOAD: _PAYLOAD}).aggregate(
         [_KEY, _PAYLOAD], count="records"
     )
-    found = counted.gather(MOST_CELLS + 1)
+    found = counted.collect(MOST_CELLS + 1)
     if found.num_rows > MOST_CELLS:
         raise DataError(
             f"{release.name}: more than {MOST_CELLS:,} pairs of a class and the values that are "
@@ -210,8 +210,8 @@ def _values(
     found = pa.concat_tables(
         _hashed(one, payload, schema)
         .select({_PAYLOAD: _PAYLOAD, **columns})
-        .add_up([_PAYLOAD, *columns], count="records")
-        .gather()
+        .aggregate([_PAYLOAD, *columns], count="records")
+        .collect()
         for one in (first, second)
     )
     _, places = np.unique(found.column(_PAYLOAD).to_numpy(), return_index=True)

@@ -86,7 +86,7 @@ def _is_seen(entry: Entry) -> bool:
 def _in_tasks(engine: Engine, address: str) -> dict[str, Content]:
     try:
         table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES)
-        rows = table.map_batches(_read_footers, _ROWS).gather().to_pylist()
+        rows = table.map_batches(_read_footers, _ROWS).collect().to_pylist()
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise

@@ -225,13 +225,13 @@ def values_of_classes(
         one shuffle of counts, two where an engine cannot spare the second.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
-    counted = data.select({**by, "value": attribute}).add_up(
+    counted = data.select({**by, "value": attribute}).aggregate(
         [*by, "value"], count="count", together=list(by)
     )
     chosen = {"value": "value", "count": "count"}
     if holder is not None:
         chosen[_HOLDER] = published_column(list(quasi_identifiers).index(holder))
-    return counted.add_up(list(by), lists=["value", "count"]).select(chosen)
+    return counted.aggregate(list(by), lists=["value", "count"]).select(chosen)
 
 
 def measure_criteria(
@@ -284,13 +284,13 @@ def measure_criteria(
         classes = values_of_classes(data, quasi_identifiers, attribute.name, column)
         rows = (
             classes.map_batches(measure, _MEASURED)
-            .add_up(
+            .aggregate(
                 ["criterion"],
                 sums=["violating", "records"],
                 least=["smallest"],
                 most=["largest"],
             )
-            .gather()
+            .collect()
         )
         for row in rows.to_pylist():
             criterion = own[row["criterion"]]

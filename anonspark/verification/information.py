@@ -84,7 +84,7 @@ def measure_information(
         each_once = count_regions(
             release,
             [attribute],
-            records.select([attribute.name]).add_up([attribute.name]),
+            records.select([attribute.name]).aggregate([attribute.name]),
             hierarchies,
             missing_markers=markers,
         )
@@ -108,7 +108,7 @@ def _bits(table: Table, names: Sequence[str]) -> tuple[float, int]:
     """Return the sum of n log2 n over groups of n equal records, and the number of groups."""
     # Numbered, so that no name clashes with ours.
     keys = {f"key_{place}": name for place, name in enumerate(names)}
-    counted = table.select(keys).add_up(list(keys), count="n").add_up(["n"], count="groups")
-    sizes = counted.gather().to_pylist()
+    counted = table.select(keys).aggregate(list(keys), count="n").aggregate(["n"], count="groups")
+    sizes = counted.collect().to_pylist()
     total = math.fsum(row["groups"] * row["n"] * math.log2(row["n"]) for row in sizes)
     return total, sum(row["groups"] for row in sizes)

@@ -75,7 +75,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     values, told = None, frozenset[str]()
     failures: tuple[str, ...] = ()
     if engine.files.exists(path):
-        found = engine.published(path, "parquet").select(_COLUMNS.names).gather()
+        found = engine.published(path, "parquet").select(_COLUMNS.names).collect()
         values = found.cast(_COLUMNS)
         totals = values.group_by("attribute").aggregate([("records", "sum")])
         told = frozenset(totals["attribute"].to_pylist())

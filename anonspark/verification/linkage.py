@@ -132,7 +132,7 @@ def measure_linkage(
     search = build_search(classes, attributes, prepared, leaves)
     task = _CountCandidates(search, classes.column("records").to_numpy(), k)
     counted = prepared.records.map_batches(task, _FIGURES)
-    found = counted.add_up(["figure"], sums=["records", "alone"], least=["smallest"]).gather()
+    found = counted.aggregate(["figure"], sums=["records", "alone"], least=["smallest"]).collect()
     # Of the classes, those of one record and one candidate are told.
     found = found.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
     figures: Integers = found.column("figure").to_numpy()

@@ -147,7 +147,7 @@ def _extremes(records: Table, attributes: int) -> tuple[int, list[tuple[float, f
     for index in range(attributes):
         own = records.schema.field(f"value_{index}").type
         fields += [(f"low_{index}", own), (f"high_{index}", own)]
-    found = records.map_batches(_FindExtremes(pa.schema(fields)), pa.schema(fields)).gather()
+    found = records.map_batches(_FindExtremes(pa.schema(fields)), pa.schema(fields)).collect()
     ends = []
     for index in range(attributes):
         low, high = pc.min(found[f"low_{index}"]), pc.max(found[f"high_{index}"])
@@ -164,8 +164,8 @@ def _place(value: pa.Scalar) -> float:
 
 def _penalty_of_labels(release: Table, attribute: PublishedAttribute, width: float) -> float:
     columns = {published_column(place): name for place, name in enumerate(attribute.columns)}
-    labels = release.select(columns).add_up(list(columns), count="records")
-    counted = labels.gather()
+    labels = release.select(columns).aggregate(list(columns), count="records")
+    counted = labels.collect()
     names = list(columns)
     regions, numbers = read_regions([counted.column(name) for name in names], attribute)
     shares = np.array([_share(cast("OrderedRegion", region), width) for region in regions])

@@ -220,8 +220,8 @@ def measure_merged(
     rows = (
         values_of_classes(data, quasi_identifiers, attribute.name)
         .map_batches(_MeasureMerged(own, values), _MEASURED)
-        .add_up(["figure"], least=["smallest"], most=["largest"])
-        .gather()
+        .aggregate(["figure"], least=["smallest"], most=["largest"])
+        .collect()
     )
     found = {row["figure"]: row for row in rows.to_pylist()}
     return MergedFigures(

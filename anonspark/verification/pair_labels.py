@@ -88,8 +88,8 @@ def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType
             if not pa.types.is_nested(types[column]):
                 return types[column]
             return pa.string()
-        found = release.data.select({"label": column}).add_up(["label"], count="records")
-        table = found.gather(_MOST_LABELS + 1)
+        found = release.data.select({"label": column}).aggregate(["label"], count="records")
+        table = found.collect(_MOST_LABELS + 1)
         if table.num_rows > _MOST_LABELS:
             raise DataError(
                 f"{release.path}: column {name!r} has more than {_MOST_LABELS:,} different labels; "

@@ -122,7 +122,7 @@ def count_pair_candidates(
         k,
         schema,
     )
-    found = prepared.records.map_batches(task, schema).add_up([], sums=names).gather()
+    found = prepared.records.map_batches(task, schema).aggregate([], sums=names).collect()
     sums = {name: found[name][0].as_py() or 0 for name in names} if found.num_rows else {}
     unreadable = {
         attribute: sums.get(f"unreadable_{index}", 0)

@@ -281,11 +281,11 @@ def measure_people(
     )
     rare = max((int(one.bound) for one in criteria if one.kind == "distinct"), default=0)
     encoded = data.map_batches(_Encode(tuple(by), attribute, pairs), pairs)
-    different = encoded.add_up(pairs.names, count=_RECORDS)
+    different = encoded.aggregate(pairs.names, count=_RECORDS)
     together = different.group([*by, _VALUE], rows // _TASK_PAIRS + 1)
     counted = together.map_batches(_CountOwners(tuple(by), rare, schema), schema)
     names = [_VALUE, _PEOPLE, _RECORDS, _OWNER]
-    classes = counted.add_up(list(by), lists=names).select(names)
+    classes = counted.aggregate(list(by), lists=names).select(names)
     return _worst(
         classes.map_batches(_MeasureClasses(tuple(criteria), shares), _MEASURED), criteria
     )
@@ -294,10 +294,10 @@ def measure_people(
 def _worst(measured: Table, criteria: Sequence[Criterion]) -> list[MeasuredCriterion]:
     """Return what the worst classes have of each criterion."""
     found = (
-        measured.add_up(
+        measured.aggregate(
             ["criterion"], sums=["violating", "records"], least=["smallest"], most=["largest"]
         )
-        .gather()
+        .collect()
         .sort_by("criterion")
     )
     return [
@@ -365,11 +365,11 @@ def _measure_ranges(
     fields = [data.schema.field(name) for name in by]
     schema = pa.schema([*fields, *((name, pa.int64()) for name in (UNIT, _FIRST, _LAST))])
     encoded = data.map_batches(_EncodeRanges(tuple(by), attribute, schema), schema)
-    people = encoded.add_up([*by, UNIT], count=_RECORDS, least=[_FIRST], most=[_LAST])
+    people = encoded.aggregate([*by, UNIT], count=_RECORDS, least=[_FIRST], most=[_LAST])
     alike = people.select([*by, _FIRST, _LAST, _RECORDS])
-    counted = alike.add_up([*by, _FIRST, _LAST], count=_PEOPLE, sums=[_RECORDS])
+    counted = alike.aggregate([*by, _FIRST, _LAST], count=_PEOPLE, sums=[_RECORDS])
     names = [_FIRST, _LAST, _PEOPLE, _RECORDS]
-    classes = counted.add_up(list(by), lists=names).select(names)
+    classes = counted.aggregate(list(by), lists=names).select(names)
     measured = classes.map_batches(_MeasureRanges(tuple(criteria), shares), _MEASURED)
     return _worst(measured, criteria)
 
@@ -405,9 +405,9 @@ def shares_of_people(data: Table, attribute: SensitiveValues, unknown: int = 0) 
     numbers.
     """
     schema = pa.schema([(_VALUE, pa.int64()), (UNIT, pa.int64())])
-    pairs = data.map_batches(_Encode((), attribute, schema), schema).add_up(schema.names)
-    people = pairs.add_up([UNIT], count=_PEOPLE, lists=[_VALUE]).select([_VALUE, _PEOPLE])
-    counted = people.map_batches(_Parts(), _PARTS).add_up(_PARTS.names, count=_PEOPLE).gather()
+    pairs = data.map_batches(_Encode((), attribute, schema), schema).aggregate(schema.names)
+    people = pairs.aggregate([UNIT], count=_PEOPLE, lists=[_VALUE]).select([_VALUE, _PEOPLE])
+    counted = people.map_batches(_Parts(), _PARTS).aggregate(_PARTS.names, count=_PEOPLE).collect()
     having = np.zeros(len(attribute.values) + 1, np.int64)
     parts: list[list[float]] = [[] for _ in range(len(attribute.values) + 1)]
     for row in counted.to_pylist():

@@ -144,7 +144,7 @@ def measure_presence(
     sizes, counts = found.released, found.population
     shares = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
     bound = _BoundPresence(search, shares, lower, upper)
-    bounds = prepared.records.map_batches(bound, _BOUNDS).gather()
+    bounds = prepared.records.map_batches(bound, _BOUNDS).collect()
     return Presence(
         smallest=pc.min(bounds["smallest"]).as_py() or 0.0,
         largest=pc.max(bounds["largest"]).as_py() or 0.0,
@@ -212,7 +212,7 @@ def _population_counts(
 ) -> Integers:
     """Count the population's records in each region; refuse values that cannot be read."""
     counting = population.records.map_batches(_CountRecords(search), _COUNTS)
-    counted = counting.add_up(["class"], sums=["records"]).gather()
+    counted = counting.aggregate(["class"], sums=["records"]).collect()
     numbers: Integers = counted.column("class").to_numpy()
     records: Integers = counted.column("records").to_numpy()
     unreadable = np.zeros(len(attributes), np.int64)

@@ -75,8 +75,8 @@ def describe_values(
     One job and one shuffle of counts; the values and their counts are collected.
     """
     _require_comparable(data, name)
-    counted = data.select({"value": name}).add_up(["value"], count="records")
-    table = counted.gather(MOST_VALUES + 1)
+    counted = data.select({"value": name}).aggregate(["value"], count="records")
+    table = counted.collect(MOST_VALUES + 1)
     if left_out is not None:
         table = _with_left_out(table, left_out.filter(pc.field("attribute") == name))
     if table.num_rows > MOST_VALUES:
@@ -111,8 +111,8 @@ def describe_values_by(
     One job and one shuffle of counts; the values of each group and their counts are collected.
     """
     _require_comparable(data, name)
-    counted = data.select({"by": by, "value": name}).add_up(["by", "value"], count="records")
-    table = counted.gather()
+    counted = data.select({"by": by, "value": name}).aggregate(["by", "value"], count="records")
+    table = counted.collect()
     groups: list[str | None] = table["by"].unique().to_pylist()
     found = {}
     for group in sorted(groups, key=lambda one: (one is None, one)):

@@ -159,7 +159,7 @@ def measure_criteria_of_people(
         if values is None:
             raise TypeError("an attribute of a criterion has few values")
         people = people_of_records(data, name, told_apart, claim.columns)
-        if people.add_up([UNIT]).count() == published.rows:
+        if people.aggregate([UNIT]).count() == published.rows:
             return None
         own = [one for one in required if one.attribute == name]
         pairs = people.select(["value", UNIT])

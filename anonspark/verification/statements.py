@@ -636,7 +636,7 @@ def _count_nodes(
         return {}
     heights = _heights(manifest)
     names = ["round", "size", *(f"{name}_min" for name in heights)]
-    classes = engine.published(f"{release}/metrics/classes", "parquet").select(names).gather()
+    classes = engine.published(f"{release}/metrics/classes", "parquet").select(names).collect()
     return count_nodes(classes, tables["nodes"], heights)
 
 
@@ -672,7 +672,7 @@ def _typed(rows: list[Row], table: str) -> list[Row]:
 
 def _sizes(engine: Engine, directory: str) -> list[Row]:
     table = engine.published(directory, "parquet")
-    rows: list[Row] = table.add_up(["size"], count="classes", sums=["ncp"]).gather().to_pylist()
+    rows: list[Row] = table.aggregate(["size"], count="classes", sums=["ncp"]).collect().to_pylist()
     # Beside means there is no loss.
     losses = float | (None if all(row["ncp"] is None for row in rows) else float)
     if not all(type(row["size"]) is int and isinstance(row["ncp"], losses) for row in rows):

@@ -299,7 +299,7 @@ def _published_counts(
     names = [name for attribute in attributes for name in attribute.columns]
     hashed = release.with_hashes({_PAYLOAD: payload}, like=release.schema)
     keyed = class_keys(hashed, names).select({"payload": _PAYLOAD, "key": "key"})
-    return keyed.add_up(["payload", "key"], count="records")
+    return keyed.aggregate(["payload", "key"], count="records")
 
 
 # How often each payload occurs.
@@ -334,9 +334,9 @@ def _compare_counts(
     )
     compared = _integers(["common", "originals", "published", "missing", "surplus", *unreadable])
     found = (
-        both.add_up(["payload"], sums=schema.names[1:])
+        both.aggregate(["payload"], sums=schema.names[1:])
         .map_batches(_ComparePayloads(compared, _MOST_MATCHED), compared)
-        .gather()
+        .collect()
     )
     sums = {name: pc.sum(found[name], min_count=0).as_py() for name in compared.names[1:]}
     require_all_read(_SUBJECT, attributes, [sums[name] for name in unreadable])
@@ -455,10 +455,10 @@ def _match(
     found = (
         both.group(["payload", "part"], tasks)
         .map_batches(_MatchRecords(search, keys), _ROWS)
-        .add_up(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
+        .aggregate(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
         .map_batches(_AddMatching(), _WITH_MATCHING)
-        .add_up(["payload"], sums=[*_PARTS, "matching", *_SUMS])
-        .gather()
+        .aggregate(["payload"], sums=[*_PARTS, "matching", *_SUMS])
+        .collect()
     )
     groups = found.to_pylist()
     return {name: sum(group[name] + _of_shared(name, group) for group in groups) for name in _SUMS}

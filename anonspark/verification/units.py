@@ -194,10 +194,10 @@ def people_who_agree(data: Table, columns: Sequence[str], unit: Sequence[str]) -
     chosen = data.select(dict(zip([*classes, *units], [*columns, *unit], strict=True)))
     trimmed = chosen.map_batches(_Trim(tuple(chosen.schema.names)), chosen.schema)
     hashed = trimmed.with_hashes({_CLASS: classes}, 0).select([_CLASS, *units])
-    people = hashed.add_up(units, count=_RECORDS, hashes=_CLASS)
+    people = hashed.aggregate(units, count=_RECORDS, hashes=_CLASS)
     alike = [_RECORDS, f"{_CLASS}_sum", f"{_CLASS}_xor"]
-    groups = people.select(alike).add_up(alike, count=_UNITS).select([_UNITS])
-    found = groups.add_up([_UNITS], count=_CLASSES).gather()
+    groups = people.select(alike).aggregate(alike, count=_UNITS).select([_UNITS])
+    found = groups.aggregate([_UNITS], count=_CLASSES).collect()
     return dict(zip(found[_UNITS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
 
 
@@ -224,8 +224,10 @@ def units_of_classes(data: Table, columns: Sequence[str], unit: Sequence[str]) -
     classes = [f"class_{place}" for place in range(len(columns))]
     units = [f"person_{place}" for place in range(len(unit))]
     chosen = data.select(dict(zip([*classes, *units], [*columns, *unit], strict=True)))
-    pairs = chosen.map_batches(_Trim((*classes, *units)), chosen.schema).add_up([*classes, *units])
-    numbers = pairs.add_up(classes, count=_UNITS)
+    pairs = chosen.map_batches(_Trim((*classes, *units)), chosen.schema).aggregate(
+        [*classes, *units]
+    )
+    numbers = pairs.aggregate(classes, count=_UNITS)
     schema = pa.schema([numbers.schema.field(_UNITS)])
-    found = numbers.map_batches(_Numbers(), schema).add_up([_UNITS], count=_CLASSES).gather()
+    found = numbers.map_batches(_Numbers(), schema).aggregate([_UNITS], count=_CLASSES).collect()
     return dict(zip(found[_UNITS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))

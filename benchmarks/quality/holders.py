@@ -206,7 +206,7 @@ class Releases:
         self._made.add((name, k))
 
     def _read(self, examples: Table) -> Examples:
-        found = examples.gather()
+        found = examples.collect()
         labels = found.column(LABEL).to_numpy()
         values = found.column("features").combine_chunks().flatten().to_numpy()
         positive = float(self._space().target.classes.index(POSITIVE))

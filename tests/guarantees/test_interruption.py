@@ -202,7 +202,7 @@ def _one_class_too_small_on_spark(rows: DataFrame) -> DataFrame:
 
 
 def _spoil(spoil: Callable[[pa.Table], pa.Table]) -> Callable[[Table], Table]:
-    return lambda rows: LocalEngine().wrap(spoil(rows.gather()))
+    return lambda rows: LocalEngine().wrap(spoil(rows.collect()))
 
 
 def _spoil_on_spark(rows: Table) -> Table:

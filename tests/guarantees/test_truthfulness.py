@@ -342,7 +342,7 @@ def test_payloads_are_compared_by_value() -> None:
     like = local_table(release).schema
     hashes = {f"hash_{number}": [name] for number, name in enumerate(names)}
     ages_first = [
-        one.with_hashes(hashes, like=like).select(["age", *hashes]).gather().to_pandas()
+        one.with_hashes(hashes, like=like).select(["age", *hashes]).collect().to_pandas()
         for one in (local_table(original), local_table(release))
     ]
     left, right = (one.astype("int64").sort_values("age").to_numpy() for one in ages_first)

@@ -168,7 +168,7 @@ def test_the_root_cell_is_the_range(tmp_path: Path) -> None:
         model = {"name": "smondrian", "span": span}
         sections: dict[str, Any] = {"model": model, "privacy": {"k": 32}}
         release = released(tmp_path / span, attributes, **sections)
-        data = LocalEngine().published(f"{release}/data", "parquet").gather()
+        data = LocalEngine().published(f"{release}/data", "parquet").collect()
         cut[span] = {name for name in ("a", "b") if len(set(data[name].to_pylist())) > 1}
     assert cut == {"data": {"a"}, "cell": {"b"}}
 
@@ -198,7 +198,7 @@ def test_the_loss_is_that_of_the_labels(
     write_table(folder / "people.parquet", {"age": ages})
     output = {"path": str(folder / "out"), "style": "bounds"}
     released(folder / "run", attributes, privacy={"k": 2}, output=output)
-    rows = LocalEngine().published(str(folder / "out" / "data"), "parquet").gather().to_pylist()
+    rows = LocalEngine().published(str(folder / "out" / "data"), "parquet").collect().to_pylist()
     lost = sum(row["age_max"] - row["age_min"] for row in rows) / highest
     assert summary(folder / "out")["gcp"] == pytest.approx(lost / len(ages))
 

@@ -205,7 +205,7 @@ def test_a_real_release_answers_as_its_labels_say(
     np.testing.assert_allclose(estimate_queries(opened.release, *arguments), estimated, atol=1e-4)
     np.testing.assert_array_equal(count_queries(opened.original, *arguments), true)
     # Whatever the partitions.
-    dealt = local_table(opened.release.gather(), 5)
+    dealt = local_table(opened.release.collect(), 5)
     again = estimate_queries(dealt, *arguments)
     np.testing.assert_array_equal(estimate_queries(opened.release, *arguments), again)
 

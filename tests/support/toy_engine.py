@@ -58,12 +58,12 @@ class ToyTable:
         enter_task(0)
         return ToyTable(self.engine, schema, made)
 
-    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> ToyTable:
-        rows = self.map_batches(function, schema).gather()
+    def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> ToyTable:
+        rows = self.map_batches(function, schema).collect()
         return self._dealt(rows, rows[TASK].to_numpy(), tasks)
 
     def group(self, by: Sequence[str], tasks: int) -> ToyTable:
-        rows = self.gather()
+        rows = self.collect()
         groups = rows.select(by).to_pylist()
         numbers = {key: at for at, key in enumerate(dict.fromkeys(map(str, groups)))}
         return self._dealt(rows, np.array([numbers[str(key)] % tasks for key in groups]), tasks)
@@ -72,7 +72,7 @@ class ToyTable:
         own = [rows.filter(pa.array(owners == number)).to_batches() for number in range(tasks)]
         return ToyTable(self.engine, rows.schema, own)
 
-    def add_up(
+    def aggregate(
         self,
         by: Sequence[str],
         *,
@@ -84,7 +84,7 @@ class ToyTable:
         lists: Sequence[str] = (),
         together: Sequence[str] = (),  # noqa: ARG002 - all rows are in one place
     ) -> ToyTable:
-        rows, of = self.gather(), {field.name: field.type for field in self.schema}
+        rows, of = self.collect(), {field.name: field.type for field in self.schema}
         wanted = [(name, name, of[name], lambda own: pc.sum(own).as_py()) for name in sums]
         wanted += [(name, name, of[name], _least) for name in least]
         wanted += [(name, name, of[name], lambda own: pc.max(own).as_py()) for name in most]
@@ -164,16 +164,16 @@ class ToyTable:
         named = other.select(self.schema.names)
         return ToyTable(self.engine, self.schema, [*self.tasks, *named.tasks])
 
-    def keep(self) -> ToyTable:
+    def persist(self) -> ToyTable:
         return self
 
-    def release(self) -> None:
+    def unpersist(self) -> None:
         """Nothing is kept."""
 
     def count(self) -> int:
-        return self.gather().num_rows
+        return self.collect().num_rows
 
-    def gather(self, most: int | None = None) -> pa.Table:
+    def collect(self, most: int | None = None) -> pa.Table:
         rows = pa.Table.from_batches([b for task in self.tasks for b in task], self.schema)
         return rows.slice(0, most)
 
@@ -190,7 +190,7 @@ class ToyTable:
             own.select([name for name in self.schema.names if name != part]).stage(
                 f"{path}/{part}={one}"
             )
-            (found[one],) = own.add_up([], sums=sums).gather().to_pylist()
+            (found[one],) = own.aggregate([], sums=sums).collect().to_pylist()
         return found
 
 

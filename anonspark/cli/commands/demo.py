@@ -43,8 +43,8 @@ def demo(
         release = run_pipeline(engine, configuration, progress=progress, purpose="demonstration")
         (people,) = configuration.input.paths
         shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]
-        before = engine.published(people, "parquet").select(["full_name", *shown]).gather(5)
-        after = engine.published(f"{release.path}/data", "parquet").select(shown).gather(5)
+        before = engine.published(people, "parquet").select(["full_name", *shown]).collect(5)
+        after = engine.published(f"{release.path}/data", "parquet").select(shown).collect(5)
         return path, release, before, after
 
     path, release, before, after = work_with_spark(None, generate_and_anonymize)

@@ -15,7 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc, parquet
 
-from anonspark.engine.columns.file_types import (
+from anonspark.engine.local.input_files import DataFile, DataFiles
+from anonspark.engine.local.running import map_in_threads
+from anonspark.engine.reading_errors import unreadable, vanished
+from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.file_types import (
     BATCH_ROWS,
     INSTANT,
     LISTS,
@@ -23,11 +28,6 @@ from anonspark.engine.columns.file_types import (
     type_as_read,
     values_as_read,
 )
-from anonspark.engine.local.input_files import DataFile, DataFiles
-from anonspark.engine.local.running import map_in_threads
-from anonspark.engine.reading_errors import unreadable, vanished
-from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
-from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, limit_reached
 
 Read = Callable[[pa.Schema], Batches]

@@ -192,7 +192,7 @@ class LocalEngine:
                 "evaluate: models are trained by scikit-learn, which is not installed; install "
                 "anonspark[evaluate], or say --engine spark"
             ) from error
-        return {**train(examples.gather(), classes)}
+        return {**train(examples.collect(), classes)}
 
     def predict(self, test: Table, models: Mapping[str, Model]) -> Table:
         """Add what models predict of each record."""

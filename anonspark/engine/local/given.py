@@ -7,15 +7,15 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.file_types import (
+from anonspark.engine.local.running import Source
+from anonspark.engine.raw_columns import INDEX_NAMES, is_text
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.file_types import (
     BATCH_ROWS,
     TypeNotReadError,
     type_as_read,
     values_as_read,
 )
-from anonspark.engine.local.running import Source
-from anonspark.engine.raw_columns import INDEX_NAMES, is_text
-from anonspark.engine.tasks import Batches
 
 # Of a task: enough that starting it costs nothing beside its work.
 _TASK_ROWS = 4 * BATCH_ROWS

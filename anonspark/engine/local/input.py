@@ -11,20 +11,20 @@ import pyarrow as pa
 from anonspark.config import Configuration
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.columns.judging import Found
-from anonspark.engine.columns.planning import (
-    PlannedColumn,
-    plan_columns,
-    require_columns,
-    require_types,
-)
-from anonspark.engine.columns.reading import ReadRecords
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.raw_columns import require_distinct
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.tasks import Batches
 from anonspark.engine.unread import require_read
+from anonspark.engine.values.judging import Found
+from anonspark.engine.values.planning import (
+    PlannedColumn,
+    plan_columns,
+    require_columns,
+    require_types,
+)
+from anonspark.engine.values.reading import ReadRecords
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.hashing import xxhash64
+from anonspark.engine.values.hashing import xxhash64
 
 
 class RowIndex:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from anonspark.engine.columns.grouping import aggregate, aggregates_of, merge
 from anonspark.engine.protocol import ROW_GROUP_BYTES
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.grouping import aggregate, aggregates_of, merge
 
 if TYPE_CHECKING:
     from anonspark.engine.local.running import Source

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anonspark.engine.columns.batches import AddHashes, DropFlagged, ReadColumns, conform
-from anonspark.engine.columns.grouping import aggregate, aggregates_of, merge, schema_of
-from anonspark.engine.columns.hashing import xxhash64
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.joining import JoinRows
 from anonspark.engine.local.opening import Opened
@@ -24,6 +21,9 @@ from anonspark.engine.protocol import TASK, OnBatches, Published, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches, run_guarded
+from anonspark.engine.values.batches import AddHashes, DropFlagged, ReadColumns, conform
+from anonspark.engine.values.grouping import aggregate, aggregates_of, merge, schema_of
+from anonspark.engine.values.hashing import xxhash64
 
 if TYPE_CHECKING:
     from anonspark.engine.local.engine import LocalEngine
@@ -100,7 +100,7 @@ class LocalTable:
     ) -> LocalTable:
         return self.map_batches(lambda batches: map(function, batches), schema)
 
-    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> LocalTable:
+    def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> LocalTable:
         """Apply a function that names a task for each row, and hand every row to its task."""
         named = self.map_batches(function, schema)
         return self._stage(named._sent(_named_task, tasks), schema)
@@ -111,7 +111,7 @@ class LocalTable:
             self._sent(partial(_task_of_values, tuple(by), tasks), tasks), self.schema
         )
 
-    def add_up(
+    def aggregate(
         self,
         by: Sequence[str],
         *,
@@ -235,25 +235,25 @@ class LocalTable:
             (*self.stages, *second.stages),
         )
 
-    def minus(self, other: Table) -> LocalTable:
+    def except_all(self, other: Table) -> LocalTable:
         """Return the rows but as many equal ones as another table has."""
         names = self.schema.names
         sides = [
             table.map_batches(partial(_with_number, copies), self.schema.append(_COPIES_FIELD))
             for table, copies in ((self, 1), (_local(other).select(names), -1))
         ]
-        left = sides[0].union(sides[1]).add_up(names, sums=[_COPIES])
+        left = sides[0].union(sides[1]).aggregate(names, sums=[_COPIES])
         return left.map_batches(_copied, self.schema)
 
-    def keep(self) -> LocalTable:
+    def persist(self) -> LocalTable:
         """Return the same table, whose rows are kept once they are made."""
         if self._waiting is not None:
             return replace(self, _kept=self._waiting)
         stage = self._sent(None)
         return LocalTable(self.engine, self.schema, stage.sources, (stage,), stage, stage)
 
-    def release(self) -> None:
-        """Free the rows of a table that :meth:`keep` returned."""
+    def unpersist(self) -> None:
+        """Free the rows of a table that :meth:`persist` returned."""
         if self._kept is not None:
             self._kept.clear()
 
@@ -261,7 +261,7 @@ class LocalTable:
         """Return the number of rows."""
         return sum(self.engine.runner.run(self.sources(), lambda _, own: sum(map(len, own))))
 
-    def gather(self, most: int | None = None) -> pa.Table:
+    def collect(self, most: int | None = None) -> pa.Table:
         """Return all rows."""
         limit = math.inf if most is None else most
 

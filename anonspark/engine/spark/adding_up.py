@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.engine.columns.batches import conform
-from anonspark.engine.columns.grouping import Aggregate, aggregate, schema_of
-from anonspark.engine.columns.hashing import content_hash
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.raw_columns import is_plain
 from anonspark.engine.spark.made import Made, Then, is_told_fully, made
 from anonspark.engine.spark.parcels import PARCELS, Unpack, divide, shuffled, together
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import conform
+from anonspark.engine.values.grouping import Aggregate, aggregate, schema_of
+from anonspark.engine.values.hashing import content_hash
 
 # Rows that are added up at a time: those of most batches by themselves, for the dictionaries of
 # several would have to be made one.

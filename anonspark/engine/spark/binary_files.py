@@ -20,7 +20,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
-from anonspark.engine.columns.whole_files import decode_file
 from anonspark.engine.files import FilesError, literal
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
@@ -28,6 +27,7 @@ from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.parquet_files import is_plain_schema
 from anonspark.engine.spark.whole_files import odd_settings, odd_sizes, splits_of
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.whole_files import decode_file
 
 CONTENT = "content"
 """Column of the files' bytes."""

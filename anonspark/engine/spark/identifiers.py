@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from anonspark.config import Configuration
-from anonspark.engine.columns.hashing import content_hash
-from anonspark.engine.columns.values import hashed_as, read_values
 from anonspark.engine.raw_columns import Reading, is_hashable
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import content_hash
+from anonspark.engine.values.values import hashed_as, read_values
 
 
 def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:

@@ -14,19 +14,6 @@ from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.columns.planning import PlannedColumn, plan_columns, require_types
-from anonspark.engine.columns.reading import ReadRecords
-from anonspark.engine.columns.record_tasks import (
-    BATCHES,
-    FOUND,
-    FOUND_TEXT,
-    PART,
-    InspectRecords,
-    KeptRecords,
-    PrepareRecords,
-    staged_records,
-    total_of,
-)
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
@@ -37,6 +24,19 @@ from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
+from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
+from anonspark.engine.values.reading import ReadRecords
+from anonspark.engine.values.record_tasks import (
+    BATCHES,
+    FOUND,
+    FOUND_TEXT,
+    PART,
+    InspectRecords,
+    KeptRecords,
+    PrepareRecords,
+    staged_records,
+    total_of,
+)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class SparkInput:
         inspect = InspectRecords(self._reader())
         rows = self._in_files(inspect.reader)
         with self._handed_over(rows):
-            told = rows.map_batches(inspect, inspect.schema).gather()
+            told = rows.map_batches(inspect, inspect.schema).collect()
         return total_of(told.column(FOUND_TEXT).to_pylist()).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:

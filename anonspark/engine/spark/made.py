@@ -13,12 +13,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.engine.columns.batches import conform
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches, takes_dictionaries
+from anonspark.engine.values.batches import conform
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from anonspark.engine.columns.whole_files import decode_file
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.whole_files import find_whole_files
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.whole_files import decode_file
 
 _LOGGER = logging.getLogger("anonspark")
 

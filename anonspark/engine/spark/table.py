@@ -14,8 +14,6 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from anonspark.engine.columns.batches import AddHashes, DropFlagged, ReadColumns
-from anonspark.engine.columns.grouping import aggregates_of
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.raw_columns import Reading
@@ -42,6 +40,8 @@ from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import AddHashes, DropFlagged, ReadColumns
+from anonspark.engine.values.grouping import aggregates_of
 
 # Options of staged files, whose values are large and compressed already.
 _STAGED_FILES = {
@@ -98,7 +98,7 @@ class SparkTable:
             return self._of(self.content.map_batches(function, schema))
         return self._of(made(self.content, function, schema))
 
-    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
+    def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
         """Apply a function that names a task for each row, and hand every row to its task."""
         keys = keys_for_partitions(tasks)
         if any(pa.types.is_binary(field.type) for field in schema):
@@ -117,7 +117,7 @@ class SparkTable:
         """Bring rows that are equal in some columns into one task."""
         return self._of(self.frame.repartition(tasks, *map(quoted, by)))
 
-    def add_up(
+    def aggregate(
         self,
         by: Sequence[str],
         *,
@@ -249,18 +249,18 @@ class SparkTable:
         """Return the rows of both tables."""
         return self._of(self.frame.unionByName(frame_of(other)))
 
-    def minus(self, other: Table) -> SparkTable:
+    def except_all(self, other: Table) -> SparkTable:
         """Return the rows but as many equal ones as another table has."""
         return self._of(self.frame.exceptAll(frame_of(other)))
 
-    def keep(self) -> SparkTable:
+    def persist(self) -> SparkTable:
         """Return the same table, whose rows are kept in memory or on disk once they are made."""
         return SparkTable(
             self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), self.engine, _kept=True
         )
 
-    def release(self) -> None:
-        """Free the rows of a table that :meth:`keep` returned."""
+    def unpersist(self) -> None:
+        """Free the rows of a table that :meth:`persist` returned."""
         if self._kept:
             self.frame.unpersist()
 
@@ -268,7 +268,7 @@ class SparkTable:
         """Return the number of rows."""
         return self.frame.count()
 
-    def gather(self, most: int | None = None) -> pa.Table:
+    def collect(self, most: int | None = None) -> pa.Table:
         """Return all rows."""
         return collect_arrow(self.frame if most is None else self.frame.limit(most))
 

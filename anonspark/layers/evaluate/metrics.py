@@ -335,7 +335,7 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
     own_sums = _SumUp(len(quasi_identifiers))
     summed = classes.map_batches(own_sums, own_sums.schema)
     names = [name for name in own_sums.schema.names if name not in (ROUND, SIZE)]
-    rows = summed.add_up([ROUND, SIZE], sums=names).gather().to_pylist()
+    rows = summed.aggregate([ROUND, SIZE], sums=names).collect().to_pylist()
     by_round: dict[int, Totals] = {}
     for row in rows:
         own = Totals(

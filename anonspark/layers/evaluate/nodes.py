@@ -172,7 +172,7 @@ def node_rows(
         return []
     encode = _Encode(attributes, rounds)
     names = [ROUND, SIZE, *(f"lowest_{index}" for index in range(len(attributes)))]
-    encoded = classes.map_batches(encode, encode.schema, names).gather()
+    encoded = classes.map_batches(encode, encode.schema, names).collect()
     rows: list[dict[str, object]] = []
     for result in results:
         own = encoded.filter(pc.equal(encoded.column(ROUND), result.number))

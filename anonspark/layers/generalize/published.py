@@ -80,7 +80,7 @@ class _CountCodes:
 def _count_codes(records: Records, quasi_identifiers: tuple[QuasiIdentifier, ...]) -> list[Counts]:
     names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
     counted = records.map_batches(_CountCodes(quasi_identifiers), _CODES, names)
-    rows = counted.add_up(["attribute", "code"], sums=["records"]).gather().to_pylist()
+    rows = counted.aggregate(["attribute", "code"], sums=["records"]).collect().to_pylist()
     counts = [np.zeros(one.highest + 2, np.int64) for one in quasi_identifiers]
     for row in rows:
         counts[row["attribute"]][row["code"]] = row["records"]

@@ -205,7 +205,7 @@ def send_records(
     -----
     Lazy; one shuffle of the whole records.
     """
-    return records.packed.send(_SendRecords(address, tasks), SENT, tasks)
+    return records.packed.repartition(_SendRecords(address, tasks), SENT, tasks)
 
 
 def received_records(batches: Batches) -> pa.Table | None:
@@ -287,7 +287,7 @@ def partition_records(
     tree = CutTree(quasi_identifiers)
     root = _root(quasi_identifiers, rows, path)
     if is_cut:
-        packed = packed.keep()
+        packed = packed.persist()
     counting = _Counting(packed, keys)
     try:
         foresight = None
@@ -302,7 +302,7 @@ def partition_records(
             foresight=foresight,
         )
     finally:
-        packed.release()
+        packed.unpersist()
     return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
 
 
@@ -365,10 +365,10 @@ class _Counting:
         counter = Counter(tree, questions)
         counts = (
             self.packed.map_batches(_CountRecords(counter, self.keys), _COUNTS)
-            .add_up(
+            .aggregate(
                 ["request", "bin"], sums=["count"], least=["minimum", "codes"], most=["maximum"]
             )
-            .gather()
+            .collect()
         )
         return counter.answers({name: counts[name].to_numpy() for name in counts.column_names})
 
@@ -381,16 +381,16 @@ class _Counting:
         task = CountForest(tree.descent(), arrays, self.keys, values, draws)
         counts = (
             self.packed.map_batches(task, FOREST_COUNTS)
-            .add_up(
+            .aggregate(
                 ["node", "item"], sums=["count"], least=["minimum", "records"], most=["maximum"]
             )
-            .gather()
+            .collect()
         )
         return CountedForest(forest, self.keys, values, counts, len(draws))
 
     def outlook(self, largest_leaf: int) -> Outlook:
         """Fetch the sample, by the job that packs the keys."""
-        packed = self.packed.select([SAMPLE]).gather()[SAMPLE].drop_null().to_pylist()
+        packed = self.packed.select([SAMPLE]).collect()[SAMPLE].drop_null().to_pylist()
         columns, sampled = self.keys.unpack_records(packed)
         d, values = len(self.keys.quasi_identifiers), int(self.keys.criteria.first_value[-1])
         most_nodes = _RESULT_ROWS // (2 + d + values)

@@ -297,8 +297,10 @@ def count_sides(
 
 def _counted(pairs: Table) -> dict[str, Integers]:
     """Count people by the first and the last of what their batches have."""
-    whole = pairs.add_up(["question", "item", UNIT], least=["least"], most=["most"])
-    counted = whole.map_batches(_BySide(), _COUNTED).add_up(_COUNTED.names, count="count").gather()
+    whole = pairs.aggregate(["question", "item", UNIT], least=["least"], most=["most"])
+    counted = (
+        whole.map_batches(_BySide(), _COUNTED).aggregate(_COUNTED.names, count="count").collect()
+    )
     return {name: counted[name].to_numpy() for name in counted.column_names}
 
 
@@ -345,7 +347,7 @@ def match_sides(
         return []
     criteria = keys.criteria
     edges = packed.map_batches(_FindEdges(descent, questions, keys), _EDGES)
-    found = edges.add_up(_EDGES.names).gather()
+    found = edges.aggregate(_EDGES.names).collect()
     owners, items, people = (found[name].to_numpy() for name in _EDGES.names)
     return [
         matched_of_attributes(

@@ -100,15 +100,15 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
     tasks 2 l^2 pairs at most are collected.
     """
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
-    pairs = records.map_batches(_FindPairs(criteria), _PAIRS, names).add_up(_PAIRS.names)
-    counted = pairs.map_batches(_Items(), _ITEMS).add_up(["item"], count="people").gather()
+    pairs = records.map_batches(_FindPairs(criteria), _PAIRS, names).aggregate(_PAIRS.names)
+    counted = pairs.map_batches(_Items(), _ITEMS).aggregate(["item"], count="people").collect()
     values = int(criteria.first_value[-1])
     counts = np.zeros(values + 1, np.int64)
     counts[counted["item"].to_numpy()] = counted["people"].to_numpy()
     matched = [0 for _ in criteria.sensitive]
     if any(criteria.most_matched):
-        edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).add_up(_PAIRS.names)
-        found = edges.gather()
+        edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).aggregate(_PAIRS.names)
+        found = edges.collect()
         matched = matched_of_attributes(
             criteria.first_value,
             criteria.most_matched,
@@ -154,8 +154,8 @@ def _count_ranges(
 ) -> list[tuple[Integers, Integers]]:
     """Count people by the first and by the last of their values; one job with two shuffles."""
     found = records.map_batches(_FindRanges(criteria), _RANGES, names)
-    people = found.add_up(["attribute", UNIT], least=["least"], most=["most"])
-    counted = people.map_batches(_ByEnd(), _ENDS).add_up(_ENDS.names, count="people").gather()
+    people = found.aggregate(["attribute", UNIT], least=["least"], most=["most"])
+    counted = people.map_batches(_ByEnd(), _ENDS).aggregate(_ENDS.names, count="people").collect()
     ends, items, counts = (counted[name].to_numpy() for name in ("end", "item", "people"))
     return ranges_of_counts(criteria.first_value, ends, items, counts)
 
@@ -256,10 +256,10 @@ class _Parts:
 def _even_shares(records: Records | Rows, criteria: Criteria, number: int) -> Figures:
     """Return the share of each value where people count as one, in equal parts for each value."""
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
-    pairs = records.map_batches(_FindValues(criteria), _VALUES, names).add_up(_VALUES.names)
-    people = pairs.add_up(["attribute", UNIT], count="values", lists=["item"])
+    pairs = records.map_batches(_FindValues(criteria), _VALUES, names).aggregate(_VALUES.names)
+    people = pairs.aggregate(["attribute", UNIT], count="values", lists=["item"])
     parts = people.select(["item", "values"]).map_batches(_Parts(), _PARTS)
-    found = parts.add_up(_PARTS.names, count="people").gather()
+    found = parts.aggregate(_PARTS.names, count="people").collect()
     sums: dict[int, list[float]] = {}
     for row in found.to_pylist():
         sums.setdefault(row["item"], []).append(row["people"] / row["values"])

@@ -117,7 +117,7 @@ def _values_and_counts(records: Records | Rows, column: str) -> tuple[pa.Array, 
     schema = pa.schema([("value", records.schema.field(column).type), ("count", pa.int64())])
     count = _CountEach(schema)
     counted = records.map_batches(count, schema, [column])
-    found = counted.add_up(["value"], sums=["count"]).gather(_MOST_VALUES + 1)
+    found = counted.aggregate(["value"], sums=["count"]).collect(_MOST_VALUES + 1)
     found = found.sort_by("value")
     return found["value"].combine_chunks(), found["count"].to_numpy()
 
@@ -214,7 +214,7 @@ def count_values(records: Records, criteria: Criteria) -> list[Counts]:
         return []
     names = [attribute.column for attribute in criteria.sensitive]
     counted = records.map_batches(_CountValues(criteria), _NUMBERS, names)
-    found = counted.add_up(["number"], sums=["count"]).gather()
+    found = counted.aggregate(["number"], sums=["count"]).collect()
     counts = np.zeros(int(criteria.first_value[-1]), np.int64)
     counts[found["number"].to_numpy()] = found["count"].to_numpy()
     return np.split(counts, criteria.first_value[1:-1])

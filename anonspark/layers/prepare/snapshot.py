@@ -353,7 +353,7 @@ def _categories(records: Records | Rows, names: Sequence[str]) -> dict[str, list
     """Return the different values of columns of texts."""
     find = _FindValues(tuple(names))
     values = records.map_batches(find, _VALUES, names)
-    found = values.add_up(_VALUES.names).gather()
+    found = values.aggregate(_VALUES.names).collect()
     by_name: dict[str, list[str]] = {name: [] for name in names}
     pairs = zip(found["attribute"].to_pylist(), found["value"].to_pylist(), strict=True)
     for name, value in pairs:

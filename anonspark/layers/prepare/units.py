@@ -77,9 +77,11 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     One job with one shuffle of the different units of each task; of each task k counts are
     collected.
     """
-    counted = records.map_batches(_CountRecords(), _COUNTS, [UNIT]).add_up([UNIT], sums=["records"])
+    counted = records.map_batches(_CountRecords(), _COUNTS, [UNIT]).aggregate(
+        [UNIT], sums=["records"]
+    )
     # Of the k people with the most records k - 1 are asked for, and one where k is 1.
-    found = counted.map_batches(_FindLargest(max(k - 1, 1)), _FOUND).gather()
+    found = counted.map_batches(_FindLargest(max(k - 1, 1)), _FOUND).collect()
     missing = sum(found["missing"].to_pylist())
     units = sum(found["units"].to_pylist())
     told = ", ".join(names)
@@ -153,5 +155,5 @@ def has_units(records: Records, rows: int, criteria: Criteria) -> bool:
     units = criteria.units
     if units is None or rows > units.of_fewer_than_k:
         return True
-    found = records.map_batches(_FindUnits(criteria.k), _UNITS, [UNIT]).gather()
+    found = records.map_batches(_FindUnits(criteria.k), _UNITS, [UNIT]).collect()
     return len(np.unique(found[UNIT].to_numpy())) >= criteria.k

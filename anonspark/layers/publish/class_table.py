@@ -90,7 +90,7 @@ def write_classes(
     described = [
         name for name in classes.schema.names if not is_published(name) or name in labels.values()
     ]
-    sent = classes.only(described).send(describe, addressed, tasks)
+    sent = classes.only(described).repartition(describe, addressed, tasks)
     table = sent.map_batches(_InOrder(run_id, schema), schema)
     return table.publish("parquet", staging.release, "metrics/classes", staging.written).files
 

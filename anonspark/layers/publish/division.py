@@ -166,13 +166,13 @@ def divide(
     and one over two columns of the records, with a shuffle of the different records of such
     classes; one more where too many of these are equal.
     """
-    total = finished.packed.add_up([], sums=[ROWS, BYTES]).gather()
+    total = finished.packed.aggregate([], sums=[ROWS, BYTES]).collect()
     rows, taken = (total[name][0].as_py() or 0 for name in (ROWS, BYTES))
     files, most = files_for(rows, taken + label_bytes)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})
     large = pa.schema([(CLASS_ID, pa.int64())])
-    found = classes.map_batches(_LargeClasses(most), large, [CLASS_ID, SIZE]).gather()
+    found = classes.map_batches(_LargeClasses(most), large, [CLASS_ID, SIZE]).collect()
     names = tuple(sorted(found[CLASS_ID].to_pylist() + suppressed))
     return Division(files, most, names, _equal_records(finished, names, most))
 
@@ -242,13 +242,13 @@ def _equal_records(
     """Return where more equal records are than stay together, by batch."""
     by = [CLASS_ID, PAYLOAD_HASH]
     counts = finished.packed.map_batches(_CountEqual(names), _CountEqual.SCHEMA)
-    summed = counts.add_up(by, sums=[ROWS])
-    many = summed.map_batches(_MoreThan(most), summed.schema).gather()
+    summed = counts.aggregate(by, sums=[ROWS])
+    many = summed.map_batches(_MoreThan(most), summed.schema).collect()
     totals = {(row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS] for row in many.to_pylist()}
     if not totals:
         return {}
     wanted = _CountEqual(names, frozenset(totals))
-    found = finished.packed.map_batches(wanted, _CountEqual.SCHEMA).gather()
+    found = finished.packed.map_batches(wanted, _CountEqual.SCHEMA).collect()
     return _by_batch(totals, zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 

@@ -96,7 +96,7 @@ def last_comparable_run(
         for paths in (recent, [path]):
             if not paths:
                 continue
-            rows = engine.staged(paths, schema).map_batches(comparable, schema).gather()
+            rows = engine.staged(paths, schema).map_batches(comparable, schema).collect()
             if len(rows):
                 row: dict[str, Any] = _latest(rows).to_pylist()[0]
                 return row

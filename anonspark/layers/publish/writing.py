@@ -226,7 +226,7 @@ def write_records(
     )
     labels = [CLASS_ID, *(name for name in classes.schema.names if is_published(name))]
     packed = finished.packed.union(classes.packed)
-    sent = packed.send(_SendToFiles(division, labels), SENT, division.files)
+    sent = packed.repartition(_SendToFiles(division, labels), SENT, division.files)
     table = sent.map_batches(_InOrder(columns, suppressed, _ROW_GROUP_BYTES, key), schema)
     data_format = configuration.output.format
     published = table.publish(data_format, staging.release, "data", staging.written)

@@ -13,11 +13,11 @@ from anonspark.config import Configuration
 from anonspark.core.columns import RECORD_HASH, payload_column, quasi_identifier_column
 from anonspark.core.dependencies import Dependency, dense_codes, find_dependencies, joined_codes
 from anonspark.core.rounded_shares import rounded_share
-from anonspark.engine.columns.hashing import content_hash
-from anonspark.engine.columns.values import as_floats
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_number, is_plain, is_time
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import content_hash
+from anonspark.engine.values.values import as_floats
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.staged.sampling import all_records, drawn_by_hash, sample_records
 

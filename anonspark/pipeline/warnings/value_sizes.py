@@ -158,9 +158,9 @@ def _sizes(
     for row in (
         table.select([*hashes, *flags])
         .map_batches(_CountHashes(len(named), divisor), _SIZES)
-        .add_up(["column", "hash"], sums=["size"])
-        .add_up(["column", "size"], count="values")
-        .gather()
+        .aggregate(["column", "hash"], sums=["size"])
+        .aggregate(["column", "size"], count="values")
+        .collect()
         .to_pylist()
     ):
         found[row["column"]][row["size"]] = row["values"]

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonspark.engine.columns.hashing import content_hash, xxhash64
-from anonspark.engine.columns.values import hashed_as, read_values
 from anonspark.engine.raw_columns import Reading, is_readable
 from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.values.hashing import content_hash, xxhash64
+from anonspark.engine.values.values import hashed_as, read_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -255,12 +255,12 @@ def on_spark(
 def test_hashes(on_spark: Any, rows: pa.Table) -> None:
     names = SCHEMA.names
     hashes = {f"hash {name}": [name] for name in names} | {"hash of all": names}
-    plain = on_spark.with_hashes(hashes, nulls=False).gather()
+    plain = on_spark.with_hashes(hashes, nulls=False).collect()
     for name in names:
         assert (plain[f"hash {name}"].to_numpy() == xxhash64([rows[name]])).all(), name
     assert (plain["hash of all"].to_numpy() == xxhash64(rows.columns)).all()
     for key in (None, -(2**40)):
-        found = on_spark.with_hashes({"all": names}, key).gather()["all"].to_numpy()
+        found = on_spark.with_hashes({"all": names}, key).collect()["all"].to_numpy()
         assert (found == content_hash(rows.columns, key)).all()
 
 
@@ -274,12 +274,12 @@ def test_hashes_of_extremes(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "extremes.parquet")
     frame = spark.read.parquet(str(tmp_path / "extremes.parquet")).coalesce(1)
     hashes = {f"hash {name}": [name] for name in table.column_names}
-    found = SparkEngine(spark).wrap(frame).with_hashes(hashes, nulls=False).gather()
+    found = SparkEngine(spark).wrap(frame).with_hashes(hashes, nulls=False).collect()
     for name in table.column_names:
         own = xxhash64([table[name]])
         assert found[f"hash {name}"].to_pylist() == own.tolist(), table[name].type
     all_of_them = {"all": table.column_names}
-    found = SparkEngine(spark).wrap(frame).with_hashes(all_of_them, 2**40).gather()
+    found = SparkEngine(spark).wrap(frame).with_hashes(all_of_them, 2**40).collect()
     assert found["all"].to_pylist() == content_hash(table.columns, 2**40).tolist()
 
 
@@ -310,7 +310,7 @@ def readings() -> list[Reading]:
 
 def test_readings(on_spark: Any, rows: pa.Table) -> None:
     wanted = readings()
-    found = on_spark.read(wanted).gather()
+    found = on_spark.read(wanted).collect()
     wrong = []
     for one in wanted:
         values, missing = read_values(one, rows[one.column].combine_chunks())
@@ -343,7 +343,7 @@ def test_hashes_of_other_types(on_spark: Any, rows: pa.Table) -> None:
         "int": pa.decimal128(20, 0),
     }
     hashes = {f"hash {name}": [name] for name in others}
-    table = on_spark.with_hashes(hashes, like=pa.schema(list(others.items()))).gather()
+    table = on_spark.with_hashes(hashes, like=pa.schema(list(others.items()))).collect()
     for name, like in others.items():
         found = table[f"hash {name}"].to_pylist()
         converted, changed = hashed_as(rows[name].combine_chunks(), like)

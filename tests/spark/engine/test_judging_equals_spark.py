@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 from anonspark.config import load_configuration
 from anonspark.core.columns import quasi_identifier_column
-from anonspark.engine.columns.judging import Found, judge
-from anonspark.engine.columns.planning import plan_columns
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.input import SparkInput
+from anonspark.engine.values.judging import Found, judge
+from anonspark.engine.values.planning import plan_columns
 
 _NAN, _INFINITE = float("nan"), float("inf")
 _NUMBERS = ["1", " 2.50", "1e3", "0x1p3", "nan", "Infinity", "?", "", "one", "3f", None]
@@ -79,7 +79,7 @@ def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path, missing
     found.add(plans, judged, kept)
     assert found.as_dict(plans) == dict(read.inspect())
 
-    of_spark = read.kept.select([quasi_identifier_column(i) for i in range(len(plans))]).gather()
+    of_spark = read.kept.select([quasi_identifier_column(i) for i in range(len(plans))]).collect()
     for index, (plan, one) in enumerate(zip(plans, judged, strict=True)):
         values = of_spark.column(index).combine_chunks()
         assert str(values) == str(one.values.filter(pa.array(kept))), plan.column.name

@@ -134,31 +134,33 @@ VERBS: dict[str, Verb] = {
     ).union(
         table.with_hashes({"h": ["int"]}, like=pa.schema([("int", pa.int64())])).select(["h"])
     ),
-    "counted": lambda table: table.add_up(["Text", "int", "double"], count="n"),
-    "all counted": lambda table: table.add_up([], count="n", sums=["long"]),
-    "different": lambda table: table.add_up(PLAIN),
-    "added up": lambda table: table.map_batches(twice(), SCHEMA).add_up(
+    "counted": lambda table: table.aggregate(["Text", "int", "double"], count="n"),
+    "all counted": lambda table: table.aggregate([], count="n", sums=["long"]),
+    "different": lambda table: table.aggregate(PLAIN),
+    "added up": lambda table: table.map_batches(twice(), SCHEMA).aggregate(
         ["Text"], count="n", sums=["byte", "long", "short decimal"], least=["day", "boolean"],
         most=["binary", "time"], hashes="int",
     ),
-    "floats added up": lambda table: table.add_up(["Text"], sums=["double"], most=["float"]),
-    "listed": lambda table: table.add_up(["Text"], count="n").add_up(["n"], lists=["Text"]),
-    "listed where they are": lambda table: table.add_up(
+    "floats added up": lambda table: table.aggregate(["Text"], sums=["double"], most=["float"]),
+    "listed": lambda table: table.aggregate(["Text"], count="n").aggregate(["n"], lists=["Text"]),
+    "listed where they are": lambda table: table.aggregate(
         ["Text", "day"], count="n", together=["Text"]
-    ).add_up(["Text"], lists=["day"]),
-    "twice added up": lambda table: table.with_hashes({"h": PLAIN}).add_up(["Text"], count="n",
-        hashes="h").add_up(["n"], count="m", sums=["h_sum"], hashes="h_xor"),
-    "sent": lambda table: table.select(PLAIN).send(to_three_tasks(), ADDRESSED, 3).select(PLAIN),
-    "sent bytes": lambda table: table.select(["binary"]).send(
+    ).aggregate(["Text"], lists=["day"]),
+    "twice added up": lambda table: table.with_hashes({"h": PLAIN}).aggregate(["Text"], count="n",
+        hashes="h").aggregate(["n"], count="m", sums=["h_sum"], hashes="h_xor"),
+    "sent": lambda table: table.select(PLAIN)
+    .repartition(to_three_tasks(), ADDRESSED, 3)
+    .select(PLAIN),
+    "sent bytes": lambda table: table.select(["binary"]).repartition(
         to_three_tasks(), pa.schema([("binary", pa.binary()), (TASK, pa.int32())]), 3
     ).select(["binary"]),
     "joined": lambda table: table.select(["day"]).join(
-        table.add_up(["day"], count="n"), ["day"], small=True
+        table.aggregate(["day"], count="n"), ["day"], small=True
     ),
     "united": lambda table: table.select(["Text"]).union(
         table.select({"Text": "odd name, of; it"})
     ),
-    "kept": lambda table: table.map_batches(twice(), SCHEMA).keep().select(["day"]),
+    "kept": lambda table: table.map_batches(twice(), SCHEMA).persist().select(["day"]),
 }  # fmt: skip
 
 
@@ -175,14 +177,14 @@ def test_files_decoded_in_tasks(tables: tuple[SparkTable, SparkTable], verb: str
     # Without its functions: every step by itself.
     assert found.schema.names == expected.schema.names
     assert found.schema.types == expected.schema.types
-    assert bag(found.gather()) == bag(expected.gather())
+    assert bag(found.collect()) == bag(expected.collect())
     if verb in COUNTED_ANEW:
         assert found.count() == expected.count() > 0
 
 
 def test_names_that_differ_in_case(tables: tuple[SparkTable, SparkTable]) -> None:
     table, _ = tables
-    assert bag(table.select({"a": "TEXT"}).gather()) == bag(table.select({"a": "Text"}).gather())
+    assert bag(table.select({"a": "TEXT"}).collect()) == bag(table.select({"a": "Text"}).collect())
 
 
 def test_columns_of_some_files_alone(engine: SparkEngine, release: Path) -> None:
@@ -193,13 +195,13 @@ def test_columns_of_some_files_alone(engine: SparkEngine, release: Path) -> None
         own = engine.published(str(release), "parquet").select(names)
         found = own.map_batches(twice(), own.schema)
         spark = engine.wrap(engine.session.read.parquet(str(release))).select(names)
-        assert bag(found.gather()) == bag(spark.map_batches(twice(), own.schema).gather())
+        assert bag(found.collect()) == bag(spark.map_batches(twice(), own.schema).collect())
 
 
 def test_empty_files_are_passed_over(engine: SparkEngine, release: Path) -> None:
-    before = engine.published(str(release), "parquet").select(["day"]).gather()
+    before = engine.published(str(release), "parquet").select(["day"]).collect()
     (release / "part-00007.parquet").touch()
-    after = engine.published(str(release), "parquet").select(["day"]).gather()
+    after = engine.published(str(release), "parquet").select(["day"]).collect()
     assert bag(before) == bag(after) != []
 
 
@@ -227,7 +229,7 @@ def test_files_that_cannot_be_read(
     told = []
     for one in (table, spark):
         with pytest.raises(DataError) as error, engine.reading((str(release),)):
-            one.add_up(["int", "Text"], count="n").gather()
+            one.aggregate(["int", "Text"], count="n").collect()
         told.append(str(error.value))
     assert told[0] == told[1]
     assert str(release) in told[0]
@@ -241,7 +243,7 @@ def test_no_value_is_told_of_a_file_that_cannot_be_read(
     (release / "part-00001.parquet").unlink()
     write_parquet(iter([batch]), batch.schema, str(release / "part-00001.parquet"))
     with pytest.raises(DataError) as error, engine.reading((str(release),)):
-        table.add_up(["int", "Text"], count="n").gather()
+        table.aggregate(["int", "Text"], count="n").collect()
     assert "secret-value" not in "".join(traceback.format_exception(error.value))
     assert "secret-value" not in "".join(capfd.readouterr())
 
@@ -268,4 +270,4 @@ def test_what_is_left_to_spark(
 def test_columns_of_any_name_reach_a_task(spark: SparkSession, engine: SparkEngine) -> None:
     rows = pa.table({name: [place, 9] for place, name in enumerate(["*", "a.b", "a`b", "A", "a"])})
     table = engine.wrap(spark.createDataFrame(rows).coalesce(1))
-    assert table.map_batches(lambda batches: batches, rows.schema).gather() == rows
+    assert table.map_batches(lambda batches: batches, rows.schema).collect() == rows

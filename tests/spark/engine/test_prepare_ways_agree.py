@@ -112,7 +112,7 @@ def prepared(
         # Without a record nothing is there, and nobody looks.
         if one.found["kept"]:
             packed = engine.staged([one.path], PACKED)
-            rows = Records(packed, one.schema).rows().gather().to_pylist()
+            rows = Records(packed, one.schema).rows().collect().to_pylist()
         assert len(rows) == one.found["kept"]
         staged.append((one, sorted(map(str, rows))))
     return staged

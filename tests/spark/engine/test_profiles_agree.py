@@ -31,7 +31,7 @@ def test_profiles_are_equal(engine: SparkEngine, tmp_path: Path) -> None:
     # The same with types, in which the sample is a part of the table.
     typed = tmp_path / "typed.parquet"
     inferred = replace(people, options={**people.options, "inferSchema": "true"})
-    rows = pa.table(inferred.open(LocalEngine()).gather())
+    rows = pa.table(inferred.open(LocalEngine()).collect())
     pq.write_table(pa.concat_tables([rows, rows.slice(0, 500)]), typed)
     cases: list[tuple[Source, int]] = [(people, 200_000), (find_source(str(typed)), 1000)]
     for source, sample in cases:

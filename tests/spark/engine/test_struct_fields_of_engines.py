@@ -156,7 +156,7 @@ def test_files_that_lack_fields(spark: SparkSession, tmp_path: Path) -> None:
             key="input.path",
             wanted=WantedColumns(wanted, "null"),
         )
-        rows[name] = sorted(map(str, opened.select(names).gather().to_pylist()))
+        rows[name] = sorted(map(str, opened.select(names).collect().to_pylist()))
     assert told["local"] == told["spark"]
     assert "part-0.parquet lacks the column 'address.city', which other files have" in told["spark"]
     assert rows["local"] == rows["spark"]

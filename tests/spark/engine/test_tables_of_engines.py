@@ -48,7 +48,7 @@ def by_spark(engine: SparkEngine) -> Reader:
             table = engine.open_table(
                 paths, data_format, options, key="input.path", section="input", **named
             )
-            return table.gather().cast(table.schema)
+            return table.collect().cast(table.schema)
 
     return read
 
@@ -226,7 +226,7 @@ def test_public_tables(
         [batch for task in opened.tasks for batch in task()], opened.schema
     )
     # Spark keeps the order of the records of one task, and of the tasks that it collects.
-    expected = spark.gather().cast(spark.schema)
+    expected = spark.collect().cast(spark.schema)
     keys = [(name, "ascending") for name in found.schema.names]
     assert found.sort_by(keys).equals(expected.sort_by(keys))
 

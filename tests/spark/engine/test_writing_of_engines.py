@@ -109,7 +109,7 @@ def test_all_readers(engine: SparkEngine, tmp_path: Path, data_format: str) -> N
         )
     read = engine.open_table([str(path)], data_format, {}, key="x")
     assert read.schema == whole.schema
-    assert read.gather().cast(read.schema).to_pylist() == whole.to_pylist()
+    assert read.collect().cast(read.schema).to_pylist() == whole.to_pylist()
     opened = open_files(LocalFiles(), [str(path)], data_format, {}, key="x")
     assert opened.schema == expected.schema
     table = pa.Table.from_batches([batch for task in opened.tasks for batch in task()])

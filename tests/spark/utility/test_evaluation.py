@@ -125,7 +125,7 @@ def test_what_models_of_several_classes_and_of_one_predict(spark: SparkSession) 
         models = engine.learn(examples, classes, 90)
         assert ("gradient-boosted trees" in models) == (classes == 2)
         names = {f"release {learner}": model for learner, model in models.items()}
-        predicted = engine.predict(examples, names).gather()
+        predicted = engine.predict(examples, names).collect()
         assert predicted.schema.names == [
             "features", "label", *(one for name in names for one in (name, f"{name} probability")),
         ]  # fmt: skip

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.engine.columns.grouping import Aggregate, aggregate, aggregates_of, schema_of
 from anonspark.engine.protocol import TASK
 from anonspark.engine.spark import adding_up
 from anonspark.engine.spark.adding_up import can_add_up
 from anonspark.engine.spark.parcels import PARCEL, SendParcels, Unpack
 from anonspark.engine.spark.table import keys_for_partitions
+from anonspark.engine.values.grouping import Aggregate, aggregate, aggregates_of, schema_of
 
 SCHEMA = pa.schema([("text", pa.string()), ("number", pa.int64()), ("float", pa.float64())])
 KEYS = keys_for_partitions(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from anonspark.engine.columns.batches import conform
+from anonspark.engine.values.batches import conform
 
 SCHEMA = pa.schema([("number", pa.int64()), ("text", pa.string())])
 

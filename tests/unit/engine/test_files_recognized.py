@@ -144,7 +144,7 @@ def test_a_csv_file_tells_how_it_is_written(
     assert found(path) == {"header": "true", "inferSchema": "true"} | expected
     table = ENGINE.open_source(configured(path))
     assert table.schema.names == PEOPLE[0]
-    assert table.gather()["job"].to_pylist() == ["Bäcker", "Koch"]
+    assert table.collect()["job"].to_pylist() == ["Bäcker", "Koch"]
 
 
 def test_windows_letters_are_read(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_windows_letters_are_read(tmp_path: Path) -> None:
     path.write_bytes(text_of([["age", "price"], ["31", "5 €"]]).encode("cp1252"))
     assert found(path, "age", "price")["encoding"] == "windows-1252"
     assert (
-        ENGINE.open_source(configured(path, "age", "price")).gather()["price"][0].as_py() == "5 €"
+        ENGINE.open_source(configured(path, "age", "price")).collect()["price"][0].as_py() == "5 €"
     )
 
 
@@ -314,7 +314,7 @@ def test_a_damaged_file_is_told_of(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "people.csv.gz"
     path.write_bytes(packed)
     with pytest.raises(DataError, match="cannot be read"):
-        ENGINE.open_table([str(path)], "csv", {"header": "true"}, key="DATA").gather()
+        ENGINE.open_table([str(path)], "csv", {"header": "true"}, key="DATA").collect()
 
 
 @pytest.mark.parametrize("listed", ["age", "AT", "at.time"])

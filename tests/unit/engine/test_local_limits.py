@@ -26,7 +26,7 @@ def test_what_has_that_very_name_wins(tmp_path: Path, name: str) -> None:
     assert engine.files.matches(path) == [f"file:{path}"]
     assert engine.files.matches(f"{literal(path)}/*") == [f"file:{path}/t.csv"]
     table = engine.open_table([path], "csv", {"header": "true"}, key="input.path")
-    assert table.gather().to_pydict() == {"a": ["1"]}
+    assert table.collect().to_pydict() == {"a": ["1"]}
 
 
 def test_else_brackets_are_a_pattern(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_else_brackets_are_a_pattern(tmp_path: Path) -> None:
 def read(path: Path) -> pa.Table:
     kind = path.suffixes[0].removeprefix(".")
     options = {"header": "true"} if kind == "csv" else {}
-    return LocalEngine().open_table([str(path)], kind, options, key="input.path").gather()
+    return LocalEngine().open_table([str(path)], kind, options, key="input.path").collect()
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ def test_values_of_tables_in_memory(rows: list[dict[str, Any] | None]) -> None:
     """A value is missing where a struct around it is."""
     kind = pa.struct([("city", pa.string()), ("geo", pa.struct([("lat", pa.int64())]))])
     table = pa.table({"address": pa.array(rows, kind), "n": pa.array(range(len(rows)), pa.int64())})
-    found = LocalEngine().wrap(table.slice(len(rows) // 3)).gather()
+    found = LocalEngine().wrap(table.slice(len(rows) // 3)).collect()
     kept = rows[len(rows) // 3 :]
     assert (
         found.select(["address", "n"]).to_pylist()

@@ -94,7 +94,7 @@ def model_of(snapshot: Snapshot, k: int, task_rows: int, **options: Any) -> Bloc
 
 def run(snapshot: Snapshot, model: BlockwiseModel) -> StagedRounds:
     engine = ToyEngine()
-    rows = snapshot.records.packed.gather()
+    rows = snapshot.records.packed.collect()
     records = Records(engine.table(rows), snapshot.records.schema)
     own = Snapshot(**{**vars(snapshot), "records": records})
     return run_rounds(
@@ -127,8 +127,8 @@ def test_su_mondrian_is_that_of_one_block(snapshot: Snapshot, separation: str) -
     model = model_of(snapshot, 10, 8_000, **options)
     staged = run(snapshot, model)
     assert len(staged.results) > 1
-    whole = snapshot.records.rows().gather()
-    published = staged.finished.rows(PAYLOAD_HASH).gather()
+    whole = snapshot.records.rows().collect()
+    published = staged.finished.rows(PAYLOAD_HASH).collect()
     assert sorted(published[PAYLOAD_HASH].to_pylist()) == sorted(whole[PAYLOAD_HASH].to_pylist())
     forming = FormGroups({}, model.group_former, model.task.generalizer, model.task.criteria)
     contents = forming.contents(whole)

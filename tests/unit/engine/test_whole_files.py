@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonspark.engine.columns.whole_files import decode_file
 from anonspark.engine.spark.whole_files import (
     LARGEST_FILE,
     Splits,
@@ -17,6 +16,7 @@ from anonspark.engine.spark.whole_files import (
     odd_sizes,
     type_in_file,
 )
+from anonspark.engine.values.whole_files import decode_file
 from anonspark.errors import DataError
 
 _MIB = 2**20

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.engine.columns.batches import hash_rows
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.values.batches import hash_rows
 from anonspark.selection.counting import Person, count_tables
 from anonspark.selection.domains import Domain
 

@@ -308,7 +308,7 @@ class DistributedTuples:
     def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
         """Judge the classes; one job with one shuffle of tuples."""
         judge = _Score(self._format, criteria, by_group)
-        parts = self._by_class().map_batches(judge, _SCORE).gather().to_pylist()
+        parts = self._by_class().map_batches(judge, _SCORE).collect().to_pylist()
         return NodeScore(
             classes=sum(part["classes"] for part in parts),
             utility_classes=sum(part["utility_classes"] for part in parts),
@@ -325,7 +325,7 @@ class DistributedTuples:
 
     def release(self) -> None:
         """Free the kept tuples."""
-        self.rows.release()
+        self.rows.unpersist()
 
     def _by_class(self) -> Table:
         return self.rows.group(self._format.group_names, -(-self.tuples // _TASK_TUPLES))
@@ -333,17 +333,17 @@ class DistributedTuples:
 
 def _sum_up(rows: Table, form: _Format, most_on_driver: int) -> TupleTable:
     """Add up equal tuples, and take them to the driver if they fit."""
-    summed = rows.add_up(form.names, sums=[_COUNT]).keep()
+    summed = rows.aggregate(form.names, sums=[_COUNT]).persist()
     kept = False
     try:
         tuples = summed.count()
         kept = tuples > most_on_driver
         if kept:
             return DistributedTuples(form.domain, form.levels, summed, tuples, most_on_driver)
-        columns = summed.gather()
+        columns = summed.collect()
     finally:
         if not kept:
-            summed.release()
+            summed.unpersist()
     read = form.read_numbered({name: columns[name].to_numpy() for name in columns.column_names})
     return Tuples(form.domain, form.levels, *read)
 

@@ -54,15 +54,15 @@ VERBS: dict[str, Make] = {
     "select": lambda table: table.select(["exact", "text"]),
     "renamed": lambda table: table.select({"first": "text", "second": "text"}),
     "union": lambda table: table.union(table.select(table.schema.names[::-1])),
-    "different": lambda table: table.add_up(["text", "nested"]),
-    "added up": lambda table: table.add_up(
+    "different": lambda table: table.aggregate(["text", "nested"]),
+    "added up": lambda table: table.aggregate(
         ["text", "float"], count="rows", sums=["number"], least=["nested"], most=["exact"]
     ),
-    "all added up": lambda table: table.add_up(
+    "all added up": lambda table: table.aggregate(
         [], count="rows", sums=["number"], least=["text"], most=["float"]
     ),
-    "lists": lambda table: table.add_up(["text"], count="rows", lists=["number"]),
-    "kept": lambda table: table.keep(),
+    "lists": lambda table: table.aggregate(["text"], count="rows", lists=["number"]),
+    "kept": lambda table: table.persist(),
     "grouped": lambda table: table.group(["text", "number"], 3),
     "together": lambda table: table.group([], 1),
 }
@@ -96,11 +96,11 @@ def test_rows_are_those_of_the_toy_engine(rows: list[dict[str, Any]]) -> None:
     for name, verb in VERBS.items():
         note(name)
         expected = verb(ToyEngine().spread(table, 2))
-        wanted = bag(expected.gather())
+        wanted = bag(expected.collect())
         # In memory, and on disk.
         for waiting_bytes in (2**20, 0):
             found = verb(local(table, waiting_bytes=waiting_bytes))
-            gathered = found.gather()
+            gathered = found.collect()
             assert bag(gathered) == wanted
             assert gathered.schema.names == expected.schema.names
             assert found.schema.equals(gathered.schema)
@@ -121,7 +121,7 @@ def test_figures_of_one_task_are_those_of_parts_that_were_put_together(
         note(f"{name}, {at_once} rows at once")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("anonspark.engine.local.table._ROWS_AT_ONCE", at_once)
-            found, expected = verb(alone).gather(), verb(divided).gather()
+            found, expected = verb(alone).collect(), verb(divided).collect()
         assert found.schema.equals(expected.schema)
         assert found.to_pylist() == expected.to_pylist()
 
@@ -132,8 +132,8 @@ def test_minus_takes_as_many_as_there_are(
     rows: list[dict[str, Any]], other: list[dict[str, Any]]
 ) -> None:
     left, right = (pa.Table.from_pylist(one, SCHEMA) for one in (rows, other))
-    found = local(left).minus(local(right))
-    assert bag(found.gather()) == bag(left) - bag(right)
+    found = local(left).except_all(local(right))
+    assert bag(found.collect()) == bag(left) - bag(right)
 
 
 @settings(max_examples=40)
@@ -147,7 +147,7 @@ def test_join_finds_the_row_that_agrees(
         [{**row, "found": place} for place, row in enumerate(once)],
         pa.schema([("number", pa.int64()), ("text", pa.string()), ("found", pa.int64())]),
     )
-    joined = local(left).join(local(right), ["text", "number"], small=True).gather()
+    joined = local(left).join(local(right), ["text", "number"], small=True).collect()
     assert joined.schema.names[:2] == ["text", "number"]
     places = {key: place for place, key in enumerate((row["text"], row["number"]) for row in once)}
     for row in joined.to_pylist():
@@ -172,13 +172,13 @@ def test_rows_go_to_the_task_that_is_named(tmp_path: Path) -> None:
 
     told = (
         local(numbers)
-        .send(name, schema, 7)
+        .repartition(name, schema, 7)
         .map_batches(tell, pa.schema([("own", pa.int64()), ("number", pa.int64())]))
     )
-    assert {row["number"] % 7 == row["own"] for row in told.gather().to_pylist()} == {True}
+    assert {row["number"] % 7 == row["own"] for row in told.collect().to_pylist()} == {True}
     told.stage(str(tmp_path / "staged"))
     again = told.engine.staged([str(tmp_path / "staged")], told.schema)
-    assert bag(again.gather()) == bag(told.gather())
+    assert bag(again.collect()) == bag(told.collect())
 
 
 def test_parts_are_staged_apart_and_added_up(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_parts_are_staged_apart_and_added_up(tmp_path: Path) -> None:
     assert sums == {"a": {"size": 4}, "b": {"size": 2}, "c": {"size": None}}
     schema = pa.schema([("size", pa.int64())])
     for part, expected in {"a": {1, 3, None}, "b": {2}, "c": set()}.items():
-        staged = table.engine.staged([f"{tmp_path}/parts/kind={part}"], schema).gather()
+        staged = table.engine.staged([f"{tmp_path}/parts/kind={part}"], schema).collect()
         assert set(staged["size"].to_pylist()) == expected
 
 
@@ -239,18 +239,18 @@ def test_kept_rows_are_made_once_until_they_are_released() -> None:
         yield from batches
 
     table = local(pa.table({"number": range(10)}))
-    kept = table.map_batches(count, table.schema).keep()
+    kept = table.map_batches(count, table.schema).persist()
     assert kept.count() == kept.count() == 10
     assert sorted(made) == [0, 1, 2]
-    kept.release()
+    kept.unpersist()
     assert kept.count() == 10
     assert sorted(made) == [0, 0, 1, 1, 2, 2]
 
 
 def test_some_rows_are_enough() -> None:
     table = local(pa.table({"number": range(100)}))
-    assert len(table.gather(7)) == 7
-    assert len(table.gather(1000)) == 100
+    assert len(table.collect(7)) == 7
+    assert len(table.collect(1000)) == 100
 
 
 def test_toy_tables_are_refused() -> None:

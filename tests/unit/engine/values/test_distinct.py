@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from anonspark.engine.columns.distinct import Distinct
+from anonspark.engine.values.distinct import Distinct
 
 _LARGEST = 2**64 - 1
 

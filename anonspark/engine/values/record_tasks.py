@@ -9,17 +9,17 @@ from typing import ClassVar
 import pyarrow as pa
 
 from anonspark.core.fingerprints import table_fingerprint
-from anonspark.engine.columns.judging import Found
-from anonspark.engine.columns.reading import ReadRecords
 from anonspark.engine.protocol import Engine, OnBatches, Staged
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.judging import Found
+from anonspark.engine.values.reading import ReadRecords
 
 PART = "part"
 BATCHES, FOUND = "batches", "found"
 """Which of two parts a row is of: the packed batches, or what was found in their records."""
 
 FOUND_TEXT = "found_text"
-"""Column of what a task found, see :meth:`anonspark.engine.columns.judging.Found.to_text`."""
+"""Column of what a task found, see :meth:`anonspark.engine.values.judging.Found.to_text`."""
 
 # Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
 _MOST_DISTINCT = 4096
@@ -128,7 +128,7 @@ def staged_records(engine: Engine, path: str, reader: ReadRecords, given: pa.Sch
     One small job, for what the tasks found.
     """
     of_found = pa.schema([(FOUND_TEXT, pa.string())])
-    told = engine.staged([f"{path}/{PART}={FOUND}"], of_found).gather()
+    told = engine.staged([f"{path}/{PART}={FOUND}"], of_found).collect()
     total = total_of(told[FOUND_TEXT].to_pylist())
     return Staged(
         f"{path}/{PART}={BATCHES}",

@@ -13,7 +13,6 @@ from anonspark.config import Attribute, Configuration
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
-from anonspark.engine.columns.file_types import LISTS
 from anonspark.engine.protocol import InputColumn
 from anonspark.engine.raw_columns import (
     INDEX_NAMES,
@@ -24,6 +23,7 @@ from anonspark.engine.raw_columns import (
     type_name,
 )
 from anonspark.engine.struct_fields import DOT, fields_of, written_fields
+from anonspark.engine.values.file_types import LISTS
 from anonspark.errors import DataError
 
 _IMPLIED_TYPES: dict[str | None, str] = {"intervals": "number", "calendar": "date"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from anonspark.engine.columns.batches import hash_rows
+from anonspark.engine.values.batches import hash_rows
 
 BATCH = pa.record_batch({"age": [1, 2, 3]})
 

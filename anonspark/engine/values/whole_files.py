@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import parquet
 
-from anonspark.engine.columns.file_types import (
+from anonspark.engine.raw_columns import is_text
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.file_types import (
     BATCH_ROWS,
     TypeNotReadError,
     type_as_read,
     values_as_read,
 )
-from anonspark.engine.raw_columns import is_text
-from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 
 _TEXTS = pa.dictionary(pa.int32(), pa.string())

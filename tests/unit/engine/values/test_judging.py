@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from anonspark.config import Attribute
-from anonspark.engine.columns.judging import Found, judge
-from anonspark.engine.columns.planning import PlannedColumn, plan_column
+from anonspark.engine.values.judging import Found, judge
+from anonspark.engine.values.planning import PlannedColumn, plan_column
 
 
 def planned(data_type: pa.DataType, **declared: Any) -> PlannedColumn:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from references import xxhash64_of_bytes
 
-from anonspark.engine.columns.hashing import content_hash, xxhash64
+from anonspark.engine.values.hashing import content_hash, xxhash64
 
 _WHOLE = 2**64
 

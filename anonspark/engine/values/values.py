@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.texts import nearest_single, parse, rounded, within, write
 from anonspark.engine.raw_columns import Reading, is_number, is_text
+from anonspark.engine.values.texts import nearest_single, parse, rounded, within, write
 
 
 def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]:

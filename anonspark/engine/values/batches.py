@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.hashing import Hashes, content_hash, xxhash64
-from anonspark.engine.columns.values import hashed_as, read_values
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import Hashes, content_hash, xxhash64
+from anonspark.engine.values.values import hashed_as, read_values
 
 
 def conform(

@@ -21,12 +21,12 @@ from anonspark.core.columns import (
     payload_column,
     quasi_identifier_column,
 )
-from anonspark.engine.columns.hashing import content_hash
-from anonspark.engine.columns.judging import Found, Judged, judge
-from anonspark.engine.columns.planning import PlannedColumn
-from anonspark.engine.columns.values import read_values
 from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import content_hash
+from anonspark.engine.values.judging import Found, Judged, judge
+from anonspark.engine.values.planning import PlannedColumn
+from anonspark.engine.values.values import read_values
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.hashing import content_hash
-from anonspark.engine.columns.values import plain
 from anonspark.engine.raw_columns import is_plain, is_text
+from anonspark.engine.values.hashing import content_hash
+from anonspark.engine.values.values import plain
 
 Kind = Literal["count", "sum", "min", "max", "xor", "list"]
 
@@ -59,7 +59,7 @@ def aggregates_of(
     hashes: str | None,
     lists: Sequence[str],
 ) -> list[Aggregate]:
-    """Return the figures that :meth:`anonspark.engine.protocol.Table.add_up` promises, in order."""
+    """Return the figures of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
     types = {field.name: field.type for field in schema}
     wanted = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
     wanted += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]

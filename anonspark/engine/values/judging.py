@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.distinct import Distinct
-from anonspark.engine.columns.hashing import xxhash64
-from anonspark.engine.columns.planning import PlannedColumn
-from anonspark.engine.columns.texts import parse
-from anonspark.engine.columns.values import convert, plain, read_values
 from anonspark.engine.raw_columns import Reading, is_text
+from anonspark.engine.values.distinct import Distinct
+from anonspark.engine.values.hashing import xxhash64
+from anonspark.engine.values.planning import PlannedColumn
+from anonspark.engine.values.texts import parse
+from anonspark.engine.values.values import convert, plain, read_values
 
 MOST_DISTINCT = 2**20
 """Different texts that are counted exactly. More are an error, and need not be."""

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.engine.columns import grouping
-from anonspark.engine.columns.grouping import aggregate, aggregates_of, find_groups, merge
+from anonspark.engine.values import grouping
+from anonspark.engine.values.grouping import aggregate, aggregates_of, find_groups, merge
 
 TEXT = st.sampled_from([None, "", "a", "b", "ä"])
 NUMBER = st.one_of(st.none(), st.integers(-2, 2))

@@ -6,7 +6,7 @@ from calendar import timegm
 
 import pytest
 
-from anonspark.engine.columns.time_zones import seconds_ahead
+from anonspark.engine.values.time_zones import seconds_ahead
 
 _HOUR = 3600
 _CYCLE = 146_097 * 86_400
