@@ -7,25 +7,18 @@ though Spark reads the records from other files, in another order, and works in 
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers import configuration_file, of_any_run, write_files
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from anonspark.config import load_configuration, parse_configuration
+from anonspark.config import load_configuration
 from anonspark.demo.people import EDUCATION_ORDER, generate_people
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.errors import AnonsparkError
-from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
 
@@ -43,8 +36,8 @@ ATTRIBUTES: dict[str, Any] = {
     "income": "insensitive",
 }
 
-# Each model, kind of criterion, unit, style and format once; more of their combinations are run on
-# the engine without Java in tests/releases. The models that are simplest are drawn below.
+# What a value is, both engines ask the same functions: these are for the ways that rows take. More
+# models, criteria and styles are run on the engine without Java in tests/releases.
 CASES: dict[str, dict[str, Any]] = {
     "smondrian": {
         "model": {"name": "smondrian", "split": "relaxed", "span": "cell"},
@@ -55,15 +48,6 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "missing": "drop",
         "output": {"style": "bounds"},
-    },
-    "su-mondrian": {
-        "model": {"name": "su-mondrian", "rho": 2},
-        "privacy": {
-            "k": 5,
-            "l_diversity": {"attribute": "diagnosis", "l": 3},
-            "t_closeness": {"attribute": "diagnosis", "t": 0.4},
-        },
-        "output": {"format": "orc"},
     },
     "criteria of units": {
         "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
@@ -84,16 +68,6 @@ CASES: dict[str, dict[str, Any]] = {
             "t_closeness": {"attribute": "income", "t": 0.7, "distance": "ordered"},
         },
     },
-    "density of units": {
-        "model": {
-            "name": "u-canon",
-            "reference": "density",
-            "rho": 2,
-            "separation": "always",
-        },
-        "attributes": {**ATTRIBUTES, "city": "insensitive"},
-        "privacy": {"k": 5, "unit": "city"},
-    },
     "shares of units with pseudonyms": {
         "model": {"name": "canon", "vantage": "random"},
         "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
@@ -108,7 +82,6 @@ CASES: dict[str, dict[str, Any]] = {
         "output": {"pseudonyms": {"city": "person"}},
     },
     "microaggregation": {"model": {"name": "microaggregation"}, "output": {"style": "mean"}},
-    "auto": {"model": {"name": "auto"}},
     "full-domain of units": {
         "model": {"name": "full-domain", "driver_tuples": 1000},
         "attributes": {
@@ -124,12 +97,6 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
 }
-
-# Where Spark proves what no other of its proofs has in it.
-PROVED_BY_SPARK = set(CASES) - {"density of units", "auto"}
-
-# Further cases of units, which `make systems` runs.
-WITH_SYSTEMS = {"density of units", "shares of units with pseudonyms"}
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +136,7 @@ def told(release: Path) -> dict[str, Any]:
     del manifest["fingerprints"]["configuration"]
     names = ("fingerprints", "published", "warnings", "privacy")
     found = {name: manifest.get(name) for name in names}
-    if manifest["configuration"]["output"]["format"] == "parquet":
-        found["data"] = [one for one in manifest["files"] if one["path"].startswith("data/")]
-    # The bytes of ORC are those of two writers.
+    found["data"] = [one for one in manifest["files"] if one["path"].startswith("data/")]
     return found
 
 
@@ -184,13 +149,7 @@ def proven(engine: Engine, release: Path, people: Path) -> dict[str, Any]:
     return json.loads(json.dumps(found, default=str).replace(str(release), "release"))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=pytest.mark.system) if case in WITH_SYSTEMS else case
-        for case in CASES
-    ],
-)
+@pytest.mark.parametrize("case", CASES)
 def test_releases_and_proofs(
     spark: SparkSession, people: Path, shuffled: Path, tmp_path: Path, case: str
 ) -> None:
@@ -201,89 +160,4 @@ def test_releases_and_proofs(
     assert told(local) == told(other)
     expected = proven(engines["local"], other, people)
     assert expected["holds"]
-    if case in PROVED_BY_SPARK:
-        assert proven(engines["spark"], other, people) == expected
-
-
-ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "byte": st.one_of(st.none(), st.integers(-128, 127)),
-            "long": st.integers(-(2**62), 2**62),
-            "float": st.one_of(
-                st.sampled_from([None, 0.0, -0.0, float("nan"), 1e-7, 1e22]),
-                st.floats(allow_nan=False, allow_infinity=False, width=32),
-            ),
-            "exact": st.one_of(st.none(), st.integers(-(10**9), 10**9).map(Decimal)),
-            "flag": st.one_of(st.none(), st.booleans()),
-            "day": st.one_of(st.none(), st.dates(date(1, 1, 1), date(9999, 12, 31))),
-            "moment": st.integers(0, 10**12).map(
-                lambda micros: datetime(1950, 1, 1, tzinfo=UTC) + timedelta(milliseconds=micros)
-            ),
-            "word": st.sampled_from([None, "", "?", "a", "ä", "Ä b", "𝄞", '"', "1"]),
-            "number": st.sampled_from([None, "1", " 2", "3e2", "?", "-0.5", "NaN"]),
-            "items": st.one_of(st.none(), st.lists(st.integers(0, 2), max_size=2)),
-        }
-    ),
-    min_size=6,
-    max_size=40,
-)
-
-SCHEMA = pa.schema(
-    [
-        ("byte", pa.int8()),
-        ("long", pa.int64()),
-        ("float", pa.float32()),
-        ("exact", pa.decimal128(12, 2)),
-        ("flag", pa.bool_()),
-        ("day", pa.date32()),
-        ("moment", pa.timestamp("us", "UTC")),
-        ("word", pa.string()),
-        ("number", pa.string()),
-        ("items", pa.list_(pa.int64())),
-    ]
-)
-
-
-@settings(max_examples=4, suppress_health_check=list(HealthCheck))
-@given(
-    rows=ROWS,
-    missing=st.sampled_from(["category", "drop", "error"]),
-    model=st.sampled_from(["smondrian", "su-mondrian", "canon", "microaggregation"]),
-    style=st.sampled_from(["interval", "bounds", "mean"]),
-)
-def test_any_table(
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    rows: list[dict[str, Any]],
-    missing: str,
-    model: str,
-    style: str,
-) -> None:
-    """Releases of tables of every type, and what is wrong with them."""
-    folder = tmp_path_factory.mktemp("any")
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), folder / "input.parquet")
-    roles: dict[str, Any] = dict.fromkeys(SCHEMA.names[:8], "quasi_identifier")
-    roles["number"] = {"role": "quasi_identifier", "type": "number"}
-    found = {}
-    engines: dict[str, Engine] = {"local": LocalEngine(), "spark": SparkEngine(spark)}
-    for name, engine in engines.items():
-        configuration = parse_configuration(
-            {
-                "input": {"path": str(folder / "input.parquet")},
-                "attributes": roles | {"items": "insensitive"},
-                "missing": missing,
-                "privacy": {"k": 2},
-                "model": {"name": model},
-                "output": {"path": str(folder / name), "style": style},
-                "execution": {"task_rows": 10},
-            }
-        )
-        try:
-            check_input(engine, configuration)
-            run(engine, configuration)
-        except AnonsparkError as error:
-            found[name] = {"error": str(error).replace(name, "")}
-        else:
-            found[name] = of_any_run(folder / name) | told(folder / name)
-    assert found["local"] == found["spark"]
+    assert proven(engines["spark"], other, people) == expected

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers import configuration_file
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration, load_configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -139,8 +135,7 @@ def configured(folder: Path, names: Sequence[str], **sections: Any) -> Configura
     return load_configuration(configuration_file(folder, **sections))
 
 
-@pytest.mark.parametrize("missing", ["drop", "category"])
-def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path, missing: str) -> None:
+def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "input.parquet"
     (folder / ".hidden").mkdir(parents=True)
     for number in range(4):
@@ -157,66 +152,10 @@ def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path, missing
     pq.write_table(table.slice(0, 0), folder / "nothing.parquet")
     for name in ("_SUCCESS", ".other.parquet", "_0.parquet", ".hidden/0.parquet"):
         (folder / name).write_bytes(b"no Parquet")
-    configuration = configured(tmp_path, [*QUASI_IDENTIFIERS, *CARRIED], missing=missing)
+    configuration = configured(tmp_path, [*QUASI_IDENTIFIERS, *CARRIED], missing="category")
     staged = prepared(spark, configuration, tmp_path)
     require_alike(staged)
     assert 0 < staged[0][0].found["kept"] <= staged[0][0].found["rows"] == 486
-
-
-def test_files_of_spark(spark: SparkSession, tmp_path: Path) -> None:
-    numbers = spark.range(0, 600, 1, 3)
-    table = numbers.select(
-        sf.col("id"),
-        (sf.col("id") % 7).cast("decimal(5,2)").alias("number"),
-        sf.timestamp_seconds(sf.col("id") * -72_000_000).alias("moment"),
-        sf.when(sf.col("id") % 5 > 0, sf.concat(sf.lit("text "), "id")).alias("text"),
-        sf.date_add(sf.lit("1970-01-01").cast("date"), -sf.col("id").cast("int") * 833).alias(
-            "day"
-        ),
-    )
-    table.write.parquet(str(tmp_path / "input.parquet"))
-    roles = dict.fromkeys(("number", "moment", "day"), "quasi_identifier")
-    attributes = roles | {"text": "insensitive", "id": "identifier"}
-    file = configuration_file(tmp_path, attributes=attributes)
-    require_alike(prepared(spark, load_configuration(file), tmp_path))
-
-
-@st.composite
-def drawn_tables(draw: st.DrawFn) -> tuple[pa.Table, list[int]]:
-    """Draw a table, and where it is cut into files."""
-    rows = draw(st.integers(1, 25))
-    columns = {}
-    described = {name: (own, values) for name, (own, values, _) in QUASI_IDENTIFIERS.items()}
-    names = draw(st.permutations(list(described | CARRIED)))
-    for name in names[: draw(st.integers(4, 16))]:
-        own, values = (described | CARRIED)[name]
-        drawn = st.none() | st.sampled_from(values)
-        if pa.types.is_floating(own):
-            drawn |= st.floats(width=own.bit_width)
-        elif pa.types.is_string(own):
-            drawn |= st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
-        columns[name] = pa.array(draw(st.lists(drawn, min_size=rows, max_size=rows)), own)
-    columns["int"] = pa.array(range(rows), pa.int32())
-    cuts = draw(st.lists(st.integers(0, rows), max_size=3, unique=True))
-    return pa.table(columns), sorted({0, *cuts, rows})
-
-
-# Each is two runs of Spark, which take longer by their number than by their columns.
-@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(drawn_tables(), st.sampled_from(["drop", "category"]))
-def test_drawn_tables(
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    drawn: tuple[pa.Table, list[int]],
-    missing: str,
-) -> None:
-    table, cuts = drawn
-    folder = tmp_path_factory.mktemp("drawn")
-    (folder / "input.parquet").mkdir()
-    for start, end in pairwise(cuts):
-        pq.write_table(table.slice(start, end - start), folder / f"input.parquet/{start}.parquet")
-    configuration = configured(folder, table.column_names, missing=missing)
-    require_alike(prepared(spark, configuration, folder))
 
 
 class TestWhatKeepsRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -36,6 +36,37 @@ def hash_of(value: Any, seed: int) -> int:
         return hash_of([value[name] for name in sorted(value)], seed)
     data = value.encode() if isinstance(value, str) else struct.pack("<q", value)
     return xxhash64_of_bytes(data, seed)
+
+
+_LARGE = Decimal("12345678901234567890123456789012345678")
+_PAIR = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.decimal128(38, 2)))])
+
+# What `SELECT xxhash64(a)` of Spark 4.1 gives for the values of a Parquet file.
+SPARK: list[tuple[pa.DataType, list[Any], list[int]]] = [
+    (pa.bool_(), [True, False], [-6698625589789238999, 3614696996920510707]),
+    (pa.int8(), [-128, 127], [4160238337661960656, 8632298611707923906]),
+    (pa.int64(), [-(2**63), 2**63 - 1], [-8619748838626508300, -3246596055638297850]),
+    (pa.float32(), [-0.0, float("nan")], [3614696996920510707, 2692338816207849720]),
+    (pa.float64(), [-float("inf"), 5e-324], [5326262080505358431, -7001672635703045582]),
+    (pa.decimal128(18, 3), [Decimal("-0.001"), None], [3858142552250413010, 42]),
+    (pa.decimal128(38, 0), [_LARGE, Decimal(0)], [-4207986725797954644, -8959994473701255385]),
+    (pa.date32(), [date(1, 1, 1), date(9999, 12, 31)], [6773727150484150602, 7061898801283288394]),
+    (pa.timestamp("us"), [datetime(1582, 10, 4, 0, 0, 0, 7)], [1303392910377465726]),
+    (pa.string(), ["", "z" * 77], [-7444071767201028348, -8020890518677196636]),
+    (pa.string(), ["abcd", "\U0001f600 b"], [-6810745876291105281, 5668693806002875095]),
+    (pa.binary(), [b"\xff" * 33], [-1855291848129454215]),
+    (pa.list_(pa.list_(pa.float64())), [[[1.0, -0.0], None, []]], [-1014815342309565385]),
+    (
+        pa.list_(_PAIR),
+        [[{"a": None, "b": []}, None, {"a": 3, "b": [Decimal("1.00")]}]],
+        [-8180641406790759693],
+    ),
+]
+
+
+@pytest.mark.parametrize(("data_type", "values", "expected"), SPARK, ids=lambda one: str(one)[:20])
+def test_what_spark_gives(data_type: pa.DataType, values: list[Any], expected: list[int]) -> None:
+    assert xxhash64([pa.array(values, data_type)]).tolist() == expected
 
 
 def test_what_the_documentation_of_spark_says() -> None:
