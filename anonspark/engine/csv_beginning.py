@@ -15,6 +15,9 @@ UTF_8 = "UTF-8"
 POSITIONAL = re.compile(r"_c(\d+)", re.IGNORECASE)
 """What a column is called where no header names it."""
 
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+"""Matches a first line that names the separator, as Excel writes and reads it."""
+
 _SEPARATORS = (",", ";", "\t", "|")
 _LATIN, _WINDOWS = "ISO-8859-1", "windows-1252"
 _CODECS = {_LATIN: "latin-1", _WINDOWS: "cp1252"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from anonspark.engine.encodings import likely_encodings
 from anonspark.engine.foreign_formats import remedy_for
 from anonspark.errors import ConfigurationError, DataError
 
@@ -226,6 +227,36 @@ def separator_in_first_line(where: str) -> DataError:
     return DataError(
         f"{where}: the first line is no header: it begins with sep= and names the separator for "
         "Excel, which is not read yet; remove this line"
+    )
+
+
+def undecodable(
+    where: str, file: str | None, encoding: str, line: int | None, content: bytes
+) -> DataError:
+    """Return the error of bytes that are no text in the encoding of their file.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the paths.
+    file : str or None
+        Address of the file; None where `where` names it.
+    encoding : str
+        As users call it.
+    line : int or None
+        From 1 on; None where it is not known.
+    content : bytes
+        Lines around the fault, or the beginning of the file: the likely encodings are sought in
+        them, and nothing of them is shown.
+    """
+    likely = [one for one in likely_encodings(content) if one.lower() != encoding.lower()]
+    named = f" (likely {' or '.join(likely)})" if likely else ""
+    option = option_of(where, "encoding", likely[0] if likely else "NAME")
+    lines = "its lines are" if line is None else f"line {line:,} is"
+    return DataError(
+        f"{where}: {'' if file is None else f'{file}: '}{lines} not written in {encoding}{named}; "
+        f"name the encoding ({option}) and look at the letters that are read so, or write the "
+        "file anew in UTF-8"
     )
 
 

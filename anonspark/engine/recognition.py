@@ -7,7 +7,6 @@ and in the first bytes of the first one. The same files give the same answer on 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from anonspark.config import Configuration
 from anonspark.config.input import format_of_name, format_of_names
 from anonspark.engine.csv_beginning import (
     POSITIONAL,
+    SEPARATOR_LINE,
     UTF_8,
     fields_of,
     lines_of,
@@ -40,7 +40,6 @@ _LOGGER = logging.getLogger("anonspark")
 _NAMES_OF_SEPARATORS = {"\t": "tab"}
 _FIRST_BYTES = 64
 _MARKS = {b"PAR1": "parquet", b"ORC": "orc"}
-_SEPARATOR_LINE = re.compile(r'"?sep=.{1,2}"?', re.IGNORECASE)
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 
 
@@ -158,7 +157,7 @@ def recognize(
     encoding = _encoding_of(given) or sniff_encoding(content, file, key)
     quotes = given.get("quote", '"'), given.get("escape", '"')
     lines = records_of(lines_of(content, encoding, given.get("comment", "")), quotes)
-    if lines and _SEPARATOR_LINE.fullmatch(lines[0].strip()):
+    if lines and SEPARATOR_LINE.fullmatch(lines[0]):
         raise separator_in_first_line(f"{key}: {file}")
     separator = _separator_of(given)
     if separator is None:
