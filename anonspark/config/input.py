@@ -109,7 +109,7 @@ class InputOptions(Section):
     options : dict
         Options of the data source.
     missing_markers : list of str
-        Trimmed text values that mean *missing* in a quasi-identifier.
+        Trimmed texts of values that mean *missing* in a quasi-identifier.
     missing_columns : str
         What becomes of an attribute that some files of the table lack.
     """
@@ -144,8 +144,8 @@ class InputOptions(Section):
     missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(
         default=["", "?"],
         description=(
-            "Texts that mean a missing value in a quasi-identifier, compared after blanks around "
-            "the value are taken away."
+            "What means a missing value in a quasi-identifier, whatever the type of its column; "
+            "texts are compared after blanks around them are taken away."
         ),
     )
 

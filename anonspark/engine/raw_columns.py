@@ -40,9 +40,8 @@ class WantedColumns:
 class Reading:
     """How the values of a column are read.
 
-    Missing are nulls, NaN in a column of floats or in a text that is read as a number, and texts
-    that are markers but for blanks at their ends. A value that is missing, or that cannot be read,
-    is null.
+    Missing are nulls, NaN (in a text that is read as a number, too) and values that a marker means.
+    A value that is missing, or that cannot be read, is null.
 
     Parameters
     ----------
@@ -53,9 +52,9 @@ class Reading:
     type : pyarrow.DataType or None
         That they get: text, boolean, ``date32``, ``timestamp[us]`` (with the zone of the column, if
         it has one), ``int64``, ``float32``, ``float64`` or ``decimal128(38, ...)``. None leaves
-        them as they are. Texts are read as SQL reads them, without blanks at their ends.
+        them as they are. Texts are read without blanks at their ends.
     markers : tuple of str
-        Texts that mean missing.
+        Texts of values that mean missing.
     blanks : str
         Characters that are taken off the ends of values that become texts.
     whole : bool

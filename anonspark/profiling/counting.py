@@ -216,7 +216,7 @@ def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:
         padded = _matching(values, _PADDED)
         days = _matching(values, DAY)
         if days.any():
-            days &= _flags(parse(pc.utf8_trim(values, " "), pa.date32()).is_valid())
+            days &= _flags(parse(values, pa.date32()).is_valid())
         return [numbers, whole, padded, _matching(values, OTHER_NUMBER), days,
                 _matching(values, _MOMENT), _matching(values, OTHER_DAY), none]  # fmt: skip
     infinite = _flags(pc.is_inf(values)) if pa.types.is_floating(values.type) else none

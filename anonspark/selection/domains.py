@@ -152,7 +152,7 @@ class Domain:
 
     def _binned(self, values: pa.Array) -> Integers:
         if is_text(values.type):
-            numbers = parse(pc.ascii_trim(values, " ").cast(pa.string()), pa.float64())
+            numbers = parse(values.cast(pa.string()), pa.float64())
         else:
             numbers = values.cast(pa.float64(), safe=False)
         read = np.asarray(numbers.is_valid())

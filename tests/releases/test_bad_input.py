@@ -266,7 +266,7 @@ class TestWrongData:
     def test_infinity_as_text(self, refused_table: Refused) -> None:
         refused_table(
             with_one("height", "-Infinity"),
-            "attributes.height: 1 of 40 values are infinite",
+            "attributes.height: 1 of 40 values are not of the declared type number",
             attributes=declared("height", type="number"),
         )
 

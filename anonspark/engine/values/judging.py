@@ -58,10 +58,6 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
         return _judge_coded(plan, column, markers)
     raw = plain(column)
     name = plan.column.name
-    in_text = plan.in_text
-    if in_text is not None and plan.column.attribute.hierarchy is None:
-        # Declared as text, a number that is none is a text like others.
-        raw, markers, in_text = convert(raw, pa.string(), in_text), (), None
     reading = Reading(name, name, plan.read_as, tuple(markers))
     values, gone = read_values(reading, raw)
     missing = _flags(gone)
@@ -72,9 +68,9 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
         infinite = _flags(pc.fill_null(pc.is_inf(values), False))
     numeric = no
     if plan.column.undeclared_text and is_text(raw.type):
-        numeric = ~missing & _flags(pc.is_valid(parse(pc.ascii_trim(raw, " "), pa.float64())))
-    if in_text is not None:
-        values = convert(values, pa.string(), in_text)
+        numeric = ~missing & _flags(pc.is_valid(parse(raw, pa.float64())))
+    if plan.in_text is not None:
+        values = convert(values, pa.string(), plan.in_text)
     return Judged(values, missing, invalid, infinite, numeric)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.raw_columns import Reading, is_number, is_text
-from anonspark.engine.values.texts import nearest_single, parse, rounded, within, write
+from anonspark.engine.raw_columns import Reading, is_number, is_plain, is_text
+from anonspark.engine.values.texts import NUMBER, nearest_single, parse, rounded, within, write
 
 
 def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -29,17 +30,43 @@ def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]
         Of length n.
     """
     column = plain(column)
-    missing = pc.is_null(column)
-    if is_text(column.type):
-        if reading.markers:
-            markers = pa.array([marker.strip() for marker in reading.markers], pa.string())
-            missing = pc.or_(missing, pc.is_in(pc.ascii_trim(column, " "), markers))
-        if reading.type is not None and is_number(reading.type):
-            missing = pc.or_(missing, is_not_a_number(parse(column, pa.float64())))
-    elif pa.types.is_floating(column.type):
-        missing = pc.or_(missing, is_not_a_number(column))
+    missing = are_missing(column, reading.markers)
+    if is_text(column.type) and reading.type is not None and is_number(reading.type):
+        missing = pc.or_(missing, is_not_a_number(parse(column, pa.float64())))
     value = column if reading.type is None else convert(column, reading.type, reading)
     return pc.if_else(missing, pa.scalar(None, value.type), value), missing
+
+
+def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
+    """Return which values are missing: nulls, NaN, and what a marker means in the column's type.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+        No dictionary.
+    markers : sequence of str
+        Texts; of a column of numbers, days or booleans those count that say such a value.
+    """
+    missing = pc.is_null(column, nan_is_null=True)
+    values = pc.ascii_trim(column, " ") if is_text(column.type) else column
+    known = _values_of_markers([one.strip() for one in markers], column.type)
+    return pc.or_(missing, pc.is_in(values, known)) if len(known) else missing
+
+
+def _values_of_markers(markers: Sequence[str], own: pa.DataType) -> pa.Array:
+    """Return the values of a type that markers say, as the exact number of a decimal."""
+    texts = pa.array(markers, pa.string())
+    if is_text(own):
+        return texts.cast(own)
+    if pa.types.is_boolean(own):
+        # Of them 0 is no marker for False.
+        texts = pa.array([one for one in markers if one.lower() in ("true", "false")], pa.string())
+    if pa.types.is_integer(own) or pa.types.is_decimal(own):
+        target = own if pa.types.is_decimal(own) else pa.decimal128(20, 0)
+        numbers = [Decimal(one) for one in markers if NUMBER.fullmatch(one)]
+        exact = pa.array([one for one in numbers if rounded(one, target) == one], target)
+        return exact if target == own else _number(exact, own).drop_null()
+    return parse(texts, own).drop_null() if is_plain(own) else pa.nulls(0)
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -61,7 +88,7 @@ def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
 def as_floats(column: pa.Array) -> pa.Array:
     """Return numbers, days and times as floats, and texts that are numbers; NaN for all else."""
     if is_text(column.type):
-        column = parse(pc.utf8_trim(column, " "), pa.float64())
+        column = parse(column, pa.float64())
     elif pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     elif pa.types.is_timestamp(column.type):
@@ -92,7 +119,7 @@ def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = Non
     if pa.types.is_null(own):
         return pa.nulls(len(column), target)
     if is_text(own):
-        return parse(pc.ascii_trim(column, " "), target)
+        return parse(column, target)
     if own.equals(target):
         return column
     if reading is not None and reading.by_text:

@@ -14,6 +14,7 @@ from hypothesis import strategies as some
 from anonspark.config import Attribute
 from anonspark.engine.values.judging import Found, judge
 from anonspark.engine.values.planning import PlannedColumn, plan_column
+from anonspark.engine.values.values import are_missing
 
 
 def planned(data_type: pa.DataType, **declared: Any) -> PlannedColumn:
@@ -34,7 +35,7 @@ def told(plan: PlannedColumn, *batches: tuple[pa.Array, list[bool]]) -> dict[str
 
 
 def test_texts_that_are_declared_as_numbers() -> None:
-    column = pa.array([" 1.5", "?", None, "x", "inf", "nan", "1e3"])
+    column = pa.array([" 1.5", "?", None, "x", "1e400", "nan", "1e3"])
     plan = planned(pa.string(), type="number")
     one = judge(plan, column, ["", "?"])
     assert one.values.to_pylist() == [1.5, None, None, None, float("inf"), None, 1000.0]
@@ -86,11 +87,37 @@ def test_dictionaries_are_judged_as_their_texts(
     assert told(plan, (column.dictionary_encode(), kept)) == told(plan, (column, kept))
 
 
-def test_what_is_declared_as_text_is_missing_only_where_it_is_null() -> None:
+def test_markers_and_nan_are_missing_whatever_is_declared() -> None:
     plan = planned(pa.float64(), type="text")
-    one = judge(plan, pa.array([17.0, float("nan"), None]), ["", "NaN"])
-    assert one.values.to_pylist() == ["17.0", "NaN", None]
-    assert one.missing.tolist() == [False, False, True]
+    one = judge(plan, pa.array([17.0, float("nan"), None, 999.0]), ["", "999"])
+    assert one.values.to_pylist() == ["17.0", None, None, None]
+    assert one.missing.tolist() == [False, True, True, True]
+
+
+_MARKERS = ("", "?", " 999", "-9.50", "1e2", "false", "2024-01-05", "2024-01-06T01:00+01:00", "0")
+
+
+@pytest.mark.parametrize(
+    ("data_type", "values", "missing"),
+    [
+        (pa.int8(), [99, 100, 0, -9, None], [False, True, True, False, True]),
+        (pa.int64(), [998, 999, 1], [False, True, False]),
+        (pa.float32(), [999.0, -9.5, 9.5, float("nan")], [True, True, False, True]),
+        (pa.float64(), [999.0, 999.5], [True, False]),
+        (pa.decimal128(5, 2), [Decimal("999.00"), Decimal("-9.51")], [True, False]),
+        (pa.decimal128(2, 0), [Decimal("-9"), Decimal("-10")], [False, False]),
+        (pa.bool_(), [False, True, None], [True, False, True]),
+        (pa.date32(), [19727, 19728], [True, False]),
+        (pa.timestamp("us", "UTC"), [1704499200000000, 1704499200000001], [True, False]),
+        (pa.string(), [" ? ", "999", "999.0", "False"], [True, True, False, False]),
+        (pa.list_(pa.int64()), [[999], None], [False, True]),
+    ],
+    ids=str,
+)
+def test_markers_mean_a_value_of_the_type(
+    data_type: pa.DataType, values: list[Any], missing: list[bool]
+) -> None:
+    assert are_missing(pa.array(values, data_type), _MARKERS).to_pylist() == missing
 
 
 def test_without_values_there_are_no_extremes() -> None:

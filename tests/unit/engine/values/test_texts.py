@@ -31,26 +31,39 @@ def read(text: str, target: pa.DataType) -> Any:
     ("text", "target", "expected"),
     [
         ("1e3", pa.float64(), 1000.0),
-        ("1d", pa.float64(), 1.0),
-        ("0x1p3", pa.float64(), 8.0),
-        ("-0x1p9999", pa.float64(), -float("inf")),
-        ("0x1", pa.float64(), None),
+        (" +007.50 ", pa.float64(), 7.5),
+        ("1d", pa.float64(), None),
+        ("0x1p3", pa.float64(), None),
+        ("\u0661", pa.float64(), None),
+        ("\u0661", pa.decimal128(3, 0), None),
         ("1_000", pa.float64(), None),
-        ("-Infinity", pa.float64(), -float("inf")),
+        ("-Infinity", pa.float64(), None),
+        ("\t1", pa.float64(), None),
         ("12.0", pa.int64(), None),
-        ("\x7f+12\t", pa.int64(), 12),
+        (" +12", pa.int64(), 12),
         ("128", pa.int8(), None),
-        ("tRuE", pa.bool_(), True),
+        (" tRuE", pa.bool_(), True),
+        ("0", pa.bool_(), False),
         ("on", pa.bool_(), None),
-        ("2024", pa.date32(), 19723),
-        ("2024-1-5 whatever", pa.date32(), 19727),
-        ("0000-02-29", pa.date32(), -719469),
-        ("9999999-01-01", pa.date32(), None),
-        ("2024-1-5 1:2:3.1234567", _CLOCK, 1704416523123456),
+        (" 2024-01-05 ", pa.date32(), 19727),
+        ("2024", pa.date32(), None),
+        ("2024-1-5", pa.date32(), None),
+        ("20240105", pa.date32(), None),
+        ("2024-01-05 whatever", pa.date32(), None),
+        ("2024-02-30", pa.date32(), None),
+        ("0000-02-29", pa.date32(), None),
+        ("2024-01-05 01:02:03.1234567", _CLOCK, 1704416523123456),
+        ("2024-01-05", _ZONED, 1704412800000000),
         ("2024-01-05T", _ZONED, None),
-        ("2024-01-05 01:02 UTC", _ZONED, None),
-        ("2024-01-05 01:02:03 +1:5", _ZONED, 1704412623000000),
-        ("2024-01-05 01:02:03 +1:5", _CLOCK, 1704416523000000),
+        ("2024-01-05 01:02 UTC", _ZONED, 1704416520000000),
+        ("2024-01-05T01:02:03+01:05", _ZONED, 1704412623000000),
+        ("2024-01-05T01:02:03+0105", _CLOCK, 1704412623000000),
+        ("2024-01-05T01:02:03-02", _CLOCK, 1704423723000000),
+        ("2024-01-05 01:02:03Z", _CLOCK, 1704416523000000),
+        ("2024-01-05 01:02:03+25:00", _ZONED, None),
+        ("2024-01-05 01:02:03 Europe/Berlin", _ZONED, None),
+        ("2024-01-05 01:02:03 EST", _ZONED, None),
+        ("2024-01-05 24:00:00", _ZONED, None),
         ("999999-01-01 00:00:00", _ZONED, None),
         # The day of a time alone would be another one tomorrow.
         ("12:30", _ZONED, None),
@@ -74,14 +87,14 @@ def test_numbers_between_two_floats_of_32_bits(value: float, step: int) -> None:
     assert found == (even if step == 0 else first if step < 0 else following)
 
 
-@given(some.floats(allow_nan=False))
+@given(some.floats(allow_nan=False, allow_infinity=False))
 def test_floats_read_back_from_their_texts(value: float) -> None:
     text = float_text(value)
     assert struct.pack("<d", float(text)) == struct.pack("<d", value)
     assert read(text, pa.float64()) == value
 
 
-@given(some.floats(width=32, allow_nan=False))
+@given(some.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_floats_of_32_bits_read_back_from_their_texts(value: float) -> None:
     assert read(float_text(value, narrow=True), pa.float32()) == value
 
@@ -144,10 +157,9 @@ def test_days_of_any_year() -> None:
     days = pa.array([-719529, -719528, 2932896, 2932897, None], pa.int32()).view(pa.date32())
     expected = ["-0001-12-31", "0000-01-01", "9999-12-31", "+10000-01-01", None]
     assert write(days).to_pylist() == expected
-    assert parse(pa.array(expected), pa.date32()).equals(days)
 
 
-@given(some.integers(-(2**63), 2**63 - 1))
+@given(some.integers(-62_135_596_800_000_000, 253_402_300_799_999_999))
 def test_points_in_time_read_back_from_their_texts(micros: int) -> None:
     moments = pa.array([micros], pa.int64()).view(_ZONED)
     assert parse(write(moments), _ZONED).view(pa.int64()).to_pylist() == [micros]
