@@ -2,33 +2,285 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
+from operator import xor
 from typing import Any
 
 import pyarrow as pa
 
-from anonspark.engine.files import Files
+from anonspark._version import __version__
+from anonspark.core.figures import SUMMARY, TABLES, arrow_schema
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError
-from anonspark.holders.figures import Row, figures_of, stage_figures
+from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.holders.form import Form, form_of
-from anonspark.holders.parts import read_parts, require_same_types
-from anonspark.holders.proving import fingerprint_of, prove_parts, prove_union
+from anonspark.holders.parts import Part, read_parts, require_same_types
 from anonspark.holders.writing import Extent, write_union
 from anonspark.layers.publish.committing import begin, commit
+from anonspark.layers.publish.companions.writing import write_companions
 from anonspark.layers.publish.paths import require_apart, require_target
-from anonspark.layers.publish.staging import open_staging
+from anonspark.layers.publish.staging import Staging, open_staging
+from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
-from anonspark.release.manifest import NOT_PROTECTED
-from anonspark.verification.classes import count_published_classes
+from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
+from anonspark.verification.audit import audit_opened, audit_table
+from anonspark.verification.claims import claim_of_description
+from anonspark.verification.classes import PublishedClasses, count_published_classes
+from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.opening import OpenedRelease, open_release
+from anonspark.verification.result import Verification
+
+Row = dict[str, Any]
+"""A row of a table of metrics: column to figure, text or moment."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a union.
+
+    Parameters
+    ----------
+    summary : dict
+        The one row of its table. What only a run has is None: a union has no original.
+    privacy, risk : list of dict
+        Rows of their tables.
+    different : mapping of str to int
+        Different values of each attribute that a distance is about.
+    """
+
+    summary: Row
+    privacy: list[Row]
+    risk: list[Row]
+    different: dict[str, int]
+
+
+def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) -> Figures:
+    """Return the figures of a proven union.
+
+    Parameters
+    ----------
+    form : Form
+    proof : Verification
+        Of its staged records.
+    run_id : str
+    started : datetime
+        In UTC.
+    """
+    own, published = {"run_id": run_id}, proof.published
+    summary: Row = {
+        **{figure.name: None for figure in SUMMARY},
+        **own,
+        "k": form.privacy.k,
+        "rows_published": published.rows,
+        "published_classes": published.classes,
+        "published_min_class_size": published.smallest,
+        "output_fingerprint": published.fingerprint,
+        "version": __version__,
+        "started": started,
+        "seconds": (datetime.now(UTC) - started).total_seconds(),
+    }
+    size = {
+        "attribute": None,
+        "criterion": "k",
+        "required": float(form.privacy.k),
+        "c": None,
+        "measured": float(published.smallest),
+    }
+    distances = {one.criterion.attribute for one in proof.criteria if one.criterion.is_distance}
+    return Figures(
+        summary,
+        privacy=[own | row for row in (size, *(one.row() for one in proof.criteria))],
+        risk=[own | row for row in proof.risk],
+        different={
+            one.attribute: one.values
+            for one in proof.sensitive
+            if one.attribute in distances and one.values is not None
+        },
+    )
+
+
+def stage_figures(
+    engine: Engine,
+    staging: Staging,
+    form: Form,
+    figures: Figures,
+    written: Sequence[PublishedFile],
+    progress: Progress,
+) -> None:
+    """Write the tables of metrics and the manifest.
+
+    Parameters
+    ----------
+    engine : Engine
+    staging : Staging
+    form : Form
+    figures : Figures
+    written : sequence of PublishedFile
+        The records.
+    progress : Progress
+        It knows the seconds of the stages so far.
+
+    Raises
+    ------
+    PublishingError
+    """
+    files, summary = engine.files, figures.summary
+    listed = list(written)
+    for name, rows in (
+        ("summary", [summary]),
+        ("privacy", figures.privacy),
+        ("risk", figures.risk),
+    ):
+        schema = arrow_schema(TABLES[name])
+        listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
+    description = form.description
+    manifest = {
+        "run_id": summary["run_id"],
+        "started": summary["started"].isoformat(timespec="seconds"),
+        "seconds": {name: round(own, 3) for name, own in progress.seconds.items()},
+        "versions": versions(engine.versions),
+        **description,
+        "fingerprints": {"output": summary["output_fingerprint"]},
+        "published": {
+            "rows": summary["rows_published"],
+            "sensitive_values": figures.different,
+            **description["published"],
+        },
+        "summary": {
+            name: value
+            for name, value in summary.items()
+            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
+        },
+        "warnings": [
+            {
+                "code": "people_of_two_holders",
+                "attribute": None,
+                "text": NOT_PROTECTED,
+                "figures": {},
+            }
+        ],
+    }
+    schema = engine.published(f"{staging.release}/data", form.manifest.data_format).schema
+    listed += write_companions(files, manifest, schema, listed, staging.release)
+    manifest["files"] = listing(listed)
+    write_manifest(files, staging.manifest, manifest)
+
+
+# The t that a message names is enough for the union: it is rounded up.
+_DIGITS, _ROUNDING = 10_000, 1e-6
+
+
+def prove_parts(
+    engine: Engine, parts: Sequence[Part], opened: Sequence[OpenedRelease]
+) -> list[Verification]:
+    """Prove each part as ``anonspark verify`` does; costs as of that.
+
+    Raises
+    ------
+    GuaranteeError
+        If one does not keep its promise.
+    """
+    proofs = []
+    for part, one in zip(parts, opened, strict=True):
+        proof = audit_opened(engine, one)
+        if proof.failures:
+            # What fails may be a count of few people, or the name of a column that is too many.
+            raise GuaranteeError(
+                f"union: {part.path} does not keep its own promise; nothing was published; its "
+                f"holder has to put it right: anonspark verify {part.path} tells what is wrong"
+            )
+        proofs.append(proof)
+    return proofs
+
+
+def fingerprint_of(proofs: Sequence[PublishedClasses]) -> str:
+    """Return the fingerprint of the records of several releases together; no job."""
+    return table_fingerprint(
+        sum(one.rows for one in proofs),
+        sum(one.hash_sum for one in proofs),
+        reduce(xor, (one.hash_xor for one in proofs)),
+    )
+
+
+def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: str) -> Verification:
+    """Measure the staged records of a union, and check that all of the coding holds.
+
+    Parameters
+    ----------
+    engine : Engine
+    staged : Table
+        Read from the staged files.
+    form : Form
+    expected : str
+        Fingerprint of the records of all parts.
+    out : str
+        Where the union goes, for messages.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    GuaranteeError
+        If records are others than those of the parts, or a criterion does not hold.
+
+    Notes
+    -----
+    One pass with a shuffle of class sizes; two more jobs for each attribute of a criterion.
+    """
+    claim = claim_of_description(engine, form.manifest, matched=False)
+    # Of attributes that no criterion is about nothing is required.
+    claim = replace(claim, sensitive=())
+    proof = audit_table(staged, claim, name=out, where=out)
+    if proof.published.fingerprint != expected:
+        raise GuaranteeError(
+            f"{out}: the staged union holds other records than its parts: their files changed "
+            "while they were read, or records were lost; nothing was published. Try again, and "
+            "report it as a bug if that does not help"
+        )
+    if proof.published.smallest < form.privacy.k:
+        raise GuaranteeError(
+            f"{out}: a class of the union is smaller than k = {form.privacy.k} of the coding, so a "
+            "part was published with a smaller k; nothing was published; let its holder publish "
+            "again by the coding"
+        )
+    advice = [text for one in proof.criteria if (text := _advice(one, form)) is not None]
+    if proof.failures:
+        raise GuaranteeError("\n".join([*proof.failures, *advice]))
+    return proof
+
+
+def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
+    """Say what distance a union needs, and what to do; None where the criterion holds."""
+    criterion = measured.criterion
+    if not measured.violating_classes or not criterion.is_distance:
+        return None
+    needed = "no finite bound is enough"
+    if math.isfinite(measured.measured):
+        enough = math.ceil(measured.measured * _DIGITS - _ROUNDING) / _DIGITS
+        needed = f"the union needs {enough:g}"
+    where = f"{criterion.type.key} of {criterion.attribute!r}"
+    if form.holder_column is not None:
+        return (
+            f"{where}: {needed}, beside the distribution of each holder's published records; raise "
+            "the bound in the coding, or agree on l-diversity instead, and publish again"
+        )
+    return (
+        f"{where}: {needed}: each part is close to its own distribution, not to that of the union; "
+        "agree on l-diversity instead, raise the bound in the coding, or publish with "
+        "--holder-column, where each part keeps its own guarantee"
+    )
+
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from anonspark.config.models import ModelOptions
-from anonspark.models.canon import Canon
 from anonspark.models.full_domain import FullDomain
-from anonspark.models.microaggregation import Microaggregation
+from anonspark.models.microaggregation import Canon, Microaggregation
 from anonspark.models.model import Model, Task
 from anonspark.models.mondrian import Mondrian
 

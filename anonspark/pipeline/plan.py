@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.config.coding import Coding
 from anonspark.config.models import MappingOptions
+from anonspark.core.columns import payload_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.engine.protocol import Engine
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input
@@ -18,15 +23,201 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.layers.publish.writing import published_names
 from anonspark.models.model import Model
-from anonspark.pipeline.estimate import Estimate, estimate_run
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
+from anonspark.pipeline.warnings.dependencies import dependency_warnings
 from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
-from anonspark.pipeline.warnings.input_warnings import warn_of_input
+from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
+from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
+from anonspark.pipeline.warnings.seeds import seed_warnings
+from anonspark.pipeline.warnings.sensitive_values import (
+    privacy_warnings_of_input,
+    sensitive_value_warnings,
+)
+from anonspark.pipeline.warnings.text_values import text_value_warnings
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
+from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.verification.sensitive_values import SensitiveValues
+
+
+def warn_of_input(
+    kept: Table,
+    configuration: Configuration,
+    records: int,
+    sensitive: Sequence[SensitiveValues],
+    quasi_identifiers: Sequence[QuasiIdentifier],
+) -> tuple[list[ReleaseWarning], dict[str, ValueSizes]]:
+    """Return all warnings about a configuration and its input.
+
+    Parameters
+    ----------
+    kept : Table
+        The records that are kept: payload and identifiers, under the names of staged columns.
+    configuration : Configuration
+    records : int
+        Their number.
+    sensitive : sequence of SensitiveValues
+        Of the attributes that criteria are about.
+    quasi_identifiers : sequence of QuasiIdentifier
+
+    Returns
+    -------
+    warnings : list of ReleaseWarning
+    sizes : dict of str to ValueSizes
+        How many records share each value of the columns that were looked at: identifiers, and
+        attributes that are published as they are.
+
+    Notes
+    -----
+    One job over identifiers and payload together, see
+    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and the jobs of
+    :func:`anonspark.pipeline.warnings.sensitive_values.sensitive_value_warnings`.
+    """
+    columns = {
+        name: CountedColumn(payload_column(index))
+        for index, name in enumerate(configuration.published_as_is)
+    }
+    carried = [one.name for one in columns.values()]
+    table, identifiers = read_identifiers(kept, configuration, carried)
+    sizes = count_value_sizes(table, {**columns, **identifiers}, records)
+    # Where k counts people, no identifier makes it count fewer.
+    counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
+    warnings = [
+        *seed_warnings(configuration),
+        *identifier_warnings(counted, configuration.privacy.k),
+        *published_value_warnings({name: sizes[name] for name in columns}, configuration),
+        *text_value_warnings(quasi_identifiers, configuration),
+        *dependency_warnings(kept, configuration, records),
+        *sensitive_value_warnings(kept, configuration, sensitive, sizes),
+        *privacy_warnings_of_input(kept, configuration, sizes),
+    ]
+    return warnings, sizes
+
+
+_SETTINGS = ("attributes", "missing", "privacy", "model")
+
+_SECONDS_TO_BEGIN = 2.0
+
+# docs/performance.md: ten million people, five numbers, two cores. Variants take as long.
+_ROWS_A_SECOND = MappingProxyType(
+    {
+        "smondrian": 195_860,
+        "mondrian": 195_860,
+        "su-mondrian": 145_029,
+        "u-mondrian": 145_029,
+        "canon": 166_467,
+        "u-canon": 113_714,
+        "microaggregation": 34_590,
+    }
+)
+_MEASURED_WITH = 5
+
+# Columns of Parquet, compressed, of classes that lie side by side: somewhat less as a rule.
+_BYTES_A_VALUE = 1.0
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Redacted):
+    """What a run will take.
+
+    Parameters
+    ----------
+    seconds : float or None
+        None for a model of which no rate is known.
+    bytes : int
+        Of the published records.
+    basis : str
+        What it is reckoned from, in words.
+    run_id : str or None
+        Of the earlier run; None where there is none.
+    """
+
+    seconds: float | None
+    bytes: int
+    basis: str
+    run_id: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+
+def estimate_run(files: Files, configuration: Configuration, rows: int, columns: int) -> Estimate:
+    """Estimate what a run will take.
+
+    Parameters
+    ----------
+    files : Files
+    configuration : Configuration
+    rows : int
+        Records that will be anonymized.
+    columns : int
+        Columns of the release.
+
+    Returns
+    -------
+    Estimate
+        In proportion to the release at the output path, if that has the same attributes, criteria
+        and model; else by constants.
+
+    Notes
+    -----
+    No job; one small file is read.
+    """
+    earlier = _earlier_release(files, configuration)
+    if earlier is not None:
+        found = _as_before(earlier, rows)
+        if found is not None:
+            return found
+    size = int(rows * columns * _BYTES_A_VALUE)
+    rate = _ROWS_A_SECOND.get(configuration.model.name)
+    if rate is None:
+        return Estimate(
+            None,
+            size,
+            f"no rate is known of {configuration.model.name}; after a first run to "
+            "output.path there is one",
+        )
+    width = len(configuration.quasi_identifiers) / _MEASURED_WITH
+    return Estimate(
+        _SECONDS_TO_BEGIN + rows * width / rate,
+        size,
+        "no earlier run at output.path; constants of docs/performance.md, for numbers and two "
+        "cores: yours may differ by a factor of three",
+    )
+
+
+def _earlier_release(files: Files, configuration: Configuration) -> Manifest | None:
+    """Return the manifest at the output path, if a run with the same settings wrote it."""
+    path = configuration.output.path.rstrip("/")
+    if not files.exists(f"{path}/{MANIFEST}"):
+        return None
+    try:
+        manifest = read_manifest(files, path)
+    except (DataError, GuaranteeError):
+        return None
+    wanted = configuration.public_dict()
+    same = all(manifest.configuration.get(name) == wanted[name] for name in _SETTINGS)
+    return manifest if same and manifest.style == configuration.output.style else None
+
+
+def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
+    """Scale what an earlier run took; None where it does not say."""
+    seconds = manifest.document.get("seconds")
+    before = (manifest.document.get("published") or {}).get("rows")
+    if not seconds or not before or manifest.files is None:
+        return None
+    size = sum(int(one["bytes"]) for one in manifest.files if one["path"].startswith("data/"))
+    return Estimate(
+        sum(seconds.values()) * rows / before,
+        int(size * rows / before),
+        f"as run {manifest.run_id}, which published {before:,} records",
+        manifest.run_id,
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -40,19 +40,19 @@ from anonspark.pipeline.context import Purpose, RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
 from anonspark.pipeline.figures import make_figures
 from anonspark.pipeline.judging import (
+    list_staged,
     look_back,
     require_gates,
+    require_listable,
     require_little_drift,
     require_usual_input,
 )
-from anonspark.pipeline.listing import list_staged, require_listable
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
-from anonspark.pipeline.staged_warnings import warn_of_staged
+from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
 from anonspark.pipeline.verifying import verified_by_run, verify_staged
-from anonspark.pipeline.warnings.earlier_releases import earlier_release_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records

@@ -3,37 +3,343 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from anonspark.config import Configuration
+from anonspark.core.columns import CLASS_ID, UNIT, is_published
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_time
+from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.staging import Staging
+from anonspark.layers.publish.tables import write_small_table
 from anonspark.models.model import Model
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Figures, Measured
-from anonspark.pipeline.left_out import write_left_out
-from anonspark.pipeline.people import (
-    measure_people_of_classes,
-    require_people,
-    require_whole_order,
-    with_told_shares,
-)
+from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.tasks import sensitive_values
-from anonspark.pipeline.units import require_units
 from anonspark.release.regions import leaves_by_label
+from anonspark.staged.records import Records
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
+from anonspark.verification.left_out import LEFT_OUT
+from anonspark.verification.people import (
+    SharesOfPeople,
+    measure_people,
+    shares_of_people,
+    unknown_people,
+)
 from anonspark.verification.population import broken_presence, measure_delta_presence
 from anonspark.verification.presence import Presence
 from anonspark.verification.result import Verification
 from anonspark.verification.units import MeasuredUnits
+
+_UNITS = "units"
+_CLASSES = "classes"
+_PAIRS = pa.schema([(CLASS_ID, pa.int64()), (UNIT, pa.int64())])
+_NUMBERS = pa.schema([(_UNITS, pa.int64())])
+
+
+@dataclass(frozen=True)
+class _FindPairs:
+    """Yields each class and whom its records are about, batch by batch, each pair once."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            pairs = pa.Table.from_batches([batch]).group_by(_PAIRS.names).aggregate([])
+            yield from pairs.cast(_PAIRS).to_batches()
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Yields the numbers of people alone."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([batch.column(_UNITS)], schema=_NUMBERS)
+
+
+def require_units(
+    finished: Records, snapshot: Snapshot, published: PublishedClasses, k: int
+) -> Mapping[int, int] | None:
+    """Count the people of each class, and check that they are k.
+
+    Parameters
+    ----------
+    finished : Records
+        Those that are published, of :func:`anonspark.models.model.finished_schema`.
+    snapshot : Snapshot
+    published : PublishedClasses
+        Of the staged release: where everybody has one record, records are people.
+    k : int
+
+    Returns
+    -------
+    mapping of int to int or None
+        Classes of each number of people; None where records count.
+
+    Raises
+    ------
+    GuaranteeError
+        If a class has fewer.
+
+    Notes
+    -----
+    Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
+    class and a person and of the classes; none where everybody has one record.
+    """
+    if snapshot.units is None:
+        return None
+    if not snapshot.units.repeat:
+        return published.sizes
+    pairs = finished.map_batches(_FindPairs(), _PAIRS, _PAIRS.names).aggregate(_PAIRS.names)
+    units = pairs.aggregate([CLASS_ID], count=_UNITS).map_batches(_Numbers(), _NUMBERS)
+    found = units.aggregate([_UNITS], count=_CLASSES).collect()
+    numbers = dict(zip(found[_UNITS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
+    if min(numbers) < k:
+        raise GuaranteeError(
+            f"privacy.unit: a class is about {min(numbers)} people, expected {k} at least; nothing "
+            "was published. Please report this as a bug"
+        )
+    return numbers
+
+
+_TUPLE = "tuple"
+_TUPLES = pa.schema([(CLASS_ID, pa.int64()), (_TUPLE, pa.int64())])
+
+
+def measure_people_of_classes(
+    rounds: StagedRounds, criteria: Criteria, rows: int
+) -> list[MeasuredCriterion]:
+    """Measure criteria that count people in the published tuples.
+
+    Parameters
+    ----------
+    rounds : StagedRounds
+    criteria : Criteria
+        Of the whole input.
+    rows : int
+        Published records.
+
+    Returns
+    -------
+    list of MeasuredCriterion
+        In the order of the criteria.
+
+    Notes
+    -----
+    Nothing that formed the classes is asked. Of each sensitive attribute a job with four shuffles:
+    of the records by class, of the different triples of tuple, value and person, and of counts.
+    """
+    found: dict[Criterion, MeasuredCriterion] = {}
+    tuples = _published_tuples(rounds)
+    for place, attribute in enumerate(sensitive_values(criteria)):
+        own = [one for one in criteria.criteria if one.attribute == attribute.name]
+        column = criteria.sensitive[place].column
+        records = rounds.finished.rows(CLASS_ID, UNIT, column)
+        data = records.join(tuples, [CLASS_ID], small=False)
+        data = data.select({_TUPLE: _TUPLE, "value": column, UNIT: UNIT})
+        first, stop = criteria.first_value[place : place + 2]
+        shares = SharesOfPeople(
+            criteria.shares_of_people[first:stop], criteria.even_shares[first:stop]
+        )
+        measured = measure_people(data, [_TUPLE], attribute, own, shares, rows)
+        found |= zip(own, measured, strict=True)
+    return [found[one] for one in criteria.criteria]
+
+
+def with_told_shares(
+    measured: Sequence[MeasuredCriterion], basis: Basis, criteria: Criteria, rows: int
+) -> list[MeasuredCriterion]:
+    """Return what is told of criteria where values of records that were left out are withheld.
+
+    Parameters
+    ----------
+    measured : sequence of MeasuredCriterion
+        Of :func:`measure_people_of_classes`.
+    basis : Basis
+    criteria : Criteria
+        Of the whole input.
+    rows : int
+        Published records.
+
+    Notes
+    -----
+    Shares of the whole input would tell of those records: taken are those of the published ones,
+    as large as they can be with so many more people. One job and :func:`measure_people`.
+    """
+    if basis.withheld is None:
+        return list(measured)
+    told = list(measured)
+    for place, one in enumerate(told):
+        if not one.criterion.is_distance:
+            continue
+        (values,) = (
+            own for own in sensitive_values(basis.criteria) if own.name == one.criterion.attribute
+        )
+        (column,) = (
+            own.column for own in criteria.sensitive if own.name == one.criterion.attribute
+        )
+        unknown = unknown_people(basis.withheld.uncertainty[values.name].share, rows)
+        records = basis.rounds.finished.rows(CLASS_ID, UNIT, column)
+        pairs = records.select({"value": column, UNIT: UNIT})
+        shares = shares_of_people(pairs, values, unknown)
+        data = records.join(_published_tuples(basis.rounds), [CLASS_ID], small=False)
+        data = data.select({_TUPLE: _TUPLE, "value": column, UNIT: UNIT})
+        asked = [one.criterion]
+        (told[place],) = measure_people(data, [_TUPLE], values, asked, shares, rows)
+    return told
+
+
+def require_people(measured: Sequence[MeasuredCriterion]) -> None:
+    """Check criteria that count people in the published tuples.
+
+    Raises
+    ------
+    GuaranteeError
+        If a class violates one: each class that was formed satisfies it, but those that are
+        published alike are one class, which need not.
+    """
+    broken = [
+        f"{one.violating_classes:,} published tuples, of {one.violating_records:,} records, "
+        f"violate {one.criterion.describe()} on attribute {one.criterion.attribute!r}, where "
+        "people are counted: classes that are published alike are one class, and people who are "
+        "in several of them count once; nothing was published. Take a model whose classes are "
+        "published apart (smondrian without hierarchies, full-domain), or weaken the criterion"
+        for one in measured
+        if one.violating_classes
+    ]
+    if broken:
+        raise GuaranteeError("\n".join(broken))
+
+
+def require_whole_order(criteria: Criteria, left_out: int) -> None:
+    """Check that no records are left out where people are compared with an order of values.
+
+    Raises
+    ------
+    GuaranteeError
+        If some are: nobody else could tell from the files what the distance is measured from.
+    """
+    if criteria.asks_for_ranges and left_out:
+        raise GuaranteeError(
+            "privacy.t_closeness: found the ordered distance beside privacy.unit, and records that "
+            "no round found a class for; expected all records to be published, for the distance "
+            "could not be measured from the files; set model.residual to suppress, or choose "
+            "another distance; nothing was published"
+        )
+
+
+@dataclass(frozen=True)
+class _NameTuples:
+    """Yields of each class the smallest name of those that are published alike."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            names = batch.column(CLASS_ID)
+            owners = names.value_parent_indices()
+            smallest = pa.table({"owner": owners, "name": names.flatten()}).group_by("owner")
+            found = smallest.aggregate([("name", "min")]).sort_by("owner")["name_min"]
+            columns = [names.flatten(), pc.take(found, owners).combine_chunks()]
+            yield pa.RecordBatch.from_arrays(columns, schema=_TUPLES)
+
+
+def _published_tuples(rounds: StagedRounds) -> Table:
+    """Return the classes, and one name for those that are published alike."""
+    labels = [name for name in rounds.classes.schema.names if is_published(name)]
+    classes = rounds.classes.rows(CLASS_ID, *labels)
+    residual = rounds.residual
+    if residual is not None and residual.labels is not None:
+        own = residual.labels.select([CLASS_ID, *labels]).cast(classes.schema)
+        classes = classes.union(classes.engine.table(own))
+    alike = classes.aggregate(labels, lists=[CLASS_ID]).select([CLASS_ID])
+    return alike.map_batches(_NameTuples(), _TUPLES)
+
+
+_VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
+_TABLE = pa.schema(
+    [
+        pa.field("attribute", pa.string(), nullable=False),
+        pa.field("value", pa.string()),
+        pa.field("records", pa.int64(), nullable=False),
+    ]
+)
+
+
+def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[PublishedFile]:
+    """Write how often each sensitive value of a distance occurs among the records left out.
+
+    Parameters
+    ----------
+    basis : Basis
+        Tells whether any are left out, and whether their values may be told.
+    criteria : Criteria
+        Of the whole input.
+    staging : Staging
+        Of the release.
+
+    Returns
+    -------
+    list of PublishedFile
+        None where a release needs no such table.
+
+    Notes
+    -----
+    One job with one shuffle of the different values of each task; their counts are collected, of
+    each attribute at most 50,000.
+    """
+    residual = basis.rounds.residual
+    named = {one.attribute for one in criteria.criteria if one.is_distance}
+    if residual is None or not named or not basis.left_out or not basis.values_told:
+        return []
+    columns = {one.name: one.column for one in criteria.sensitive if one.name in named}
+    raw = list(columns.values())
+    readings = [Reading(column, _text(column), pa.string()) for column in raw]
+    texts = residual.records.rows(*raw).read(readings, raw)
+    told = texts.map_batches(_TellValues(columns), _VALUES)
+    counts = told.aggregate(_VALUES.names, count="records").collect().cast(_TABLE)
+    # In one order, missing values first, so that it tells nothing of the records' own.
+    flagged = counts.append_column("is_value", pc.is_valid(counts["value"]))
+    keys = [(name, "ascending") for name in ("attribute", "is_value", "value")]
+    table = flagged.sort_by(keys).select(_TABLE.names)
+    files = residual.records.engine.files
+    return [write_small_table(files, table, staging.release, LEFT_OUT)]
+
+
+def _text(column: str) -> str:
+    return f"text_{column}"
+
+
+@dataclass(frozen=True)
+class _TellValues:
+    """Yields each attribute's values as texts: days and microseconds of times as whole numbers."""
+
+    columns: Mapping[str, str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for name, column in self.columns.items():
+                raw, text = batch.column(column), batch.column(_text(column))
+                if is_time(raw.type):
+                    number = pa.int32() if pa.types.is_date(raw.type) else pa.int64()
+                    text = raw.cast(number).cast(pa.string())
+                elif pa.types.is_floating(raw.type):
+                    # It was read as missing, which it is not.
+                    text = pc.if_else(pc.is_nan(raw), "NaN", text)
+                names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
+                yield pa.RecordBatch.from_arrays([names, text], schema=_VALUES)
+
 
 _LOGGER = logging.getLogger("anonspark")
 

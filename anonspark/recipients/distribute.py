@@ -57,12 +57,11 @@ from anonspark.recipients.joint_check import (
     requires_check,
 )
 from anonspark.recipients.making import prepare_making
-from anonspark.recipients.members import StagedMembers, stage_members
+from anonspark.recipients.members import StagedMembers, require_presence, stage_members
 from anonspark.recipients.nested import NestedMaker
 from anonspark.recipients.other_strategy import OtherStrategy
 from anonspark.recipients.places import require_places
 from anonspark.recipients.plan import Plan, Recipient
-from anonspark.recipients.presence import require_presence
 from anonspark.recipients.settling import is_published, require_known_releases, settle
 from anonspark.recipients.source import Source, read_source, require_rows
 from anonspark.recipients.strategy import Independent, Making, Strategy

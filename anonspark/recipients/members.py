@@ -10,12 +10,24 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.columns import CLASS_ID, SIZE, SUBJECT, payload_column, published_column
+from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
+from anonspark.errors import GuaranteeError
+from anonspark.layers.publish.staging import find_stagings, remove_staging
 from anonspark.ledger.joint_classes import MembersOf
-from anonspark.ledger.key import Key
+from anonspark.ledger.key import Key, read_key
+from anonspark.ledger.ledger import open_ledger
+from anonspark.ledger.lock import locked
 from anonspark.ledger.members import CLASS, RECORDS, members_schema, sensitive_column
 from anonspark.pipeline.rounds import StagedRounds
+from anonspark.pipeline.run import StagedRelease
+from anonspark.recipients.freezing import column_of
+from anonspark.recipients.frozen_source import FrozenSource
+from anonspark.recipients.plan import Plan, Recipient
+from anonspark.recipients.settling import settle
+from anonspark.release.regions import leaves_by_label
+from anonspark.verification.presence import Presence, measure_presence
 
 # More classes than these are brought to the records by a shuffle.
 _FEW_CLASSES = 1_000_000
@@ -161,3 +173,95 @@ class _Rename:
                 for name, field in zip(self.names, self.schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(own, schema=self.schema)
+
+
+def require_presence(
+    staged: StagedRelease, recipient: Recipient, frozen: FrozenSource
+) -> Presence | None:
+    """Measure delta-presence of a staged release, the whole source as population.
+
+    Parameters
+    ----------
+    staged : StagedRelease
+    recipient : Recipient
+    frozen : FrozenSource
+
+    Returns
+    -------
+    Presence or None
+        None where the request has no bound.
+
+    Raises
+    ------
+    GuaranteeError
+        If somebody of the source is in the release with a larger probability than the bound.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.presence.measure_presence`.
+    """
+    if recipient.presence is None:
+        return None
+    context, most = staged.context, recipient.presence.max
+    configuration = context.configuration
+    names = {
+        name: column_of(frozen.columns.index(name)) for name in configuration.quasi_identifiers
+    }
+    presence = measure_presence(
+        context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
+        staged.form.attributes,
+        frozen.records.named(names),
+        {name: leaves_by_label(one) for name, one in staged.hierarchies.items()},
+        lower=0.0,
+        upper=most,
+        missing_markers=configuration.input.missing_markers,
+    )
+    if presence.out_of_bounds:
+        raise GuaranteeError(
+            f"recipients.{recipient.name}.presence.max: {presence.out_of_bounds:,} of "
+            f"{presence.population:,} records of the source are in the release with a probability "
+            f"above {most:g}, up to {presence.largest:.4g}; raise k or the bound, or drop the "
+            "condition; nothing was published"
+        )
+    return presence
+
+
+def is_plan(document: Mapping[str, Any]) -> bool:
+    """Return whether a document is a plan, and not a configuration."""
+    return "recipients" in document
+
+
+def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tuple[str, bool]]:
+    """Remove what killed runs of a plan left, and write the ends of what they planned.
+
+    Parameters
+    ----------
+    files : Files
+    plan : Plan
+    run_id : str or None
+        Of this run only.
+
+    Returns
+    -------
+    list of tuple of str and bool
+        Directories, and whether they were removed: not where a process is at work on them.
+
+    Raises
+    ------
+    ConfigurationError, DataError, PublishingError
+    """
+    staging_path = plan.base.execution.staging_path
+    # The plan's own last: as long as it is there, the run can be gone on with.
+    outputs = [*(one.configuration.output.path for one in plan.recipients), plan.output]
+    found = [
+        (place.private, remove_staging(files, place))
+        for output in outputs
+        for place in find_stagings(files, output, staging_path)
+        if run_id in (None, place.run_id)
+    ]
+    if plan.ledger is not None:
+        key = read_key(plan.ledger.key_file)
+        layout = open_ledger(files, plan.ledger.path, key).layout
+        with locked(files, layout, "clean"):
+            settle(files, open_ledger(files, plan.ledger.path, key), staging_path)
+    return found

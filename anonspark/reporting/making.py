@@ -21,20 +21,17 @@ from anonspark.reporting import (
     risk_sections,
     value_sections,
 )
-from anonspark.reporting.advice import advice
-from anonspark.reporting.class_sections import example, worst_classes
+from anonspark.reporting.advice import advice, trials
 from anonspark.reporting.class_sizes import class_sizes
 from anonspark.reporting.classes import show_classes
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.figures import measure
-from anonspark.reporting.glance import glance
-from anonspark.reporting.grades import quality
-from anonspark.reporting.learned import learn
+from anonspark.reporting.glance import glance, quality
 from anonspark.reporting.placing import place_report, report_place
-from anonspark.reporting.risk_curve import risk_curve
+from anonspark.reporting.risk_sections import risk_curve
 from anonspark.reporting.terms import GLOSSARY
-from anonspark.reporting.trials import trials
 from anonspark.reporting.usefulness import usefulness
+from anonspark.reporting.value_sections import example, learn, worst_classes
 from anonspark.reporting.weaknesses import weaknesses
 from anonspark.verification.audit import audit_table, complete_verification
 from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
@@ -95,7 +92,7 @@ def make_report(
     :func:`anonspark.verification.audit.complete_verification`; of
     :func:`anonspark.reporting.figures.measure`, of
     :func:`anonspark.reporting.classes.show_classes` and of
-    :func:`anonspark.reporting.learned.learn`. A release whose guarantee fails has a report,
+    :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
     too, which says so.
     """
     gathered = gather_evidence(

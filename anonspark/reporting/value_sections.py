@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonspark.engine.protocol import Engine
+from anonspark.engine.protocol import Table as EngineTable
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Chart, Section, Table, Text
 from anonspark.page.heat_map import HeatMap, draw_heat_map
 from anonspark.page.tips import words_of
-from anonspark.reporting.disclosure import SHARE, Disclosure, percent
-from anonspark.reporting.evidence import Evidence
+from anonspark.release.manifest import Manifest
+from anonspark.reporting.classes import ShownClass
+from anonspark.reporting.disclosure import SHARE, Disclosure, percent, round_percent
+from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.marginals import Marginal
+from anonspark.utility.evaluation import open_evaluation, require_holdout_used
+from anonspark.utility.models import Learning
 
 
 def marginals(evidence: Evidence) -> Section | None:
@@ -160,3 +167,176 @@ def _measure(first: bool, second: bool) -> str:
     if first and second:
         return "Pearson"
     return "correlation ratio" if first or second else "Cramér's V"
+
+
+def example(evidence: Evidence) -> Section | None:
+    """Show one published class as who gets the release sees it; None where there is none."""
+    one = evidence.shown.typical
+    if one is None or evidence.rules.hides(one.size):
+        return None
+    text = f"A typical class, as it is published: {one.size:,} records look like this. "
+    text += _found(one, evidence)
+    if one.attribute:
+        text += (
+            f" Of {one.attribute} they have {one.distinct:,} different "
+            f"value{'s' * (one.distinct != 1)}, of which the most frequent has "
+            f"{round_percent(one.share)}{' of the records' if evidence.people else ''}."
+        )
+    rows = [[column, label] for column, label in one.labels.items()]
+    return Section(
+        "example",
+        "One published class",
+        [
+            Text(text),
+            Table("What is published of each of its records", ("column", "published"), rows),
+        ],
+    )
+
+
+def _found(one: ShownClass, evidence: Evidence) -> str:
+    """Say how sure it is whose records they are."""
+    if not evidence.people:
+        return (
+            f"Whoever knows all of it of somebody finds {one.size:,} records, and takes the right "
+            f"one for theirs with a probability of {round_percent(1 / one.size)}."
+        )
+    text = f"Whoever knows all of it of somebody finds {one.size:,} records"
+    fewest = min(evidence.people)
+    if evidence.rules.hides(fewest):
+        return f"{text}; how many people they are about was not counted."
+    return (
+        f"{text} of {fewest:,} people or more, and takes the right person for theirs with a "
+        f"probability of {round_percent(1 / fewest)} at most."
+    )
+
+
+def worst_classes(evidence: Evidence) -> Section | None:
+    """Name the worst classes; None outside, where nobody is to look for them first."""
+    found = evidence.shown.worst
+    if not evidence.inside or not found:
+        return None
+    of_records = " of the records" if evidence.people else ""
+    return Section(
+        "worst-classes",
+        "Worst classes",
+        [
+            Text("The classes in which one value of a sensitive attribute has the largest share"
+                 f"{of_records}. They are in the inside edition alone."),
+            *(
+                _table(name, [one for one in found if one.attribute == name])
+                for name in dict.fromkeys(one.attribute for one in found)
+            ),
+        ],
+    )  # fmt: skip
+
+
+def _table(attribute: str, classes: list[ShownClass]) -> Table:
+    columns = ("class", "records", "different values", "largest share", "most frequent value")
+    rows = [
+        [
+            "; ".join(f"{column} {label}" for column, label in one.labels.items()),
+            f"{one.size:,}",
+            f"{one.distinct:,}",
+            round_percent(one.share),
+            one.value,
+        ]
+        for one in classes
+    ]
+    return Table(f"Worst classes by {attribute}", columns, rows)
+
+
+_TRAINED_ON = ("original", "release")
+
+
+def learn(
+    engine: Engine,
+    release: str,
+    manifest: Manifest,
+    original: EngineTable | None,
+    target: str | None,
+    holdout: EngineTable | str | None,
+) -> Learning | None:
+    """Train models on a release and on its original, and score them.
+
+    Parameters
+    ----------
+    engine : Engine
+    release : str
+        Its directory.
+    manifest : Manifest
+    original : Table or None
+    target : str or None
+        What to learn; None learns nothing.
+    holdout : Table, str or None
+        As of :func:`anonspark.utility.evaluation.evaluate`.
+
+    Returns
+    -------
+    Learning or None
+        With a loss; None without a target.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no original, if the release withholds the values of the records that it leaves
+        out, or as :func:`anonspark.utility.evaluation.evaluate`.
+    DataError
+        If a figure would be about fewer than k records, if the test records have one class only,
+        or as :func:`anonspark.utility.evaluation.evaluate`.
+
+    Notes
+    -----
+    What ``anonspark evaluate`` costs for its models; counts and associations are not measured.
+    """
+    require_holdout_used(target, holdout)
+    if target is None:
+        return None
+    if original is None:
+        raise ConfigurationError(
+            "--target: found no --original; models are trained on the release and on the table "
+            "that it was made of; name that, too"
+        )
+    if hides_original(manifest):
+        raise ConfigurationError(
+            f"--target: {release} withholds the values of the records that it leaves out, or hides "
+            "values behind means, and models of the original would describe them; leave --target "
+            "out, and keep what anonspark evaluate shows to yourself"
+        )
+    learning = open_evaluation(engine, release, original, target, holdout).learning(_TRAINED_ON)
+    if learning is None:
+        raise TypeError("a target, and nothing learned")
+    require_many(learning, Disclosure(manifest.k))
+    return learning
+
+
+def require_many(learning: Learning, rules: Disclosure) -> None:
+    """Refuse what would tell of fewer than k people.
+
+    A share of test records is as good as a count of them: that of the most frequent class, and
+    accuracies where they are what is told.
+
+    Parameters
+    ----------
+    learning : Learning
+    rules : Disclosure
+
+    Raises
+    ------
+    DataError
+        If it would, or the test records have one class only.
+    """
+    records, key = learning.test_records, "--holdout" if learning.held_out else "--original"
+    if learning.loss is None:
+        raise DataError(
+            f"{key}: {learning.without_area or 'models cannot be scored'}; expected test records "
+            f"with several values of {learning.target!r}; give more records, or leave --target out"
+        )
+    shares = [1.0, learning.majority]
+    if learning.loss.measure == "accuracy":
+        shares += [one.accuracy for one in learning.scores]
+    if any(rules.hides(round(one * records)) for own in shares for one in (own, 1.0 - own)):
+        raise DataError(
+            f"{key}: scores of models that learn {learning.target!r} would tell of {rules.few} "
+            f"test records; expected k = {rules.k:,} or none of each kind; give more records, or "
+            "leave --target out"
+        )

@@ -106,9 +106,9 @@ def audit_release(
     Notes
     -----
     One job that reads every file of the release once as bytes
-    (:func:`~anonspark.verification.contents.read_contents`). One pass over the published files and
-    one shuffle of class sizes; two more jobs for each
-    sensitive attribute, two passes over the population for delta-presence, and the jobs of
+    (:func:`~anonspark.verification.release_files.read_contents`). One pass over the published
+    files and one shuffle of class sizes; two more jobs for each sensitive attribute, two
+    passes over the population for delta-presence, and the jobs of
     :func:`~anonspark.verification.truthfulness.measure_truthfulness` and
     :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
     not looked at.

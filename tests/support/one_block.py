@@ -15,8 +15,8 @@ from anonspark.config.models import ModelOptions, options_classes
 from anonspark.core.criteria import Criteria
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.models.blockwise import BlockwiseModel, Contents
+from anonspark.models.choosing import release_one_block
 from anonspark.models.model import Task
-from anonspark.models.one_block import release_one_block
 from anonspark.models.registry import create_model
 
 

@@ -30,7 +30,7 @@ def clean(
 ) -> None:
     """Remove what killed runs of a configuration or a plan left: raw records, half a release."""
     from anonspark.config.yaml_reading import read_document
-    from anonspark.recipients.cleaning import is_plan
+    from anonspark.recipients.members import is_plan
     from anonspark.recipients.plan import Plan as RecipientsPlan
     from anonspark.recipients.plan import load_plan
 
@@ -52,7 +52,7 @@ def clean(
         engine: Engine, loaded: Configuration | RecipientsPlan
     ) -> tuple[str, list[tuple[str, bool]]]:
         from anonspark.layers.publish.staging import find_stagings, remove_staging
-        from anonspark.recipients.cleaning import clean_plan
+        from anonspark.recipients.members import clean_plan
 
         files = engine.files
         with progress.stage("remove what was left"):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.mondrian import choose_boundaries, further_ranks
-from anonspark.layers.partition.counting import Histogram, Request
-from anonspark.layers.partition.cut_tree import Boundary
+from anonspark.layers.partition.brackets import goes_left
+from anonspark.layers.partition.counting import Histogram, Question, Request
+from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.cutting import (
     counts_of_values,
     first_allowed,
@@ -21,11 +23,111 @@ from anonspark.layers.partition.cutting import (
     sides_satisfy,
     value_requests,
 )
-from anonspark.layers.partition.foresight import Foresight
+from anonspark.layers.partition.evidence import Evidence
+from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
+from anonspark.layers.partition.one_pass import CountedForest
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.predicting import Predictor
 from anonspark.layers.partition.rank_search import ask, find_rank, find_ranks
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a pass told of a node."""
+
+    counted: CountedForest
+    place: int
+    columns: Integers
+    """Transposed keys of its records that are known one by one."""
+    evidence: Evidence
+    answered: set[Question] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """Looks ahead for :func:`anonspark.layers.partition.growing.grow`.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    outlook : Outlook
+    """
+
+    predictor: Predictor
+    outlook: Outlook
+    _known: dict[int, _Known] = field(default_factory=dict)
+
+    def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
+        """Predict the trees under some leaves and count what is needed to grow them.
+
+        Parameters
+        ----------
+        tree : CutTree
+            As it is now.
+        waiting : sequence of Waiting
+            Leaves that wait for answers; those of which nothing is known yet are predicted.
+
+        Returns
+        -------
+        bool
+            Whether anything was counted: then the first questions of one of these are answered.
+        """
+        nodes = [one.node for one in waiting if one.is_new]
+        sample = self.outlook
+        expected = []
+        for node, own in zip(nodes, sample.in_leaves(tree, nodes), strict=True):
+            leaf = self.predictor.expect(node, sample.columns[:, own], sample.sampled[own])
+            if leaf is not None:
+                expected.append(leaf)
+        forest = self.predictor.predict(expected)
+        if not forest.roots:
+            return False
+        counted = sample.count(tree, forest)
+        for number, place in forest.roots.items():
+            self._learn(number, counted, place, counted.nothing())
+        return True
+
+    def _learn(self, number: int, counted: CountedForest, place: int, arrived: Integers) -> None:
+        columns = counted.known(place, arrived)
+        evidence = counted.evidence(place, columns)
+        if evidence is not None:
+            self._known[number] = _Known(counted, place, columns, evidence)
+
+    def answer(self, node: int, questions: Sequence[Question]) -> list[Histogram] | None:
+        """Answer a node's questions, or return None if the cluster has to."""
+        known = self._known.get(node)
+        # Whoever zooms in on a bin that has all records wants to be told more than before.
+        if known is None or not known.answered.isdisjoint(questions):
+            return None
+        known.answered.update(questions)
+        return known.evidence.answer(questions)
+
+    def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
+        """Take notice of a cut: what is known of the node is known of its children then.
+
+        Parameters
+        ----------
+        node : int
+            That was cut.
+        boundary : Boundary
+        numbers : (int, int)
+            Of its left and right child.
+        """
+        known = self._known.pop(node, None)
+        if known is None:
+            return
+        bracket = known.counted.forest.brackets[known.place]
+        if bracket is None or not bracket.allows(boundary):
+            return
+        places = known.counted.forest.children[known.place]
+        left = goes_left(known.columns, boundary)
+        for number, place, side in zip(numbers, places, (left, ~left), strict=True):
+            arrived = np.compress(side, known.columns, axis=1)
+            self._learn(number, known.counted, place, arrived)
+
 
 _T = TypeVar("_T")
 
@@ -75,7 +177,7 @@ class MedianCut:
 
         Notes
         -----
-        Where foresight does not answer (:mod:`anonspark.layers.partition.foresight`), two counting
+        Where foresight does not answer (:mod:`anonspark.layers.partition.median_cut`), two counting
         passes a node as a rule: one over all attributes, one that zooms in on the median; one more
         for each attribute that turns out not to allow a cut, and one for each boundary that has to
         satisfy more than k. Before a node of which more than k is required is left whole,

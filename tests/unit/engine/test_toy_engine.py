@@ -25,8 +25,8 @@ from anonspark.layers.evaluate.metrics import Totals, sum_up
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.blockwise import BlockwiseModel, FormGroups
+from anonspark.models.choosing import release_one_block
 from anonspark.models.model import Task
-from anonspark.models.one_block import release_one_block
 from anonspark.models.registry import create_model
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.progress import Progress

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.kernels.drawing import draw
+from anonspark.kernels.canon import draw
 from anonspark.kernels.paths import priority
 
 INT64 = np.iinfo(np.int64)

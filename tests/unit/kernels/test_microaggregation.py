@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from anonspark.kernels.best_cuts import cut_where_best
 from anonspark.kernels.microaggregation import form_groups, microaggregate, refine_groups
-from anonspark.kernels.order_cutting import cut_order
-from anonspark.kernels.space_filling_curve import hilbert_keys
+from anonspark.kernels.order_cutting import cut_order, hilbert_keys
 
 Codes = npt.NDArray[np.int64]
 Points = npt.NDArray[np.float64]

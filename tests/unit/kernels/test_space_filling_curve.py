@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from anonspark.kernels.space_filling_curve import hilbert_keys
+from anonspark.kernels.order_cutting import hilbert_keys
 
 
 @pytest.mark.parametrize(

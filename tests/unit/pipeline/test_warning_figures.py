@@ -22,10 +22,11 @@ from anonspark.verification.merged import (
     MergedValues,
     _MeasureMerged,
     describe_merged,
+    group_spellings,
     merge_values,
+    plain_spelling,
 )
 from anonspark.verification.sensitive_values import SensitiveValues
-from anonspark.verification.spelling import group_spellings, plain_spelling
 
 
 @pytest.mark.parametrize(

@@ -19,18 +19,15 @@ from anonspark.page.blocks import Chart, Items, Section, Table, Text, Tile, Tile
 from anonspark.page.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice
-from anonspark.reporting.class_sections import example
 from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
-from anonspark.reporting.glance import glance
-from anonspark.reporting.grades import grade
-from anonspark.reporting.learned import learn, require_many
+from anonspark.reporting.glance import glance, grade
 from anonspark.reporting.proof_sections import guarantee
-from anonspark.reporting.risk_curve import risk_curve, share_above
-from anonspark.reporting.risk_sections import risk
+from anonspark.reporting.risk_sections import risk, risk_curve, share_above
 from anonspark.reporting.usefulness import usefulness
+from anonspark.reporting.value_sections import example, learn, require_many
 from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.usefulness import describe_usefulness

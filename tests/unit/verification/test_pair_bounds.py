@@ -21,12 +21,13 @@ from anonspark.verification import class_pairs
 from anonspark.verification.claims import Claim
 from anonspark.verification.class_cells import ReadRelease, TwoReleases, read_cells
 from anonspark.verification.class_pairs import compatible_pairs
-from anonspark.verification.pair_bounds import Margin, bound_unknowns
 from anonspark.verification.pair_figures import (
     BoundedPairs,
     Diversity,
+    Margin,
     PairFigures,
     bound_pairs,
+    bound_unknowns,
     figures_of_pairs,
 )
 from anonspark.verification.pair_relation import Relation

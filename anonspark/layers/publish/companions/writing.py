@@ -3,16 +3,72 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from anonspark.engine.files import Files, PublishedFile
-from anonspark.layers.publish.companions.data_package import data_package
 from anonspark.layers.publish.companions.readme import readme
 from anonspark.layers.publish.companions.views import view_text
+from anonspark.layers.publish.companions.wording import about_columns, title_of, type_of
 from anonspark.release.manifest import Manifest
+
+_MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "orc": "application/vnd.apache.orc"}
+
+_HIDDEN = ("_", ".")
+
+
+def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[PublishedFile]) -> str:
+    """Return the descriptor of a release.
+
+    Parameters
+    ----------
+    manifest : Manifest
+    schema : pyarrow.Schema
+        Of the published records.
+    files : sequence of PublishedFile
+        All of the release, in any order; those of the records are named.
+    """
+    own = sorted(one.path for one in files if one.path.startswith("data/") and _is_seen(one.path))
+    data_format = manifest.data_format.lower()
+    resource: dict[str, Any] = {
+        "name": "data",
+        "profile": "data-resource",
+        "title": "Published records",
+        "path": own,
+        "format": data_format,
+        "bytes": sum(one.bytes for one in files if one.path in own),
+        "schema": {"fields": _fields(manifest, schema)},
+    }
+    if data_format in _MEDIA_TYPES:
+        resource["mediatype"] = _MEDIA_TYPES[data_format]
+    descriptor = {
+        "profile": "data-package",
+        "name": f"release-{manifest.fingerprint[:12]}",
+        "title": title_of(manifest),
+        "description": "See README.md for what the columns mean and how to count in them.",
+        "resources": [resource],
+    }
+    return json.dumps(descriptor, indent=2, ensure_ascii=False) + "\n"
+
+
+def _is_seen(path: str) -> bool:
+    return not any(part.startswith(_HIDDEN) for part in path.split("/"))
+
+
+def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
+    about = about_columns(manifest, schema)
+    return [
+        {
+            "name": field.name,
+            "type": type_of(field.type),
+            "description": about[field.name].meaning,
+            "role": about[field.name].role,
+        }
+        for field in schema
+    ]
 
 
 def write_companions(
