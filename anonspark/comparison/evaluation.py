@@ -19,6 +19,7 @@ from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import settled
+from anonspark.engine.values.batches import records_of
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.originals import open_named
 from anonspark.utility.side_by_side import SideBySide
@@ -205,6 +206,7 @@ class CellEvaluation:
         """Open the input beside its releases; to be closed by the caller."""
         with self._reading(), _named_as_in_a_grid():
             original = self._engine.open_source(self._configuration)
+            original = records_of(original, self._configuration.columns_of_records, self._markers)
             return SideBySide(
                 self._engine, original, self._holdout, self._options.target, self._markers
             )

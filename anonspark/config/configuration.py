@@ -228,6 +228,12 @@ class Configuration(Section):
         return self._with_role("sensitive", "insensitive")
 
     @property
+    def columns_of_records(self) -> list[str]:
+        """Names of the columns of which a record has a value in one at least."""
+        names = (*self.quasi_identifiers, *self.published_as_is, *self.privacy.unit)
+        return list(dict.fromkeys(names))
+
+    @property
     def sensitive(self) -> list[str]:
         """Names of the sensitive attributes, in configuration order."""
         return self._with_role("sensitive")

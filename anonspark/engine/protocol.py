@@ -343,10 +343,11 @@ class Input(Protocol):
         Returns
         -------
         mapping
-            ``rows`` and ``kept``; and for the quasi-identifier of index i ``missing_i``,
-            ``invalid_i`` and ``infinite_i``; of texts ``numeric_i`` and, about, ``distinct_i``; of
-            others ``lowest_i`` and ``highest_i`` as plain numbers (decimals as texts, with their
-            ``places_i``), of all records that are kept.
+            ``rows`` and ``kept``, and ``blank_rows``, which are none of them; and for the
+            quasi-identifier of index i ``missing_i``, ``invalid_i`` and ``infinite_i``; of texts
+            ``numeric_i`` and, about, ``distinct_i``; of others ``lowest_i`` and ``highest_i`` as
+            plain numbers (decimals as texts, with their ``places_i``), of all records that are
+            kept.
         """
         ...
 

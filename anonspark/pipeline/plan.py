@@ -27,7 +27,7 @@ from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.dependencies import dependency_warnings
-from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
+from anonspark.pipeline.warnings.dropped_records import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
@@ -349,6 +349,7 @@ def check_input(
             sensitive_values(inspection.criteria),
             inspection.quasi_identifiers,
         )
+        warnings += blank_row_warnings(inspection.blank_rows, configuration.privacy.k)
         warnings += dropped_record_warnings(
             inspection.rows_dropped, inspection.rows, configuration.privacy.k
         )

@@ -13,7 +13,7 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.preparing import Prepared
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
-from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
+from anonspark.pipeline.warnings.dropped_records import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.large_blocks import large_block_warnings
 from anonspark.pipeline.warnings.published_values import (
@@ -66,8 +66,9 @@ def warn_of_staged(
         blocks = [one.large_block for one in basis.rounds.results]
         earlier = earlier + large_block_warnings(max(blocks, default=0))
         sizes = count_published_values(table, configuration, published.rows)
-        dropped = prepared.snapshot.rows_dropped
-        dropped_warnings = dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
+        snapshot, k = prepared.snapshot, configuration.privacy.k
+        dropped_warnings = blank_row_warnings(snapshot.blank_rows, k)
+        dropped_warnings += dropped_record_warnings(snapshot.rows_dropped, published.rows, k)
         found = []
         if context.request is not None and context.request.has_ledger:
             # For who carries the plan out. In releases it would be a count night by night.

@@ -17,7 +17,7 @@ from anonspark.engine.raw_columns import Reading, is_plain, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import xxhash64
 from anonspark.engine.values.texts import parse
-from anonspark.engine.values.values import coded_values, read_values
+from anonspark.engine.values.values import blank_rows, coded_values, read_values
 from anonspark.staged.records import together
 
 Integers = npt.NDArray[np.int64]
@@ -164,7 +164,11 @@ class _Count:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        for records in together(batches, PART_BYTES):
+        names = [reading.column for reading in self.readings]
+        markers = self.readings[0].markers if self.readings else ()
+        for rows in together(batches, PART_BYTES):
+            blank = blank_rows(rows, names, markers)
+            records = rows.filter(pa.array(~blank)) if blank.any() else rows
             yield _counts([_ROWS], [0], [len(records)])
             for place, reading in enumerate(self.readings):
                 yield from _count_column(place, reading, records.column(reading.column))

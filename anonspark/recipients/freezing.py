@@ -18,7 +18,7 @@ from anonspark.engine.unread import require_read
 from anonspark.engine.values.judging import judge
 from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.texts import write
-from anonspark.engine.values.values import plain, read_values
+from anonspark.engine.values.values import blank_rows, plain, read_values
 from anonspark.errors import DataError
 from anonspark.ledger.key import SUBJECT_BYTES, Key
 from anonspark.recipients.conditions import Condition, Flags
@@ -91,7 +91,10 @@ class FreezeRows:
     def __call__(self, batches: Batches) -> Batches:
         """Yield the records of a task."""
         first = _MOST_IN_TASK * task_number()
-        for batch in batches:
+        listed = list(dict.fromkeys([*self.columns, *self.subject, *self.record]))
+        for rows in batches:
+            blank = blank_rows(rows, listed, self.markers)
+            batch = rows.filter(pa.array(~blank)) if blank.any() else rows
             subjects = self._subjects(batch, first)
             first += len(batch)
             columns = [

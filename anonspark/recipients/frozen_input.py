@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,13 +177,15 @@ class FrozenInput:
         seed: int | None = None,
         companions: Mapping[str, str] | None = None,
     ) -> ReadRecords:
-        return ReadRecords.of(
+        reader = ReadRecords.of(
             self.plans,
             self.configuration,
             identifiers=identifiers,
             seed=seed,
             companions=companions or {},
         )
+        # Which rows are records was decided for all recipients alike.
+        return replace(reader, listed=())
 
     def _selected(self, then: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
         staged = {own: name for name, own in self._staged_names().items()}

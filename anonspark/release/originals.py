@@ -9,6 +9,7 @@ from anonspark.engine.files import literal
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import recognize, told_besides
+from anonspark.engine.values.batches import records_of
 from anonspark.release.manifest import Manifest
 
 _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
@@ -50,6 +51,14 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     )
     options = {**described.get("options", {}), **version}
     return engine.open_table([path], data_format, options, key=key, wanted=wanted)
+
+
+def original_records(table: Table, manifest: Manifest) -> Table:
+    """Return the original of a release without its blank rows, which are no records of it."""
+    attributes = manifest.attributes.items()
+    listed = [name for name, one in attributes if one.get("role") != "identifier"]
+    unit = manifest.configuration.get("privacy", {}).get("unit", ())
+    return records_of(table, [*listed, *unit], manifest.missing_markers)
 
 
 def open_named(

@@ -15,6 +15,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.release.manifest import Manifest
+from anonspark.release.originals import original_records
 from anonspark.release.raw_values import comparable
 from anonspark.reporting.association import associations
 from anonspark.reporting.attributes import Attribute, others_of, quasi_identifiers_of
@@ -113,7 +114,11 @@ def measure(
     k = manifest.k
     attributes = quasi_identifiers_of(manifest, hierarchies)
     others = others_of(data, manifest)
-    table = None if original is None else Original(original, manifest, attributes, others)
+    table = (
+        None
+        if original is None
+        else Original(original_records(original, manifest), manifest, attributes, others)
+    )
     labels = {
         place: ordered_labels(data, attribute, k)
         for place, attribute in enumerate(attributes)

@@ -11,7 +11,7 @@ from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError
 from anonspark.progress import tell
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.release.originals import open_original
+from anonspark.release.originals import open_original, original_records
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.association import Association, measure_association
 from anonspark.utility.axes import Axis
@@ -301,6 +301,7 @@ def look_at(
     )
     used = [*(one.name for one in generalized), *manifest.with_role(*_AS_IT_IS)]
     require_read(original.schema, used, "--original: ")
+    original = original_records(original, manifest)
     quasi_identifiers, others, records = describe_original(
         original,
         generalized,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
+from anonspark.engine.values.batches import records_of
 from anonspark.release.inference import infer_attributes
 from anonspark.release.region_matching import TooManyClassesError
 from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
@@ -80,13 +81,16 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
     :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
     data, claim = labels.data, labels.claim
+    # Pseudonyms are of no original.
+    as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
+    listed = [*claim.names, *sorted(as_they_came), *claim.privacy.unit]
+    original = records_of(original, listed, claim.missing_markers)
     attributes = labels.attributes(original)
     truthfulness = measure_truthfulness(
         data,
         attributes,
         original,
-        # Pseudonyms are of no original.
-        [one for one in data.schema.names if one not in (*claim.columns, *claim.pseudonyms)],
+        [one for one in data.schema.names if one in as_they_came],
         labels.leaves,
         missing_markers=claim.missing_markers,
         drops_missing=claim.drops_missing,

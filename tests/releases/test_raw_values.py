@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, published, write_table
 
@@ -42,3 +44,84 @@ def test_markers_mean_numbers_and_days(tmp_path: Path, capsys: Capsys) -> None:
     assert published(tmp_path / "release").num_rows == 48
     found = command(capsys, "verify", tmp_path / "release", "--original", source["path"])
     assert found.code == 0, found.err
+
+
+BLANK = {"age": None, "sex": "  ", "dx": None, "person": None, "town": "x"}
+
+
+def people_with_blanks() -> dict[str, list[Any]]:
+    """Return 60 people, 6 rows without anything and one of whom only the diagnosis is known."""
+    rows: list[dict[str, Any]] = [
+        {"age": age, "sex": "fm"[place % 2], "dx": "abc"[place % 3], "person": f"p{place}"}
+        for place, age in enumerate(AGES)
+    ]
+    rows = [*rows[:7], *[{}] * 5, *rows[7:], {}, {"dx": "a", "person": "p61"}]
+    return {name: [row.get(name, BLANK[name]) for row in rows] for name in BLANK}
+
+
+@pytest.mark.parametrize("missing", ["category", "drop", "error"])
+@pytest.mark.parametrize("unit", [[], ["person"]])
+def test_blank_rows_are_no_records(
+    tmp_path: Path, capsys: Capsys, missing: str, unit: list[str]
+) -> None:
+    table = people_with_blanks()
+    if missing == "error":
+        table = {name: values[:-1] for name, values in table.items()}
+    write_table(tmp_path / "input.parquet", table)
+    others = {"dx": "sensitive", "person": "identifier"}
+    path = configure(tmp_path, "age", "sex", others=others, missing=missing)
+    unit_of = f"privacy.unit={json.dumps(unit)}"
+    found = command(capsys, "check", path, "--set", unit_of, "--json")
+    assert found.code == 0, found.err
+    warned = {one["code"]: one["figures"] for one in json.loads(found.out)["warnings"]}
+    assert warned["blank_rows"] == {"rows": 6}
+    assert json.loads(found.out)["rows"] == len(table["age"]) - 6
+
+    found = command(capsys, "run", path, "--set", unit_of)
+    assert found.code == 0, found.err
+    release = tmp_path / "release"
+    manifest = json.loads((release / "manifest.json").read_text())
+    (warning,) = (one for one in manifest["warnings"] if one["code"] == "blank_rows")
+    assert warning["figures"] == {"rows": 6}
+    assert published(release).num_rows == 60 + (missing == "category")
+    original = tmp_path / "input.parquet"
+    found = command(capsys, "verify", release, "--original", original)
+    assert found.code == 0, found.err
+
+
+def test_blank_rows_change_nothing_of_a_release(tmp_path: Path, capsys: Capsys) -> None:
+    fingerprints = []
+    for name, kept in (("with", 1), ("without", 0)):
+        table = people_with_blanks()
+        rows = [place for place in range(67) if kept or table["person"][place]]
+        folder = tmp_path / name
+        folder.mkdir()
+        columns = {own: [values[place] for place in rows] for own, values in table.items()}
+        write_table(folder / "input.parquet", columns)
+        path = configure(folder, "age", "sex", others={"dx": "sensitive"}, missing="category")
+        assert command(capsys, "run", path).code == 0
+        manifest = json.loads((folder / "release" / "manifest.json").read_text())
+        own = manifest["fingerprints"]
+        fingerprints.append((own["input"], own["output"], manifest["summary"]["rows_in"]))
+    assert fingerprints[0] == fingerprints[1]
+
+
+def test_few_blank_rows_are_not_told_and_nothing_else_is_refused(
+    tmp_path: Path, capsys: Capsys
+) -> None:
+    write_table(tmp_path / "input.parquet", {"age": [*AGES, *[None] * 4]})
+    found = command(capsys, "check", configure(tmp_path, "age"), "--json")
+    assert json.loads(found.out)["rows"] == 60
+    assert "blank" not in found.out + found.err
+    write_table(tmp_path / "input.parquet", {"age": pa.nulls(9, pa.int64())})
+    found = command(capsys, "check", configure(tmp_path, "age"))
+    assert found.code == 3
+    assert "no row of the table has a value in any of the attributes' columns" in found.err
+
+
+def test_blank_lines_ask_for_no_policy(tmp_path: Path, capsys: Capsys) -> None:
+    lines = [f"{age};{'fm'[place % 2]}" for place, age in enumerate(AGES)]
+    (tmp_path / "people.csv").write_text("\n".join(["age;sex", *lines, *[";"] * 4]) + "\n")
+    found = command(capsys, "init", tmp_path / "people.csv", "--out", tmp_path / "people.yaml")
+    assert found.code == 0, found.err
+    assert "missing: category" not in (tmp_path / "people.yaml").read_text()

@@ -98,19 +98,21 @@ class TestMissingValues:
         assert not release.exists()
 
     def test_five_missing_values_are_a_class(self, anonymize: Anonymize) -> None:
-        table = {"age": [None] * 5 + [30] * 5 + [40] * 5}
+        table = {"age": [None] * 5 + [30] * 5 + [40] * 5, "town": ["Ulm"] * 15}
+        attributes = {"age": QI, "town": "insensitive"}
         release = anonymize(
-            table, attributes={"age": QI}, missing="category", model={"name": "smondrian"}
+            table, attributes=attributes, missing="category", model={"name": "smondrian"}
         )
         assert Counter(published(release)["age"].to_pylist()) == {"missing": 5, "30": 5, "40": 5}
         assert summary(release)["gcp"] == 0
 
     def test_markers(self, anonymize: Anonymize) -> None:
-        table = {"city": ["Ulm"] * 7 + [" ? ", "", "n/a", None, "?"] + ["Rom"] * 6}
+        cities = ["Ulm"] * 7 + [" ? ", "", "n/a", None, "?"] + ["Rom"] * 6
+        table = {"city": cities, "visit": range(18)}
         release = anonymize(
             table,
             input={"missing_markers": ["?", "", "n/a"]},
-            attributes={"city": QI},
+            attributes={"city": QI, "visit": "insensitive"},
             missing="category",
             model={"name": "smondrian"},
         )
@@ -186,8 +188,8 @@ def test_figures_of_negative_and_tiny_numbers(anonymize: Anonymize, model: str) 
             {"a": [None, 1] * 10, "b": [2, None] * 10}, {"missing": "category"}, id="half-missing"
         ),
         pytest.param(
-            {"a": pa.nulls(20, pa.int64()), "b": pa.nulls(20, pa.string())},
-            {"missing": "category"},
+            {"a": pa.nulls(20, pa.int64()), "b": pa.nulls(20, pa.string()), "c": range(20)},
+            {"missing": "category", "attributes": {"a": QI, "b": QI, "c": "insensitive"}},
             id="all-missing",
         ),
         pytest.param({"a": ["x", "y"] * 10, "b": [True, False] * 10}, {}, id="categories"),
@@ -196,7 +198,7 @@ def test_figures_of_negative_and_tiny_numbers(anonymize: Anonymize, model: str) 
 def test_gcp_is_a_share(
     anonymize: Anonymize, table: dict[str, Any], sections: dict[str, Any]
 ) -> None:
-    release = anonymize(table, attributes={"a": QI, "b": QI}, **sections)
+    release = anonymize(table, **{"attributes": {"a": QI, "b": QI}, **sections})
     row = summary(release)
     assert 0 <= row["gcp"] <= 1
     assert 0 <= row["iloss"] <= 1

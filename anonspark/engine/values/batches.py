@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import Hashes, content_hash, xxhash64
-from anonspark.engine.values.values import hashed_as, read_values
+from anonspark.engine.values.values import blank_rows, hashed_as, read_values
 
 
 def conform(
@@ -148,6 +149,50 @@ class AddHashes:
             ]
             schema = self.schema(batch.schema)
             yield pa.RecordBatch.from_arrays([*others, *new.values()], schema=schema)
+
+
+@dataclass(frozen=True)
+class SplitBlankRows:
+    """Keeps the rows that are records, or those that are none.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns of which a record has a value in one at least.
+    markers : tuple of str
+    blank : bool
+        Whether the others are kept.
+    """
+
+    names: tuple[str, ...]
+    markers: tuple[str, ...]
+    blank: bool = False
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows that are kept."""
+        for batch in batches:
+            yield batch.filter(pa.array(blank_rows(batch, self.names, self.markers) == self.blank))
+
+
+def records_of(table: Table, names: Iterable[str], markers: Iterable[str]) -> Table:
+    """Return a table without its blank rows; one narrow pass, and the table itself without any.
+
+    Parameters
+    ----------
+    table : Table
+    names : iterable of str
+        Columns of which a record has a value in one at least; those that are not there are passed
+        over.
+    markers : iterable of str
+        Texts of values that mean missing.
+    """
+    known = tuple(name for name in dict.fromkeys(names) if name in table.schema.names)
+    if not known:
+        return table
+    split = SplitBlankRows(known, tuple(markers))
+    listed = table.select(known)
+    blank = listed.map_batches(replace(split, blank=True), listed.schema)
+    return table.map_batches(split, table.schema) if blank.collect(1).num_rows else table
 
 
 @dataclass(frozen=True)

@@ -140,10 +140,10 @@ class Found:
         stays = None if kept.all() else pa.array(kept)
         for index, (plan, one) in enumerate(zip(plans, judged, strict=True)):
             for name in ("missing", "invalid", "infinite"):
-                self._count(f"{name}_{index}", int(getattr(one, name).sum()))
+                self.count(f"{name}_{index}", int(getattr(one, name).sum()))
             own = one.values if stays is None else one.values.filter(stays)
             if plan.column.kind == "category":
-                self._count(f"numeric_{index}", int((one.numeric & kept).sum()))
+                self.count(f"numeric_{index}", int((one.numeric & kept).sum()))
                 self._distinct(index).add(_hashes(own))
                 continue
             numbers = _plain_numbers(own)
@@ -156,7 +156,8 @@ class Found:
     def _distinct(self, index: int) -> Distinct:
         return self.texts.setdefault(index, Distinct(self.most_distinct))
 
-    def _count(self, name: str, number: int) -> None:
+    def count(self, name: str, number: int) -> None:
+        """Add to one of the counts."""
         self.counts[name] = self.counts.get(name, 0) + number
 
     def _extremes(self, index: int, numbers: pa.Array) -> None:
@@ -181,7 +182,7 @@ class Found:
             if name.startswith("places_"):
                 self.counts[name] = max(self.counts.get(name, 0), number)
             else:
-                self._count(name, number)
+                self.count(name, number)
         for index, seen in other.texts.items():
             self._distinct(index).add(seen.smallest())
         for own, others, better in (
@@ -233,6 +234,7 @@ class Found:
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, Any]:
         """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
         told: dict[str, Any] = {"rows": self.rows, "kept": self.kept}
+        told["blank_rows"] = self.counts.get("blank_rows", 0)
         for index, plan in enumerate(plans):
             for name in ("missing", "invalid", "infinite"):
                 told[f"{name}_{index}"] = self.counts.get(f"{name}_{index}", 0)

@@ -26,7 +26,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
 from anonspark.engine.values.judging import Found, Judged, judge
 from anonspark.engine.values.planning import PlannedColumn
-from anonspark.engine.values.values import read_values
+from anonspark.engine.values.values import blank_rows, read_values
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class ReadRecords:
         Staged names of columns that travel beside the records, unhashed, and their own.
     pseudonymous : bool
         Whether whom a record is about is published by a pseudonym, beside what is as it came.
+    listed : tuple of str
+        Columns of which a record has a value in one at least.
     """
 
     plans: tuple[PlannedColumn, ...]
@@ -60,6 +62,7 @@ class ReadRecords:
     unit: tuple[str, ...] = ()
     companions: Mapping[str, str] = field(default_factory=dict)
     pseudonymous: bool = False
+    listed: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -86,6 +89,7 @@ class ReadRecords:
             tuple(configuration.privacy.unit),
             dict(companions),
             bool(configuration.output.pseudonyms),
+            tuple(configuration.columns_of_records),
         )
 
     @property
@@ -126,7 +130,10 @@ class ReadRecords:
         found : Found
             To which is added what was found.
         """
-        for batch in batches:
+        for rows in batches:
+            blank = blank_rows(rows, self.listed, self.markers)
+            found.count("blank_rows", int(blank.sum()))
+            batch = rows.filter(pa.array(~blank)) if blank.any() else rows
             judged = [judge(one, batch.column(one.column.name), self.markers) for one in self.plans]
             kept = self._kept(judged, len(batch))
             found.add(self.plans, judged, kept)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.raw_columns import Reading, is_number, is_plain, is_text
 from anonspark.engine.values.texts import NUMBER, nearest_single, parse, rounded, within, write
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -42,15 +46,36 @@ def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
 
     Parameters
     ----------
-    column : pyarrow.Array
-        No dictionary.
+    column : pyarrow.Array or pyarrow.ChunkedArray
     markers : sequence of str
         Texts; of a column of numbers, days or booleans those count that say such a value.
     """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        return pc.fill_null(are_missing(column.dictionary, markers).take(column.indices), True)
     missing = pc.is_null(column, nan_is_null=True)
     values = pc.ascii_trim(column, " ") if is_text(column.type) else column
     known = _values_of_markers([one.strip() for one in markers], column.type)
     return pc.or_(missing, pc.is_in(values, known)) if len(known) else missing
+
+
+def blank_rows(
+    batch: pa.RecordBatch | pa.Table, names: Sequence[str], markers: Sequence[str]
+) -> Flags:
+    """Return which rows are no records, for they have no value in any of some columns.
+
+    Returns
+    -------
+    bool ndarray of shape (rows,)
+    """
+    blank = np.full(len(batch), bool(names))
+    for name in names:
+        if not blank.any():
+            break
+        missing = are_missing(batch.column(name), ("", *markers))
+        blank &= np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+    return blank
 
 
 def _values_of_markers(markers: Sequence[str], own: pa.DataType) -> pa.Array:

@@ -76,7 +76,10 @@ def require_sound_values(
     rows, kept, k = found["rows"], found["kept"], configuration.privacy.k
     problems = []
     if rows == 0:
-        raise DataError(f"input.path: the table is empty; expected at least k = {k} rows")
+        empty = "the table is empty"
+        if found["blank_rows"]:
+            empty = "no row of the table has a value in any of the attributes' columns"
+        raise DataError(f"input.path: {empty}; expected at least k = {k} rows")
     for index, column in enumerate(columns):
         where = f"attributes.{column.name}"
         if configuration.missing == "error" and found[f"missing_{index}"]:

@@ -44,7 +44,7 @@ class Snapshot:
     records : Records
         Read from the staging directory.
     rows_read : int
-        Rows of the input.
+        Rows of the input, without blank ones.
     rows : int
         Rows staged: those read, less those dropped for missing values.
     missing : tuple of int
@@ -71,6 +71,8 @@ class Snapshot:
         What was noted of the records while they were staged, if anything was.
     unpublished : tuple of str or None
         Columns of the input that are not published. None where a plan decides on them.
+    blank_rows : int
+        Rows of the input without a value in any column of an attribute: they are no records.
     """
 
     records: Records
@@ -87,6 +89,7 @@ class Snapshot:
     units: Units | None = None
     notes: Notes | None = None
     unpublished: tuple[str, ...] | None = None
+    blank_rows: int = 0
 
     @property
     def rows_dropped(self) -> int:
@@ -110,7 +113,7 @@ class Inspection:
     Parameters
     ----------
     rows_read : int
-        Rows of the input.
+        Rows of the input, without blank ones.
     rows : int
         Of them, those that are kept.
     missing : tuple of int
@@ -120,6 +123,8 @@ class Inspection:
         What every class has to satisfy, with the values of the sensitive attributes.
     kept : Table
         The records that are kept, as they are staged, and their identifiers; lazy.
+    blank_rows : int
+        As of a :class:`Snapshot`.
     """
 
     rows_read: int
@@ -128,6 +133,7 @@ class Inspection:
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
     kept: Table
+    blank_rows: int
 
     @property
     def rows_dropped(self) -> int:
@@ -188,6 +194,7 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
         criteria=_criteria(kept, configuration, hierarchies, units),
         quasi_identifiers=_describe(kept, opened.columns, found, configuration),
         kept=opened.identified,
+        blank_rows=found["blank_rows"],
     )
 
 
@@ -254,6 +261,7 @@ def take_snapshot(
         identified=opened.identified if configuration.identifiers else None,
         notes=notes,
         unpublished=_unpublished(opened.names, configuration),
+        blank_rows=found["blank_rows"],
     )
 
 

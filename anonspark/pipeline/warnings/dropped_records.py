@@ -1,4 +1,4 @@
-"""The warning that many records are dropped, which figures of the others say nothing of."""
+"""Warnings of rows that are left out: many records that are dropped, and blank rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 
 # A fifth is more than who reads that a release is useful would expect.
 _MANY = 0.2
+
+
+def blank_row_warnings(blank: int, k: int) -> list[ReleaseWarning]:
+    """Warn of rows without any value, of which fewer than k are not told."""
+    if blank < k:
+        return []
+    return [
+        ReleaseWarning(
+            "blank_rows",
+            f"{blank:,} rows have no value in any column of an attribute: they are no records, and "
+            "are left out. If they are people, list a column in which they have values",
+            figures={"rows": blank},
+        )
+    ]
 
 
 def dropped_record_warnings(dropped: int, others: int, k: int) -> list[ReleaseWarning]:

@@ -57,6 +57,14 @@ def test_columns_are_counted_as_defined(rows: list[tuple[str, int | None, float 
     engine = LocalEngine()
     table = engine.wrap(pa.table(columns, ["text", "whole", "float"]))
     counted, found = count_columns(table, readings_of(table.schema, MISSING_MARKERS), K)
+    # Blank rows are none.
+    rows = [
+        row
+        for row in rows
+        if row[0].strip() not in ("", "?")
+        or row[1] is not None
+        or (row[2] is not None and row[2] == row[2])
+    ]
     assert counted == len(rows)
     texts = [row[0] for row in rows if row[0].strip() not in ("", "?")]
     wholes = [row[1] for row in rows if row[1] is not None]

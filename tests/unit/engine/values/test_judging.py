@@ -45,6 +45,7 @@ def test_texts_that_are_declared_as_numbers() -> None:
     assert told(plan, (column[:4], [True] * 4), (column[6:], [True])) == {
         "rows": 5,
         "kept": 5,
+        "blank_rows": 0,
         "missing_0": 2,
         "invalid_0": 1,
         "infinite_0": 0,
@@ -59,6 +60,7 @@ def test_texts_of_which_nothing_was_declared() -> None:
     assert told(planned(pa.string()), (column, kept), (column.dictionary_encode(), kept)) == {
         "rows": 12,
         "kept": 6,
+        "blank_rows": 0,
         "missing_0": 4,
         "invalid_0": 0,
         "infinite_0": 0,
