@@ -218,6 +218,11 @@ class Configuration(Section):
         return self._with_role("quasi_identifier")
 
     @property
+    def required(self) -> list[str]:
+        """Names of the columns without a value in which a record is left out."""
+        return self.quasi_identifiers if self.missing == "drop" else []
+
+    @property
     def identifiers(self) -> list[str]:
         """Names of the identifiers, in configuration order."""
         return self._with_role("identifier")

@@ -28,12 +28,18 @@ class WantedColumns:
         The configuration's key that says so, for messages.
     skips_malformed : bool
         Whether lines of CSV that are no record are passed over; else they are errors.
+    markers : tuple of str
+        Texts that mean missing.
+    required : tuple of str
+        Columns without a value in which a record is left out, so that it decides no type.
     """
 
     names: Mapping[str, bool]
     missing: MissingColumns = "error"
     key: str | None = None
     skips_malformed: bool = False
+    markers: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,7 @@ def on_spark(where: str) -> str:
 
 def lines_as_one(where: str) -> str:
     """Return what reads a record that takes several lines; see :func:`option_of`."""
-    option = option_of(where, "multiLine", "true")
-    joined = " " if where.startswith(_OF_A_COMMAND) else " and "
-    return f"{on_spark(where)}{joined}{option}"
+    return option_of(where, "multiLine", "true")
 
 
 def nothing_there(path: str, key: str) -> str:
@@ -159,8 +157,15 @@ def different_headers(where: str) -> DataError:
     """Return the error of CSV files of one table with different first lines."""
     return DataError(
         f"{where}: CSV files with different headers; expected the same columns in the same order "
-        "in all files; write those that differ anew (where all headers have empty or repeated "
-        "names, input.options.enforceSchema: true takes columns by their places)"
+        "in all files; write those that differ anew"
+    )
+
+
+def mixed_kinds(where: str, column: str) -> DataError:
+    """Return the error of a column of JSON whose values have no type in common."""
+    return DataError(
+        f"{where}: the column {column!r} has values of kinds that have no type in common; expected "
+        "one kind (numbers, texts, truth values, lists or objects); write texts only"
     )
 
 
@@ -168,22 +173,18 @@ def line_break_in_value(where: str) -> DataError:
     """Return the error of a quoted value of CSV that goes on in the next line."""
     return DataError(
         f"{where}: a value has a line break in it, or a quote that does not end; expected a record "
-        f"in each line; read the files on Spark with {lines_as_one(where)}, or take the line "
+        f"in each line; say {lines_as_one(where)}, or take the line "
         "breaks out of the values"
     )
 
 
 def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
-    """Return the error of a line of CSV whose quotes nobody can read but in one's own way."""
-    doubled = (
-        ""
-        if escape == quote
-        else f"say {option_of(where, 'escape', repr(quote))} where quotes in values are doubled, "
-    )
+    """Return the error of a line of CSV whose quotes are not as its options say."""
+    other = "'\\'" if escape == quote else repr(quote)
+    written = "a backslash stands before quotes in" if escape == quote else "quotes are doubled in"
     return DataError(
         f"{where}: a line has quotes that are neither around a value nor escaped by {escape!r}; "
-        f"{doubled}correct the line, or say {on_spark(where)}, which takes such lines in its own "
-        "way"
+        f"say {option_of(where, 'escape', other)} where {written} values, else correct the line"
     )
 
 
@@ -267,7 +268,7 @@ def malformed_csv(where: str) -> DataError:
         "type (as in a header that is repeated); expected in each line what the others have; "
         "correct the file, or say what stands between values "
         f"({option_of(where, 'sep', _SEMICOLON)}, for instance); where a value has a line break in "
-        f"it, read the files on Spark with {lines_as_one(where)}"
+        f"it, say {lines_as_one(where)}"
     )
 
 
@@ -275,8 +276,8 @@ def malformed_json(where: str) -> DataError:
     """Return the error of a line that is no record of JSON."""
     return DataError(
         f"{where}: a record is not valid JSON, or not of the columns' types; expected one whole "
-        f"object in each line; correct the file; where an object takes several lines, read the "
-        f"files on Spark with {lines_as_one(where)}"
+        "object in each line; correct the file; where an object takes several lines, say "
+        f"{lines_as_one(where)}"
     )
 
 

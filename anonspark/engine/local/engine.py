@@ -86,6 +86,8 @@ class LocalEngine:
             options.missing_columns,
             "input.missing_columns",
             skips_malformed,
+            tuple(options.missing_markers),
+            tuple(configuration.required),
         )
         return self.open_table(
             options.paths,

@@ -1,11 +1,9 @@
-"""The files of a table as Spark finds them: directories, patterns, folders that are columns."""
+"""The files of a table: directories, patterns, folders that are columns."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -14,16 +12,10 @@ import pyarrow as pa
 from anonspark.engine.files import Files
 from anonspark.engine.local.glob_patterns import has_pattern
 from anonspark.engine.reading_errors import nothing_there
+from anonspark.engine.values.text_forms import convert, type_of_folders
 from anonspark.errors import DataError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# What Spark may take for another number or a point in time.
-_ODD = re.compile(
-    r"[\s+-]*(\.?[0-9][0-9.,]*([eE][+-]?[0-9]+)?[dDfF]?|0[xX].*|NaN|Infinity"
-    r"|[0-9]{4,}-.*[0-9])\s*"
-)
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class DataFiles:
     def constants(self, file: DataFile) -> dict[str, pa.Scalar]:
         """Return what the folders of a file say, in the columns' types."""
         return {
-            one.name: pa.scalar(file.folders[one.name], pa.string()).cast(one.type)
+            one.name: convert(pa.array([file.folders[one.name]], pa.string()), one.type)[0]
             for one in self.folders
         }
 
@@ -123,7 +115,7 @@ def find_files(files: Files, paths: Sequence[str], key: str) -> DataFiles:
             )
     # With folders that are columns each file counts once, however often it is named.
     distinct = {one.path: one for one in every if list(one.folders) == names}
-    types = {name: _type_of(name, {one.folders[name] for one in named}, key) for name in names}
+    types = {name: type_of_folders({one.folders[name] for one in named}) for name in names}
     return DataFiles(tuple(distinct.values()), pa.schema(list(types.items())))
 
 
@@ -154,39 +146,3 @@ def _columns_of(directory: Path, root: Path) -> dict[str, str | None] | None:
             return None
         columns[unquote(name)] = None if value == _NO_VALUE else unquote(value)
     return columns
-
-
-def _type_of(name: str, texts: set[str | None], key: str) -> pa.DataType:
-    """Return the type that Spark gives the values of folders.
-
-    Raises
-    ------
-    DataError
-        If this depends on more than whole numbers and days.
-    """
-    values = sorted(text for text in texts if text is not None)
-    if not values:
-        return pa.string()
-    if all(map(_WHOLE.fullmatch, values)):
-        largest = max(max(int(text), -int(text) - 1) for text in values)
-        if largest < 2**63:
-            return pa.int32() if largest < 2**31 else pa.int64()
-    elif all(map(_is_day, values)):
-        return pa.date32()
-    elif any(not _ODD.fullmatch(text) for text in values):
-        return pa.string()
-    raise DataError(
-        f"{key}: the folders {name}=... are named by numbers or times whose type the local engine "
-        "does not know; expected whole numbers, days (2026-01-31) or texts; set execution.engine "
-        "to spark, or write the column into the files"
-    )
-
-
-def _is_day(text: str) -> bool:
-    if not _DAY.fullmatch(text):
-        return False
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True

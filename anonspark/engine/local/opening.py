@@ -1,4 +1,4 @@
-"""Opening tables of files without Spark, with the columns, types and errors that Spark has."""
+"""Opening tables of files without Spark."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from anonspark.engine.local.columnar_files import (
     open_columnar,
     reads_of,
 )
-from anonspark.engine.local.csv_files import CsvDialect, CsvFiles
-from anonspark.engine.local.day_patterns import ISO_DAY, DayPattern
 from anonspark.engine.local.input_files import DataFiles, find_files
-from anonspark.engine.local.json_files import JsonFiles
-from anonspark.engine.local.text_files import UNKNOWN_COMPRESSIONS
-from anonspark.engine.local.text_types import Found, UnknownTypeError
+from anonspark.engine.local.text_files import UNKNOWN_COMPRESSIONS, TextFiles
 from anonspark.engine.managed_tables import require_plain_files
-from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
+from anonspark.engine.raw_columns import (
+    WantedColumns,
+    require_distinct,
+    require_distinct_header,
+)
 from anonspark.engine.reading_errors import (
-    different_headers,
     no_record,
     not_of_the_format,
     on_spark,
-    options_not_taken,
     type_not_read,
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.csv_reader import CsvReader
+from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_reader import TEXT_FORMATS, text_reader
 from anonspark.errors import ConfigurationError, DataError
 
 FORMATS = ("parquet", "csv", "orc", "json")
@@ -120,10 +121,8 @@ def open_files(
     asked = _Asked(tuple(paths), data_format.lower(), key, section)
     require_plain_files(files, paths, data_format, key)
     found = find_files(files, paths, key)
-    if asked.data_format == "csv":
-        return _open_csv(asked, found, options, texts, wanted)
-    if asked.data_format == "json":
-        return _open_json(asked, found, options, wanted)
+    if asked.data_format in TEXT_FORMATS:
+        return _open_texts(asked, found, options, texts, wanted)
     return _open_columnar(asked, found, options, wanted)
 
 
@@ -143,27 +142,16 @@ class _Asked:
     def not_of_the_format(self, reason: str) -> Exception:
         return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
 
-    def options_not_taken(self, kind: str) -> ConfigurationError:
-        return options_not_taken(self.data_format, self.key, self.section, kind)
-
-    def option(self, name: str) -> str:
-        """How messages call an option."""
-        return self.key if self.section is None else f"{self.section}.options.{name}"
-
-    def unknown_option(self, name: str, known: Sequence[str]) -> ConfigurationError:
-        what = self.option(name)
-        expected = ", ".join(known) or "none"
-        return ConfigurationError(
-            f"{what}: the local engine knows no option {name!r} of {self.data_format}; expected "
-            f"{expected}; leave it out, or say {on_spark(self.where)}, which reads it"
-        )
-
 
 def _open_columnar(
     asked: _Asked, found: DataFiles, options: Mapping[str, str], wanted: WantedColumns | None
 ) -> Opened:
     for name in options:
-        raise asked.unknown_option(name, ())
+        what = asked.key if asked.section is None else f"{asked.section}.options.{name}"
+        raise ConfigurationError(
+            f"{what}: the local engine knows no option {name!r} of {asked.data_format}; leave it "
+            f"out, or say {on_spark(asked.where)}, which reads it"
+        )
     opened = open_columnar(found.files, asked.data_format, asked.where)
     for one in opened:
         for name, kind in one.unread.items():
@@ -173,7 +161,7 @@ def _open_columnar(
     with_columns = (one.schema for one in opened if one.schema.names)
     first = next(with_columns, opened[0].schema if opened else None)
     if first is None or (asked.data_format == "orc" and not first.names):
-        raise asked.not_of_the_format("UNABLE_TO_INFER_SCHEMA")
+        raise asked.not_of_the_format("no file has columns")
     fields = list(first)
     inner = {name.lower() for name in struct_fields(first)}
     if wanted is not None:
@@ -195,164 +183,47 @@ def _is_wanted(name: str, wanted: WantedColumns) -> bool:
     return any(own == one.lower() or one.lower().startswith(f"{own}.") for one in wanted.names)
 
 
-_CSV_OPTIONS = (
-    *("header", "inferSchema", "sep", "delimiter", "quote", "escape", "encoding", "charset"),
-    *("nullValue", "comment", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
-    *("enforceSchema", "dateFormat"),
-)
-_ENCODINGS = {
-    "utf-8": "utf-8",
-    "utf8": "utf-8",
-    "iso-8859-1": "latin-1",
-    "us-ascii": "ascii",
-    "windows-1252": "cp1252",
-}
-
-
-def _dialect(asked: _Asked, given: Mapping[str, str]) -> tuple[CsvDialect, bool, bool]:
-    """Return what options of CSV say, whether to infer types, and to look at all headers."""
-    known = {name.lower(): name for name in _CSV_OPTIONS}
-    for name in given:
-        if name.lower() not in known:
-            raise asked.unknown_option(name, _CSV_OPTIONS)
-    options = {name.lower(): value for name, value in given.items()}
-
-    def is_set(name: str, default: str = "false") -> bool:
-        value = options.get(name.lower(), default).lower()
-        if value not in ("true", "false"):
-            raise asked.options_not_taken("IllegalArgumentException")
-        return value == "true"
-
-    def letter(name: str, default: str) -> str:
-        value = {"\\t": "\t"}.get(options.get(name, default), options.get(name, default))
-        if len(value) > 1:
-            kind = "IllegalArgumentException" if name == "sep" else "SparkRuntimeException"
-            raise asked.options_not_taken(kind)
-        if not value.isascii():
-            raise asked.options_not_taken("IllegalArgumentException")
-        return value
-
-    if "delimiter" in options:
-        options["sep"] = options["delimiter"]
-    encoding = _ENCODINGS.get(options.get("encoding", options.get("charset", "utf-8")).lower())
-    dialect = CsvDialect(
-        header=is_set("header"),
-        separator=letter("sep", ","),
-        quote=letter("quote", '"'),
-        escape=letter("escape", "\\"),
-        encoding=encoding or "",
-        null=options.get("nullvalue", ""),
-        comment=letter("comment", ""),
-        trim_left=is_set("ignoreLeadingWhiteSpace"),
-        trim_right=is_set("ignoreTrailingWhiteSpace"),
-        days=_days(asked, options.get("dateformat")) if is_set("inferSchema") else None,
-    )
-    if encoding is None or not dialect.separator or not dialect.escape:
-        raise asked.options_not_taken("IllegalArgumentException")
-    # Said by nobody, it is what all files are held to.
-    enforced = "enforceschema" in options and is_set("enforceSchema")
-    return dialect, is_set("inferSchema"), dialect.header and not enforced
-
-
-def _days(asked: _Asked, told: str | None) -> DayPattern | None:
-    """Return how days are written; None for as nobody has to say."""
-    if told in (None, ISO_DAY):
-        return None
-    days = DayPattern.read(str(told))
-    if days is None:
-        raise ConfigurationError(
-            f"{asked.option('dateFormat')}: found {told!r}; expected dd or d, MM or M, and yyyy, "
-            "with one of . / - between them, as dd.MM.yyyy or yyyy/MM/dd, for the local engine; "
-            "correct it, or set execution.engine to spark, which reads others"
-        )
-    return days
-
-
-def _open_csv(
+def _open_texts(
     asked: _Asked,
     found: DataFiles,
     options: Mapping[str, str],
     texts: Sequence[str],
     wanted: WantedColumns | None,
 ) -> Opened:
-    dialect, infers, looks = _dialect(asked, options)
+    reader = text_reader(
+        asked.data_format,
+        options,
+        paths=asked.paths,
+        key=asked.key,
+        section=asked.section,
+        texts=texts,
+        wanted=wanted,
+    )
     _require_readable(asked, found)
-    skips_malformed = wanted is not None and wanted.skips_malformed
-    table = CsvFiles(found, dialect, asked.where, skips_malformed)
-    if dialect.header:
-        require_distinct_header(table.first_line, wanted, asked.where)
-    columns = table.columns()
-    if looks and len(found.files) > 1:
-        names = [name.lower() for name in columns]
-        for header in filter(None, map(table.header, found.files)):
-            if [(name or "").lower() for name in header] != names:
-                raise different_headers(asked.where)
-    types = dict.fromkeys(columns, pa.string())
-    if infers:
-        for name, known in table.types(columns).items():
-            types[name] = _inferred(asked, name, known, texts, wanted)
-    schema = _with_folders([pa.field(name, kind) for name, kind in types.items()], found)
-    return Opened(schema, tuple(table.reads(columns, types)))
-
-
-def _open_json(
-    asked: _Asked, found: DataFiles, options: Mapping[str, str], wanted: WantedColumns | None
-) -> Opened:
-    for name in options:
-        raise asked.unknown_option(name, ())
-    _require_readable(asked, found)
-    table = JsonFiles(found, asked.where)
-    fields = table.fields()
-    if not fields and table.has_records:
+    files = TextFiles(found, reader)
+    infers = True
+    if isinstance(reader, CsvReader):
+        line = files.first_line()
+        if reader.header:
+            require_distinct_header(reader.values(line), wanted, asked.where)
+        files = TextFiles(found, reader.with_header(line))
+        infers = reader.infers
+    own = files.reader.schema(files.forms() if infers else Forms())
+    if not own.names and asked.data_format == "json":
         raise no_record(asked.paths, asked.data_format, asked.key, asked.section)
-    names = [name.lower() for name in fields]
-    if len(set(names)) < len(names):
-        raise asked.not_of_the_format("COLUMN_ALREADY_EXISTS")
-    asks = None if wanted is None else {name.lower() for name in wanted.names}
-    types = {name: kind.type() for name, kind in fields.items()}
-    inner = struct_fields(pa.schema(list(types.items())))
-    kinds = fields | {name: fields[one.column].at(one.path) for name, one in inner.items()}
-    for name, kind in kinds.items():
-        if kind.is_mixed and (asks is None or name.lower() in asks):
-            raise DataError(
-                f"{asked.key}: the column {name!r} has values of kinds that have no type in "
-                "common; expected one kind (numbers, texts, truth values, lists or objects); "
-                "write texts only, or set execution.engine to spark, which reads their JSON"
-            )
-    schema = _with_folders([pa.field(name, one) for name, one in types.items()], found)
-    return Opened(schema, tuple(table.reads(types, inner)))
+    require_distinct(own.names, own.names, asked.where)
+    return Opened(_with_folders(list(own), found), tuple(files.reads(own)))
 
 
 def _require_readable(asked: _Asked, found: DataFiles) -> None:
     if not found.files:
-        raise asked.not_of_the_format("UNABLE_TO_INFER_SCHEMA")
+        raise asked.not_of_the_format("no file")
     for file in found.files:
         if file.path.endswith(UNKNOWN_COMPRESSIONS):
             raise DataError(
-                f"{asked.key}: the local engine cannot decompress {file.address}; expected a "
-                "file as it is, .gz or .bz2; set execution.engine to spark, or decompress it"
+                f"{asked.key}: {file.address} is compressed in a way that cannot be read; expected "
+                "a file as it is, .gz or .bz2; decompress it"
             )
-
-
-def _inferred(
-    asked: _Asked,
-    name: str,
-    known: Found,
-    texts: Sequence[str],
-    wanted: WantedColumns | None,
-) -> pa.DataType:
-    if name in texts:
-        return pa.string()
-    try:
-        return known.type()
-    except UnknownTypeError as error:
-        if wanted is not None and name.lower() not in map(str.lower, wanted.names):
-            return pa.string()
-        raise DataError(
-            f"{asked.key}: the column {name!r} has {error}, whose type would depend on which "
-            "record comes first; expected values of one kind; leave inferSchema out, so that all "
-            f"columns are texts, and say attributes.{name}.type"
-        ) from error
 
 
 def _schemas(opened: Sequence[ColumnarFile], found: DataFiles) -> FileSchemas:

@@ -1,107 +1,110 @@
-"""Files of lines, read by some megabytes of whole lines."""
+"""Tables of text files, read in parts by :mod:`anonspark.engine.values.text_reader`."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import partial, reduce
+from pathlib import Path
 
-from anonspark.engine.local.input_files import DataFile
-from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line
+import pyarrow as pa
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+from anonspark.engine.local.columnar_files import Read, reading_file
+from anonspark.engine.local.input_files import DataFile, DataFiles
+from anonspark.engine.local.running import map_in_threads
+from anonspark.engine.struct_fields import StructField, struct_fields
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.csv_reader import CsvReader
+from anonspark.engine.values.json_reader import JsonReader
+from anonspark.engine.values.text_forms import Forms
 
-# Bytes that a task reads, and that are in memory at once.
-_LARGEST_PART, _SMALLEST_PART = 1 << 24, 1 << 18
-
-# A record has a few kilobytes, a table of repeated values a hundredth of its bytes when compressed.
-_LONGEST_LINE = 1 << 26
-_MAY_GROW_TO, _TIMES = 1 << 28, 250
-
-# Of one table, so that threads have something to share.
-_PARTS = 16
-
-_COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open}
-# What Spark reads by libraries that need not be here.
+# What is read by libraries that need not be here.
 UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
+
+# Bytes that a task reads; of one table, so that threads have something to share.
+_LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
 
 
 @dataclass(frozen=True)
 class Part:
-    """The lines of a file that begin in some of its bytes.
-
-    Parameters
-    ----------
-    file : DataFile
-    start : int
-    end : int or None
-        None for the end of the file.
-    """
+    """The lines of a file that begin in some of its bytes, up to the end for None."""
 
     file: DataFile
-    start: int
-    end: int | None
+    start: int = 0
+    end: int | None = None
 
 
-def parts_of(files: Sequence[DataFile]) -> list[Part]:
-    """Return what tasks read of files; a compressed file is one part."""
-    size = min(_LARGEST_PART, max(_SMALLEST_PART, sum(file.bytes for file in files) // _PARTS))
-    parts = []
-    for file in files:
-        if file.path.endswith(tuple(_COMPRESSED)):
-            parts.append(Part(file, 0, None))
-        else:
-            starts = range(0, file.bytes, size)
-            parts += [Part(file, start, min(start + size, file.bytes)) for start in starts]
-    return parts
-
-
-def blocks_of(part: Part, where: str) -> Iterator[bytes]:
-    """Yield the lines of a part, some megabytes at once, without a byte order mark.
+@dataclass(frozen=True)
+class TextFiles:
+    """The text files of a table.
 
     Parameters
     ----------
-    part : Part
-    where : str
-        What named the paths, and the paths, for messages.
-
-    Raises
-    ------
-    DataError
-        If a line is too long to be a record, or a compressed file grows too much.
+    files : DataFiles
+    reader : CsvReader or JsonReader
     """
-    with open_text(part.file) as source:
-        if part.start:
-            # The line that begins before belongs to whoever reads there.
-            source.seek(part.start - 1)
-            read_line(source, part.file, where)
-        while part.end is None or source.tell() < part.end:
-            place = source.tell()
-            length = _LARGEST_PART if part.end is None else part.end - place
-            block = source.read(min(length, _LARGEST_PART))
-            if not block:
-                return
-            if not block.endswith(b"\n"):
-                block += read_line(source, part.file, where)
-            if part.end is None and source.tell() > max(_MAY_GROW_TO, _TIMES * part.file.bytes):
-                raise larger_than_a_table(where, part.file.address, _TIMES)
-            yield block if place else block.removeprefix(BYTE_ORDER_MARK)
 
+    files: DataFiles
+    reader: CsvReader | JsonReader
 
-def read_line(source: IO[bytes], file: DataFile, where: str) -> bytes:
-    """Return the rest of the line at hand; parameters and errors as of :func:`blocks_of`."""
-    line = source.readline(_LONGEST_LINE + 1)
-    if len(line) > _LONGEST_LINE:
-        raise longer_than_a_line(where, file.address, _LONGEST_LINE)
-    return line
+    def first_line(self) -> str:
+        """Return the first line there is."""
+        for file in self.files.files:
+            with reading_file(self.reader.where), Path(file.path).open("rb") as content:
+                if line := self.reader.first_line(content, file.address):
+                    return line
+        return ""
 
+    def parts(self) -> list[Part]:
+        """Return what tasks read."""
+        files = self.files.files
+        size = min(_LARGEST_PART, max(_SMALLEST_PART, sum(file.bytes for file in files) // _PARTS))
+        return [part for file in files for part in self._parts_of(file, size)]
 
-def open_text(file: DataFile) -> IO[bytes]:
-    """Open a file for reading, decompressed."""
-    source: Any = open  # the system's own, as the others are of theirs
-    for ending, of_ending in _COMPRESSED.items():
-        source = of_ending if file.path.endswith(ending) else source
-    opened: IO[bytes] = source(file.path, "rb")
-    return opened
+    def _parts_of(self, file: DataFile, size: int) -> Sequence[Part]:
+        with reading_file(self.reader.where), Path(file.path).open("rb") as content:
+            if not self.reader.can_be_cut(file.path, content.read(2)):
+                return [Part(file)]
+        starts = range(0, file.bytes, size)
+        return [Part(file, start, min(start + size, file.bytes)) for start in starts]
+
+    def forms(self) -> Forms:
+        """Return the forms of all values. Reads all files once."""
+
+        def infer(part: Part) -> Forms:
+            with reading_file(self.reader.where):
+                return self.reader.infer(self._blocks(part))
+
+        return reduce(Forms.__or__, map_in_threads(infer, self.parts()), Forms())
+
+    def _blocks(self, part: Part) -> Iterator[bytes]:
+        with Path(part.file.path).open("rb") as content:
+            yield from self.reader.blocks(content, part.file.address, part.start, part.end)
+
+    def reads(self, schema: pa.Schema) -> list[Read]:
+        """Return what reads columns of a schema, or fields of its structs, a part each."""
+        return [partial(self._read, part, schema, struct_fields(schema)) for part in self.parts()]
+
+    def _read(
+        self,
+        part: Part,
+        schema: pa.Schema,
+        inner: dict[str, StructField],
+        columns: pa.Schema,
+    ) -> Batches:
+        constants = self.files.constants(part.file)
+        names = [inner[name].column if name in inner else name for name in columns.names]
+        read = [name for name in dict.fromkeys(names) if name not in constants]
+        # One column at least tells how many records there are.
+        outer = pa.schema([schema.field(name) for name in read or schema.names[:1]])
+        with reading_file(self.reader.where):
+            for batch in self.reader.read(self._blocks(part), outer):
+                arrays = [
+                    pa.repeat(constants[name], len(batch))
+                    if name in constants
+                    else inner[name].values(batch.column(inner[name].column))
+                    if name in inner
+                    else batch.column(name)
+                    for name in columns.names
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -70,124 +69,6 @@ def same(by_spark: Reader, *given: Any, **named: Any) -> Outcome:
     return found
 
 
-ODD_TEXTS = [
-    *("7", "007", "+1", "-5", "1e5", "1E5", "1.5", ".5", "5.", "-0", "NaN", "Inf", "-Inf"),
-    *("Infinity", "-Infinity", "nan", "1d", "1f", "1L", "0x10", "0x1p3", " 5", "5 ", "2147483647"),
-    *("2147483648", "-2147483649", "9223372036854775808", "1" * 38, "1" * 39, "1e400", "1.0e1"),
-    *("٣", "\uff12", "true", "TRUE", "yes", "2020", "20200102", "2020-01", "2020-13", "2020-01-02"),
-    *("2020-1-2", " 2020-01-02", "2020-01-02 ", "2020-01-02T", "2020-01-02 03", "2020-02-30"),
-    *("2020-01-02 03:04", "2020-01-02 03:04:05", "2020-01-02T03:04:05Z", "1600-02-29 00:00:00"),
-    *("2020-01-02 03:04:05.123", "2020-01-02 03:04:05.1234567", "2020-01-02 03:04:05+03:00"),
-    *("1,5", "1,234", "1,234.5", "--", "null", "NULL", "$5", "5%", "1_000", "1234-5678", "?", "ü"),
-    *("0001-01-01", "9999-12-31", "2020-01-02 24:00:00", "1-2", "12:3x", "01.02.2020"),
-    *("1" * 19, "-" + "9" * 18, "00000000000000000000005", "1e-5", "+.5e+3", "infinity", "-NaN"),
-]
-
-MIXTURES = [
-    *(["1", "2.5"], ["1", "true"], ["1", "2020-01-01"], ["2020-01-01", "2020-01-01 03:04"]),
-    *(["1", "9" * 19], ["1.5", "9" * 25], ["9" * 38, "1"], ["", "1"], ["", ""], ["true", "1"]),
-    *(["1", " 2"], ["1", "x"], ["2020-01-01", "x"], ["1,234", "1.5"], ["NaN", "1"], ["5.", "1.5"]),
-    *(
-        ["12", "12:30"],
-        ["2147483648", "1"],
-        ["true", ""],
-        ["2020-01-01", ""],
-        ["1.5", "2020-01-01"],
-    ),
-    *(["3000000000", "9" * 20], ["2020-01-01", "true"], ["False", "tRUE"], ["1e3", "1" * 30]),
-]
-
-
-@pytest.mark.parametrize("beside", ["other texts", "nothing"])
-def test_types_of_csv(by_spark: Reader, tmp_path: Path, beside: str) -> None:
-    """Each column of one file has texts of its own, which say its type."""
-    path = tmp_path / "a.csv"
-    columns = [[text] for text in ODD_TEXTS] + MIXTURES
-    # With nothing in the last lines, all of which a column with one text has from the second on.
-    rows = 2 if beside == "other texts" else 4
-    padded = [(texts * 2)[:2] if rows == 2 else [*texts, "", "", ""][:4] for texts in columns]
-    lines = [",".join(f'"{text}"' for text in line) for line in zip(*padded, strict=True)]
-    names = ",".join(f"c{place}" for place in range(len(columns)))
-    path.write_text("\n".join([names, *lines]) + "\n")
-    types, found = same(by_spark, path, "csv", INFERRED)
-    assert (len(types), len(found)) == (len(columns), rows)
-    # What each is by itself, of which the engine without Java is the witness.
-    for (name, kind), texts in zip(types, columns, strict=True):
-        path.write_text("a,b\n" + "".join(f'"{text}",1\n' for text in texts))
-        (own, _), _ = outcome(by_local, path, "csv", INFERRED)
-        assert own == ("a", kind), (name, texts)
-
-
-def test_times_without_a_day(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('a,b\n"24:00",1\n')
-    told = outcome(by_local, tmp_path / "a.csv", "csv", INFERRED)[1]
-    assert "times without a day" in told
-
-
-CSV_FILES: dict[str, tuple[str | bytes, dict[str, str]]] = {
-    "quotes and escapes": (
-        'a,b\n"",x\n"x,y",\n\'a\',"y"\n"x\\"y",z\n"x\\\\",6\n"a\\b",7\nx\\,y\n#c,1\n1,#\n',
-        HEADER,
-    ),
-    "doubled": ('a,b\n"x""y",z\n"""",\n""" ",2\n', HEADER | {"escape": '"'}),
-    "no quotes": ('a,b\n"x,y"\nx"y,2\n', HEADER | {"quote": ""}),
-    "blank lines, blanks kept": ("a,b,c,d\n\n  \n1,2, x , 1 \n\t\n \n3,4,y ,2\n\n", INFERRED),
-    "old line ends": ("a,b\r1,2\r3,4\r", INFERRED),
-    "byte order mark, line ends": (b"\xef\xbb\xbfa,b\r\n1,x\r\n\r\n3,4\r\n", INFERRED),
-    "no utf-8": (b"a,b\n1,\xff\xe4x\n2,\xc3\xa4\n", INFERRED),
-    "latin-1": (b"a,b\n1,\xe4\n", INFERRED | {"encoding": "ISO-8859-1"}),
-    "ascii": (b"a,b\n1,\xe4\n", INFERRED | {"encoding": "us-ascii"}),
-    "header alone": ("a,b\n", INFERRED),
-    "names": ("a,a,,B\n1,2,3,4\n", HEADER),
-    "names but for case": ('a,B,"b"\n1,2,3\n', INFERRED),
-    "numbered names": ("a,B1,b2\n1,2,3\n", HEADER),
-    "blanks in names": ('a,"b c",  d \n1,2,3\n', HEADER),
-    "no header": ("1,2\n3,x\n", {}),
-    "no header, inferred": ("1,2\n3,x\n", {"inferSchema": "true"}),
-    "comments": ("#x\na,b\n#c\n1,2\n,#\n", HEADER | {"comment": "#"}),
-    "word for nothing": ('a,b\nNA,\n,2\nx,NA\nNA,1\n"",2\n"NA",\n', HEADER | {"nullValue": "NA"}),
-    "word for nothing, inferred": ("a,b\nNA,1\n3,\n4,NA\n", INFERRED | {"nullValue": "NA"}),
-    "semicolons": ("a;b\n1;2,5\n", INFERRED | {"delimiter": ";"}),
-    "tabs": ("a\tb\n1\t2\n\t\n", INFERRED | {"sep": "\\t"}),
-    "blanks trimmed": (
-        'a, b\n x , 1 \n"  y ",2\n',
-        INFERRED | {"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"},
-    ),
-    "blanks trimmed on the left": (
-        "a, b\n x , 1 \n  ,2\n",
-        HEADER | {"ignoreLeadingWhiteSpace": "true"},
-    ),
-    "days of Germany": (
-        "a,b,c,d,e\n01.02.2026,1.2.2026,01.02.2026,2026-02-01,31.02.2026\n31.12.1500,,2026,,\n",
-        INFERRED | {"dateFormat": "dd.MM.yyyy"},
-    ),
-    "days of America": (
-        "a,b,c\n1/2/2026,01/02/2026,13/1/2026\n12/31/1999,2/29/2024,1/1/2026\n",
-        INFERRED | {"dateFormat": "M/d/yyyy"},
-    ),
-    "days of Japan": (
-        "a,b,c\n2026/02/01,2026/2/1,12:30\n0001/01/01,x,2026/02/01\n",
-        INFERRED | {"dateFormat": "yyyy/MM/dd"},
-    ),
-    "days as texts": ("a\n01.02.2026\n", HEADER | {"dateFormat": "dd.MM.yyyy"}),
-    "too many": ("a,b\n1,2\n1,2,3\n", INFERRED),
-    "too few": ("a,b\n1,2\n1\n", HEADER),
-    "header once more": ("a,b\n1,2\na,b\n3,4\n", INFERRED),
-    "header once more, texts": ("a,b\nx,2\na,b\n3,4\n", HEADER),
-    "one column": ("a\n1\n\n2\n", INFERRED),
-    "nothing": ("", HEADER),
-    "blank": ("\n \n", HEADER),
-}
-
-
-@pytest.mark.parametrize("name", CSV_FILES)
-def test_csv(by_spark: Reader, tmp_path: Path, name: str) -> None:
-    content, options = CSV_FILES[name]
-    path = tmp_path / "a.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    same(by_spark, path, "csv", options)
-
-
 @pytest.mark.parametrize(
     ("table", "options"),
     [
@@ -229,57 +110,6 @@ def test_public_tables(
     expected = spark.collect().cast(spark.schema)
     keys = [(name, "ascending") for name in found.schema.names]
     assert found.sort_by(keys).equals(expected.sort_by(keys))
-
-
-JSON_LINES: dict[str, list[str]] = {
-    "plain": ['{"b": 1, "a": "x"}', '{"a": null, "c": true}', "", '{"b": -5, "c": false}'],
-    "records in lists": ['[{"a": 1}, {"a": 2}]'],
-    "malformed": ['{"a": 1}', '{"a": '],
-    "no object": ['{"a": 1}', "5"],
-    "case": ['{"a": 1, "A": 2}'],
-    "text for a number": ['{"a": 1}', '{"a": "x"}'],
-}
-
-
-@pytest.mark.parametrize("name", JSON_LINES)
-def test_json(by_spark: Reader, tmp_path: Path, name: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_text("\n".join(JSON_LINES[name]) + "\n")
-    if name == "text for a number":
-        assert "kinds that have no type in common" in outcome(by_local, path, "json", {})[1]
-        return
-    same(by_spark, path, "json", {})
-
-
-JSON_VALUES: dict[str, list[str]] = {
-    "numbers": ['"a": 1, "b": 1.5, "c": 1e3', '"a": 2.5, "b": 2, "c": 7'],
-    "large": [f'"a": {"9" * 19}, "b": {"9" * 25}, "c": 1, "d": {"9" * 40}', '"a": 1'],
-    "nothing": ['"a": null, "b": ""', '"a": null, "b": ""'],
-    "empty texts": ['"a": "", "b": 1', '"a": "x", "b": 2'],
-    "days": ['"a": "2020-01-02", "b": "2020-01-02T03:04:05Z", "c": "12"'],
-    "lists": ['"a": [1, 2.5, null], "b": [], "c": [["x"]]'],
-    "objects": ['"a": {"z": 1, "b": {"y": "x"}}', '"a": {"c": [{"e": 1}]}', '"a": null'],
-    "empty objects": ['"a": {}, "b": [{}], "c": 1'],
-    "escapes": ['"a": "\\u00e4\\n\\"", "b": "ä€😀"'],
-}
-
-
-def test_values_of_json(by_spark: Reader, tmp_path: Path) -> None:
-    """Each column of one file has values of its own, which say its type."""
-    lines: list[list[str]] = [[], [], []]
-    for name, parts in JSON_VALUES.items():
-        for line, part in zip(lines, parts, strict=False):
-            line.append(re.sub(r'"(\w)":', rf'"{name} \1":', part))
-    path = tmp_path / "a.json"
-    path.write_text("".join(f"{{{', '.join(line)}}}\n" for line in lines))
-    types, found = same(by_spark, path, "json", {})
-    assert len(found) == 3
-    # What each is by itself, of which the engine without Java is the witness.
-    for name, parts in JSON_VALUES.items():
-        path.write_text("".join(f"{{{part}}}\n" for part in parts))
-        for column, kind in outcome(by_local, path, "json", {})[0]:
-            there = ".".join(f"{name} {part}" for part in column.split("."))
-            assert (there, re.sub(r"(?<=[<, ])(\w)(?=:)", rf"{name} \1", kind)) in types
 
 
 D = Decimal
@@ -495,13 +325,8 @@ def test_folders_that_are_columns_of_the_files(
     assert dict(columns)["b"] == "string"
 
 
-def test_folders_of_which_the_type_is_not_known(tmp_path: Path, written: Any) -> None:
-    written("t/x=1.5/a", a=[1])
-    written("t/x=2/a", a=[1])
+def test_folders_that_name_other_columns(tmp_path: Path, written: Any) -> None:
     options = INFERRED if written.format == "csv" else {}
-    found = outcome(by_local, tmp_path / "t", written.format, options)
-    assert found[0] == "DataError"
-    assert "the folders x=..." in found[1]
     written("u/x=1/a", a=[1])
     written("u/a", a=[1])
     found = outcome(by_local, tmp_path / "u", written.format, options)
@@ -574,19 +399,6 @@ def test_damaged_files(by_spark: Reader, tmp_path: Path, data_format: str, damag
         assert found == expected
 
 
-def test_headers_that_differ(by_spark: Reader, tmp_path: Path) -> None:
-    for place, header in enumerate(("a,b", "A,b", "b,a")):
-        (tmp_path / f"{place}.csv").write_text(f"{header}\n1,2\n")
-    (tmp_path / "3.csv").write_text("")
-    files = [tmp_path / f"{place}.csv" for place in range(4)]
-    columns, _ = same(by_spark, [files[0], files[1], files[3]], "csv", INFERRED)
-    assert columns == [("a", "string"), ("b", "string")]
-    kind, told = same(by_spark, files, "csv", INFERRED)
-    assert (kind, "different headers" in told) == ("DataError", True)
-    same(by_spark, files, "csv", INFERRED | {"enforceSchema": "true"})
-    same(by_spark, files, "csv", {})
-
-
 def test_columns_that_are_texts(by_spark: Reader, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n[1-5],2\n7,3\n")
@@ -595,11 +407,9 @@ def test_columns_that_are_texts(by_spark: Reader, tmp_path: Path) -> None:
 
 
 def test_what_only_spark_reads(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text('a,b\n"x""y",1\n')
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
     told = {
-        ("csv", "mode"): {"mode": "PERMISSIVE"},
-        ("json", "multiLine"): {"multiLine": "true"},
         ("parquet", "mergeSchema"): {"mergeSchema": "true"},
         ("avro", "'avro'"): {},
     }
@@ -608,21 +418,6 @@ def test_what_only_spark_reads(tmp_path: Path) -> None:
         assert kind == "ConfigurationError"
         assert word in message
         assert "execution.engine" in message
-    assert "say input.options.escape" in outcome(by_local, path, "csv", HEADER)[1]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"header": "perhaps"}, {"sep": ""}, {"quote": "Zebediah"}, {"encoding": "Kryptonitis"}],
-    ids=str,
-)
-def test_options_that_csv_does_not_take(tmp_path: Path, options: dict[str, str]) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("a\n1\n")
-    kind, told = outcome(by_local, path, "csv", options)
-    assert kind == "ConfigurationError"
-    assert "input.format, input.options: the data source 'csv' does not take these" in told
-    assert "Zebediah" not in told
 
 
 def spark_types(*years: int) -> pa.Table:

@@ -71,12 +71,9 @@ def test_a_quoted_value_may_go_on_in_the_next_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("DATA", "--engine spark --option multiLine=true"),
-        ("input.path", "execution.engine: spark and input.options.multiLine: true"),
-        (
-            "evaluation.holdout.path",
-            "execution.engine: spark and evaluation.holdout.options.multiLine: true",
-        ),
+        ("DATA", "--option multiLine=true"),
+        ("input.path", "input.options.multiLine: true"),
+        ("evaluation.holdout.path", "evaluation.holdout.options.multiLine: true"),
     ],
 )
 def test_a_line_break_in_a_value_is_told_with_what_reads_it(
@@ -96,7 +93,7 @@ def test_a_line_break_in_a_value_is_told_with_what_reads_it(
     ("name", "content", "said"),
     [
         ("a.csv", "a,b,c\n1,2,3\n4,5\n", "a record has too few or too many values"),
-        ("a.csv", 'a,b,c\n1,2,3\n4,"\\"x",6,7\n', "a record has too few or too many values"),
+        ("a.csv", 'a,b,c\n1,2,3\n4,"\\"x",6,7\n', "a line has quotes that are neither"),
         ("a.json", '{"a": 1}\n{"a": 2\n', "a record is not valid JSON"),
         ("a.json", '{"a": 1}\n5\n', "a record is not valid JSON"),
     ],
@@ -113,13 +110,12 @@ def test_a_malformed_record_is_told(tmp_path: Path, name: str, content: str, sai
 
 def test_quotes_inside_of_values_are_told_with_what_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
-    path.write_text('id,note\n1,two "inches" high\n')
-    for own, is_said in (({}, True), ({"escape": '"'}, False)):
+    path.write_text('id,note\n1,"two "inches" high"\n')
+    for own, said in (({}, r"--option escape='\'"), ({"escape": "\\"}, "--option escape='\"'")):
         table = ENGINE.open_table([str(path)], "csv", {"header": "true"} | own, key="DATA")
         with pytest.raises(DataError, match="quotes that are neither around a value") as caught:
             table.count()
-        assert ("--option escape" in str(caught.value)) == is_said
-        assert "say --engine spark" in str(caught.value)
+        assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(

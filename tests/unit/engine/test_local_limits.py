@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from anonspark.engine.files import literal
-from anonspark.engine.local import text_files
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.values import text_lines
 from anonspark.errors import DataError, limit_reached
 
 
@@ -41,8 +41,8 @@ def read(path: Path) -> pa.Table:
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "_LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr(text_files, "_LARGEST_PART", 1 << 18)
+    monkeypatch.setattr(text_lines, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(text_lines, "_BLOCK", 1 << 18)
     long = b"x" * (2 << 20)
     with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
         file.write(b"a\n" + long)
@@ -59,8 +59,8 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_file_that_grows_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, opened: Any
 ) -> None:
-    monkeypatch.setattr(text_files, "_MAY_GROW_TO", 1 << 20)
-    monkeypatch.setattr(text_files, "_LARGEST_PART", 1 << 18)
+    monkeypatch.setattr(text_lines, "_MAY_GROW_TO", 1 << 20)
+    monkeypatch.setattr(text_lines, "_BLOCK", 1 << 18)
     for name, line in (("t.csv", b"1\n"), ("t.json", b'{"a": 1}\n')):
         with opened(tmp_path / f"{name}.{ending}", "wb") as file:
             file.write(b"a\n" * (name == "t.csv") + line * (1 << 20))

@@ -1,0 +1,298 @@
+"""Records of CSV: their lines, their values as texts, and their columns' types."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from anonspark.engine.reading_errors import (
+    different_headers,
+    irregular_quotes,
+    line_break_in_value,
+    malformed_csv,
+)
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.text_forms import DayForm, Forms, convert, forms_of, merged, type_of
+from anonspark.engine.values.text_lines import TextLines
+
+_LOGGER = logging.getLogger("anonspark")
+
+_BLANKS = "".join(map(chr, range(33)))
+
+
+@dataclass(frozen=True)
+class CsvReader(TextLines):
+    """How records of CSV are written, and their values read.
+
+    Parameters
+    ----------
+    header : bool
+        Whether the first line of each file names the columns.
+    separator, quote, escape : str
+        A letter each; an empty quote for none. An escape takes the meaning from the letter behind
+        it; where it is empty or the quote, quotes in values are doubled.
+    null : str
+        What stands for a missing value, besides nothing.
+    comment : str
+        Begins lines that are passed over; empty for none.
+    trim_left, trim_right : bool
+        Whether blanks at the ends of values are taken off.
+    days : DayForm or None
+        How days may be written besides 2026-01-31.
+    infers : bool
+        Whether values tell the types of columns; else all are texts.
+    texts : tuple of str
+        Columns that are texts in any case.
+    names, header_line : tuple of str, and str
+        See :meth:`with_header`.
+    """
+
+    header: bool = False
+    separator: str = ","
+    quote: str = '"'
+    escape: str = ""
+    null: str = ""
+    comment: str = ""
+    trim_left: bool = False
+    trim_right: bool = False
+    days: DayForm | None = None
+    infers: bool = False
+    texts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    header_line: str = ""
+
+    def with_header(self, line: str) -> CsvReader:
+        """Return the reader of a table whose first file begins with a line.
+
+        The columns are called as it says, or ``_c0``, ``_c1`` and so on where it says nothing;
+        those of the same name, but for the case of letters, have their places behind them.
+        """
+        values = self.values(line)
+        lower = [name.lower() for name in values]
+        names = [
+            f"_c{position}"
+            if not (self.header and name)
+            else name
+            if lower.count(name.lower()) == 1
+            else f"{name}{position}"
+            for position, name in enumerate(values)
+        ]
+        return replace(self, names=tuple(names), header_line=line if self.header else "")
+
+    def values(self, line: str) -> list[str]:
+        """Return the values of a line, empty texts for missing ones.
+
+        Raises
+        ------
+        DataError
+            If its quotes stand where they should not.
+        """
+        if not line:
+            return []
+        block = self._with_regular_quotes(line.encode()) + b"\n"
+        numbered = [f"f{position}" for position in range(line.count(self.separator) + 1)]
+        record = self._parsed(block, numbered, []).to_pylist()
+        return [value or "" for each in record for value in each.values()]
+
+    def blocks(
+        self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
+    ) -> Iterator[bytes]:
+        """Yield the lines of a file without its header; more as of :meth:`TextLines.blocks`.
+
+        Raises
+        ------
+        DataError
+            If the header names other columns than that of the table's first file.
+        """
+        has_header = self.header and not start
+        for block in super().blocks(content, path, start, end):
+            lines = self._cleaned(block).lstrip(b"\n") if has_header else block
+            if has_header and lines:
+                line, _, lines = lines.partition(b"\n")
+                names, these = self.values(self.header_line), self.values(line.decode())
+                if [name.lower() for name in these] != [name.lower() for name in names]:
+                    raise different_headers(self.where)
+                has_header = False
+            if lines:
+                yield lines
+
+    def _cleaned(self, block: bytes) -> bytes:
+        """Return lines without comments, and blank lines empty."""
+        if self.multi_line:
+            return block
+        block = super()._cleaned(block)
+        return _without_lines(block, self.comment, rb"[^\n]*") if self.comment else block
+
+    @property
+    def _doubles(self) -> bool:
+        return self.escape in ("", self.quote)
+
+    def _with_regular_quotes(self, block: bytes) -> bytes:
+        """Return lines whose quotes stand where they should.
+
+        Raises
+        ------
+        DataError
+            If one does not, unless such lines are passed over.
+        """
+        if self.multi_line or not self.quote or self.quote.encode() not in block:
+            return block
+        lines = pc.split_pattern(pa.array([block], pa.large_string()), "\n").flatten()
+        quote, sign = (f"[{re.escape(letter)}]" for letter in (self.quote, self.separator))
+        inside = f"[^{quote[1:-1]}]|{quote}{quote}"
+        if not self._doubles:
+            escape = re.escape(self.escape)
+            inside = f"[^{quote[1:-1]}{escape}]|[{escape}]."
+        value = f"(?:{quote}(?:{inside})*{quote}|[^{quote[1:-1]}{sign[1:-1]}][^{sign[1:-1]}]*|)"
+        regular = pc.match_substring_regex(lines, f"^{value}(?:{sign}{value})*$")
+        if pc.all(regular).as_py():
+            return block
+        if self.skips_malformed:
+            return "\n".join(lines.filter(regular).to_pylist()).encode()
+        unended = f"^(?:{value}{sign})*{quote}(?:{inside})*$"
+        if pc.any(pc.match_substring_regex(lines.filter(pc.invert(regular)), unended)).as_py():
+            raise line_break_in_value(self.where)
+        raise irregular_quotes(self.where, self.escape or self.quote, self.quote)
+
+    def _texts(self, block: bytes, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return some columns of lines as texts."""
+        block = self._cleaned(block)
+        if self.header_line:
+            block = _without_lines(block, self.header_line)
+        block = self._with_regular_quotes(block)
+        if not block.strip(b"\n"):
+            return pa.RecordBatch.from_pylist(
+                [], pa.schema([(name, pa.string()) for name in columns])
+            )
+        batch = self._parsed(block, self.names, columns)
+        if not (self.trim_left or self.trim_right):
+            return batch
+        return pa.RecordBatch.from_arrays(
+            [self._trimmed(each) for each in batch.columns], list(columns)
+        )
+
+    def _parsed(self, block: bytes, names: Sequence[str], columns: Sequence[str]) -> pa.RecordBatch:
+        quoted = bool(self.quote) and self.quote.encode() in block
+        escaped = not self._doubles and self.escape.encode() in block
+        try:
+            table = csv.read_csv(
+                pa.BufferReader(block),
+                csv.ReadOptions(
+                    use_threads=False,
+                    block_size=len(block) + 1,
+                    column_names=list(names) if columns else None,
+                    autogenerate_column_names=not columns,
+                ),
+                csv.ParseOptions(
+                    delimiter=self.separator,
+                    quote_char=self.quote if quoted else False,
+                    double_quote=self._doubles,
+                    escape_char=self.escape if escaped else False,
+                    newlines_in_values=self.multi_line,
+                    invalid_row_handler=(lambda _: "skip") if self.skips_malformed else None,
+                ),
+                csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=list({"", self.null}),
+                    strings_can_be_null=True,
+                    include_columns=list(columns),
+                    check_utf8=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            # All values are texts.
+            raise malformed_csv(self.where) from error
+        return table.combine_chunks().to_batches()[0]
+
+    def _trimmed(self, values: pa.Array) -> pa.Array:
+        values = pc.utf8_ltrim(values, _BLANKS) if self.trim_left else values
+        values = pc.utf8_rtrim(values, _BLANKS) if self.trim_right else values
+        nothing = pc.is_in(values, pa.array(["", self.null]))
+        return pc.if_else(nothing, pa.scalar(None, pa.string()), values)
+
+    def _without_markers(self, values: pa.Array) -> pa.Array:
+        marked = pc.is_in(pc.ascii_trim(values, " "), pa.array(["", *self.markers], pa.string()))
+        return pc.if_else(marked, pa.scalar(None, pa.string()), values)
+
+    def _stays(self, batch: pa.RecordBatch) -> pa.Array | None:
+        """Return which records have all required values; None for all of them."""
+        stays = None
+        for name in self._required:
+            has_value = pc.is_valid(self._without_markers(batch.column(name)))
+            stays = has_value if stays is None else pc.and_(stays, has_value)
+        return stays
+
+    @property
+    def _required(self) -> list[str]:
+        lower = {name.lower() for name in self.required}
+        return [name for name in self.names if name.lower() in lower]
+
+    def infer(self, blocks: Iterable[bytes]) -> Forms:
+        """Return the forms of the values in blocks of whole lines, of records that stay."""
+        forms: dict[str, dict[str, int]] = {name: {} for name in self.names}
+        for block in blocks:
+            open_names = [
+                name for name in self.names if "text" not in forms[name] and name not in self.texts
+            ]
+            if not open_names:
+                break
+            batch = self._texts(block, list(dict.fromkeys([*open_names, *self._required])))
+            stays = self._stays(batch)
+            for name in open_names:
+                values = batch.column(name) if stays is None else batch.column(name).filter(stays)
+                more = forms_of(self._without_markers(values), self.days)
+                forms[name] = merged(forms[name], more)
+        return Forms(forms)
+
+    def schema(self, forms: Forms) -> pa.Schema:
+        """Return the columns with their types; see :meth:`TextLines.schema`."""
+        fields = []
+        for name in self.names:
+            kind, reason = type_of(forms.columns.get(name, {}))
+            fields.append(pa.field(name, kind))
+            if reason is not None and (self.attributes is None or name in self.attributes):
+                _LOGGER.info(
+                    "%s: the column %r stays text because of %s; declare what it is with "
+                    "attributes.%s.type where that says nothing",
+                    self.where.partition(":")[0],
+                    name,
+                    reason,
+                    name,
+                )
+        return pa.schema(fields)
+
+    def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
+        """Yield the records of blocks; see :meth:`TextLines.read`."""
+        names = schema.names or list(self.names[:1])
+        for block in blocks:
+            batch = self._texts(block, names)
+            columns, misfits = [], []
+            for field in schema:
+                values = batch.column(field.name)
+                if not pa.types.is_string(field.type):
+                    values = self._without_markers(values)
+                read = convert(values, field.type, self.days)
+                if read.null_count > values.null_count:
+                    misfits.append(pc.and_(pc.is_null(read), pc.is_valid(values)))
+                columns.append(read)
+            if misfits:
+                stays = self._stays(self._texts(block, self._required or names))
+                for misfit in misfits:
+                    if pc.any(misfit if stays is None else pc.and_(misfit, stays)).as_py():
+                        raise malformed_csv(self.where)
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _without_lines(block: bytes, beginning: str, rest: bytes = b"") -> bytes:
+    """Return a block with empty lines for those that begin in some way."""
+    sign = beginning.encode()
+    if sign not in block:
+        return block
+    return re.sub(rb"(?:(?<=\n)|\A)" + re.escape(sign) + rest + rb"(?=\n|\Z)", b"", block)

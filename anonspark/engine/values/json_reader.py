@@ -1,0 +1,200 @@
+"""Records of JSON, whose writer gave each value its kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from anonspark.engine.reading_errors import malformed_json, mixed_kinds
+from anonspark.engine.struct_fields import struct_fields
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.text_forms import MOST_DIGITS, Forms
+from anonspark.engine.values.text_lines import TextLines
+
+# Records that are Python's objects at once.
+_RECORDS = 1 << 13
+
+_ELEMENTS, _MEMBERS = "elements", "members"
+_NUMBERS = {"long", "decimal", "double"}
+
+
+@dataclass(frozen=True)
+class JsonReader(TextLines):
+    """How records of JSON are read."""
+
+    def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
+        records: list[dict[str, Any]] = []
+        for block in blocks:
+            for line in [block] if self.multi_line else block.split(b"\n"):
+                if not line.strip():
+                    continue
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise malformed_json(self.where) from error
+                several = record if isinstance(record, list) else [record]
+                if not all(isinstance(each, dict) for each in several):
+                    raise malformed_json(self.where)
+                records += several
+                if len(records) >= _RECORDS:
+                    yield records
+                    records = []
+        if records:
+            yield records
+
+    def _is_missing(self, value: Any) -> bool:
+        return value is None or (isinstance(value, str) and value.strip(" ") in self._markers)
+
+    @property
+    def _markers(self) -> tuple[str, ...]:
+        return ("", *self.markers)
+
+    def _stays(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record has all required values."""
+        return not any(self._is_missing(_value_at(record, name)) for name in self.required)
+
+    def infer(self, blocks: Iterable[bytes]) -> Forms:
+        """Return the forms of the values in blocks of whole lines, of records that stay."""
+        forms: dict[str, Any] = {}
+        for records in self._records(blocks):
+            for record in filter(self._stays, records):
+                self._add(forms, record)
+        return Forms(forms)
+
+    def _add(self, members: dict[str, Any], record: Mapping[str, Any]) -> None:
+        for name, value in record.items():
+            self._add_value(members.setdefault(name, {}), value)
+
+    def _add_value(self, forms: dict[str, Any], value: Any) -> None:
+        if isinstance(value, dict):
+            self._add(forms.setdefault(_MEMBERS, {}), value)
+        elif isinstance(value, list):
+            elements = forms.setdefault(_ELEMENTS, {})
+            for each in value:
+                self._add_value(elements, each)
+        elif not self._is_missing(value):
+            kind = _KINDS[type(value)]
+            digits = 1
+            if kind == "long" and not -(2**63) <= value < 2**63:
+                digits = len(str(abs(value)))
+                kind = "decimal" if digits <= MOST_DIGITS else "double"
+            forms[kind] = max(forms.get(kind, 0), digits)
+
+    def schema(self, forms: Forms) -> pa.Schema:
+        """Return the columns with their types, sorted by their names; see :meth:`TextLines.schema`.
+
+        Raises
+        ------
+        DataError
+            If an attribute has values of several kinds.
+        """
+        columns = {name: forms.columns[name] for name in sorted(forms.columns)}
+        schema = pa.schema(
+            [(name, _type_of(kinds)) for name, kinds in columns.items() if not _is_nothing(kinds)]
+        )
+        inner = struct_fields(schema)
+        for name in [*schema.names, *inner] if self.attributes is None else self.attributes:
+            path = (inner[name].column, *inner[name].path) if name in inner else (name,)
+            around = reduce(
+                lambda known, part: known.get(part, {}).get(_MEMBERS, {}), path[:-1], columns
+            )
+            if _is_mixed(around.get(path[-1], {})):
+                raise mixed_kinds(self.where, name)
+        return schema
+
+    def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
+        """Yield the records of blocks; see :meth:`TextLines.read`."""
+        for records in self._records(blocks):
+            columns = [self._column(records, field) for field in schema]
+            if not schema.names:
+                continue
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _column(self, records: Sequence[Mapping[str, Any]], field: pa.Field) -> pa.Array:
+        values = [record.get(field.name) for record in records]
+        try:
+            return pa.array(values, field.type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return pa.array(
+                [self._read(*each, field.type) for each in zip(values, records, strict=True)],
+                field.type,
+            )
+
+    def _read(self, value: Any, record: Mapping[str, Any], to: pa.DataType) -> Any:
+        try:
+            return self._value(value, to)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            if self._stays(record):
+                raise malformed_json(self.where) from error
+            return None
+
+    def _value(self, value: Any, to: pa.DataType) -> Any:
+        """Return a value of JSON for a type of Arrow."""
+        if value is None:
+            return None
+        if pa.types.is_string(to):
+            return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        if self._is_missing(value):
+            return None
+        if pa.types.is_floating(to) or pa.types.is_decimal(to):
+            value = float(value) if pa.types.is_floating(to) else Decimal(value)
+        elif pa.types.is_list(to):
+            return [self._value(each, to.value_type) for each in value]
+        elif pa.types.is_struct(to):
+            fields = (to.field(number) for number in range(to.num_fields))
+            return {each.name: self._value(value.get(each.name), each.type) for each in fields}
+        return pa.scalar(value, to).as_py()
+
+
+_KINDS = {bool: "boolean", int: "long", float: "double", str: "string"}
+
+
+def _value_at(record: Mapping[str, Any], name: str) -> Any:
+    """Return a member of a record, or of an object in it whose names have points between them."""
+    if name in record:
+        return record[name]
+    outer, point, rest = name.partition(".")
+    inner = record.get(outer)
+    return _value_at(inner, rest) if point and isinstance(inner, dict) else None
+
+
+def _kinds(forms: Mapping[str, Any]) -> set[str]:
+    kinds = set(forms)
+    return (kinds - _NUMBERS) | {"number"} if kinds & _NUMBERS else kinds
+
+
+def _is_mixed(forms: Mapping[str, Any]) -> bool:
+    """Return whether values have no type in common but that of their JSON."""
+    inner = [*forms.get(_MEMBERS, {}).values(), forms.get(_ELEMENTS, {})]
+    return len(_kinds(forms)) > 1 or any(_is_mixed(each) for each in inner if each)
+
+
+def _is_nothing(forms: Mapping[str, Any]) -> bool:
+    """Return whether it is objects without members, which no file has."""
+    if set(forms) == {_ELEMENTS}:
+        return bool(forms[_ELEMENTS]) and _is_nothing(forms[_ELEMENTS])
+    return set(forms) == {_MEMBERS} and all(map(_is_nothing, forms[_MEMBERS].values()))
+
+
+def _type_of(forms: Mapping[str, Any]) -> pa.DataType:
+    kinds = _kinds(forms)
+    if kinds == {_ELEMENTS}:
+        return pa.list_(pa.field("element", _type_of(forms[_ELEMENTS])))
+    if kinds == {_MEMBERS}:
+        inner = {name: each for name, each in forms[_MEMBERS].items() if not _is_nothing(each)}
+        return pa.struct([(name, _type_of(inner[name])) for name in sorted(inner)])
+    if kinds == {"boolean"}:
+        return pa.bool_()
+    if kinds != {"number"}:
+        return pa.string()
+    if "double" in forms:
+        return pa.float64()
+    if "decimal" not in forms:
+        return pa.int64()
+    return pa.decimal128(max(forms["decimal"], 20 if "long" in forms else 0), 0)

@@ -1,0 +1,192 @@
+"""Text files as blocks of whole lines in UTF-8, and what a reader of records has to be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import pyarrow as pa
+
+from anonspark.engine.encodings import UTF_8, encoding_of_mark
+from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line, undecodable
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.text_forms import Forms
+
+# Bytes that are in memory at once, and of a file that cannot be cut into lines of bytes.
+_BLOCK, _WHOLE_FILE = 1 << 24, 1 << 30
+# A record has a few kilobytes, a table of repeated values a hundredth of its bytes when compressed.
+_LONGEST_LINE = 1 << 26
+_MAY_GROW_TO, _TIMES = 1 << 28, 250
+_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+# Bytes before and behind one that does not decode, which tell the likely encodings.
+_AROUND = 1 << 15
+
+_MARK = b"\xef\xbb\xbf"
+
+# Begins with few letters, for which it is looked fast.
+_BLANK_LINE = re.compile(rb"(\n)[\x00-\x09\x0b-\x20]+(?=\n|\Z)")
+_FIRST_BLANK_LINE = re.compile(rb"\A[\x00-\x09\x0b-\x20]+(?=\n|\Z)")
+
+
+@dataclass(frozen=True)
+class TextLines(ABC):
+    """How texts in files become values.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the paths, for messages.
+    encoding : str
+        Any codec of Python; empty for UTF-8, or UTF-16 where a mark says so.
+    markers : tuple of str
+        Texts that mean missing, besides nothing.
+    attributes : tuple of str or None
+        Columns that are published; None for all.
+    required : tuple of str
+        Columns without a value in which a record is left out. It decides no type.
+    skips_malformed : bool
+        Whether lines that are no record are passed over, each by itself; else they are errors.
+    multi_line : bool
+        Whether a record may have several lines; then a file is read as a whole.
+    """
+
+    where: str = ""
+    encoding: str = ""
+    markers: tuple[str, ...] = ()
+    attributes: tuple[str, ...] | None = None
+    required: tuple[str, ...] = ()
+    skips_malformed: bool = False
+    multi_line: bool = False
+
+    @abstractmethod
+    def infer(self, blocks: Iterable[bytes]) -> Forms:
+        """Return the forms of the values in blocks of whole lines."""
+
+    @abstractmethod
+    def schema(self, forms: Forms) -> pa.Schema:
+        """Return the columns with the types that the forms of all values tell, which is logged."""
+
+    @abstractmethod
+    def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
+        """Yield the records of blocks of whole lines, with some columns of :meth:`schema`.
+
+        Raises
+        ------
+        DataError
+            If a line is no record, or a record that is not left out has a value of another type.
+        """
+
+    def can_be_cut(self, path: str, beginning: bytes) -> bool:
+        """Return whether :meth:`blocks` takes parts of a file that begins so."""
+        packed = path.endswith(tuple(_COMPRESSED))
+        return not (packed or self.multi_line or self._is_wide(beginning))
+
+    def _is_wide(self, beginning: bytes) -> bool:
+        if not self.encoding:
+            return encoding_of_mark(beginning) != UTF_8
+        return "\n".encode(self.encoding) != b"\n"
+
+    def blocks(
+        self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
+    ) -> Iterator[bytes]:
+        """Yield the lines of a file that begin in some of its bytes, some megabytes at once.
+
+        Parameters
+        ----------
+        content : binary stream
+            Of the whole file, which can be sought.
+        path : str
+            Tells by its end whether it is compressed.
+        start, end : int
+            Bytes; see :meth:`can_be_cut`.
+
+        Yields
+        ------
+        bytes
+            In UTF-8, with line feeds at the ends of lines.
+
+        Raises
+        ------
+        DataError
+            If bytes do not decode, a line is too long, or a compressed file grows too much.
+        """
+        return self._lines(content, path, start, end, _BLOCK)
+
+    def first_line(self, content: IO[bytes], path: str) -> str:
+        """Return the first line of a file that is not blank; nothing if there is none."""
+        lines = self._lines(content, path, 0, None, 1)
+        # Of old Macs' files a line of ours has many of theirs.
+        texts = (text for block in lines for text in self._cleaned(block).decode().split("\n"))
+        return next(filter(None, texts), "")
+
+    def _cleaned(self, block: bytes) -> bytes:
+        return _BLANK_LINE.sub(rb"\1", _FIRST_BLANK_LINE.sub(b"", block))
+
+    def _lines(
+        self, content: IO[bytes], path: str, start: int, end: int | None, size: int
+    ) -> Iterator[bytes]:
+        most = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
+        content.seek(0)
+        opened = next(
+            (unpack for ending, unpack in _COMPRESSED.items() if path.endswith(ending)), None
+        )
+        source = content if opened is None else opened(content)
+        beginning = source.read(2)
+        source.seek(0)
+        is_wide = self._is_wide(beginning)
+        if is_wide or self.multi_line:
+            whole = source.read(_WHOLE_FILE + 1)
+            if len(whole) > _WHOLE_FILE:
+                raise longer_than_a_line(self.where, path, _WHOLE_FILE)
+            if is_wide:
+                whole = self._utf8(whole, self.encoding or "utf-16", path)
+            source = io.BytesIO(whole)
+        codec = "utf-8" if is_wide else self.encoding or "utf-8"
+        if start:
+            # The line that begins before belongs to whoever reads there.
+            source.seek(start - 1)
+            self._rest(source, path)
+        while end is None or source.tell() < end:
+            at = source.tell()
+            length = size if end is None else min(size, end - at)
+            block = source.read(-1 if self.multi_line else length)
+            if not block:
+                return
+            if not block.endswith(b"\n"):
+                block += self._rest(source, path)
+            if opened is not None and source.tell() > most:
+                raise larger_than_a_table(self.where, path, _TIMES)
+            yield self._utf8(block, codec, path, source, at)
+
+    def _rest(self, source: IO[bytes], path: str) -> bytes:
+        line = source.readline(_LONGEST_LINE + 1)
+        if len(line) > _LONGEST_LINE:
+            raise longer_than_a_line(self.where, path, _LONGEST_LINE)
+        return line
+
+    def _utf8(
+        self, block: bytes, codec: str, path: str, source: IO[bytes] | None = None, at: int = 0
+    ) -> bytes:
+        """Return bytes of a file as UTF-8, with line feeds, without a byte order mark."""
+        try:
+            if codec != "utf-8" or not block.isascii():
+                policy = "replace" if self.skips_malformed else "strict"
+                block = block.decode(codec, policy).encode()
+        except UnicodeError as error:
+            before, within = 0, error.start if isinstance(error, UnicodeDecodeError) else 0
+            if source is not None:
+                source.seek(0)
+                while chunk := source.read(min(_BLOCK, at - source.tell())):
+                    before += chunk.count(b"\n")
+            line = before + block[:within].decode(codec, "ignore").count("\n") + 1
+            lines = block[max(within - _AROUND, 0) : within + _AROUND]
+            name = (self.encoding or codec).upper()
+            raise undecodable(self.where, path, name, line, lines) from None
+        block = block if at else block.removeprefix(_MARK)
+        return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block

@@ -1,0 +1,154 @@
+"""The reader of text files: bytes are decoded, split into records and typed by it alone.
+
+Engines hand over whole files, parts of them or lines, and get batches. They call, in this order,
+
+- :func:`text_reader`, with the options of a table; what comes back can be pickled,
+- of CSV ``with_header``, with the first line (``first_line``) of the first file that has one,
+- ``blocks`` of each file or part of it; lines that come without their file are a block as they
+  are, in UTF-8 and joined by line feeds, and need no call of this method,
+- ``infer`` of all blocks, the results of which are merged by ``|``,
+- ``schema`` of the merged one, and ``read`` of the blocks, with some columns of it.
+
+A line is a record. One that equals the header's line is none, wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from anonspark.engine.encodings import codec_of
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.values.csv_reader import CsvReader
+from anonspark.engine.values.json_reader import JsonReader
+from anonspark.engine.values.text_forms import ISO_DAY, DayForm
+from anonspark.errors import ConfigurationError
+
+TEXT_FORMATS = ("csv", "json")
+
+_ALIASES = {"delimiter": "sep", "charset": "encoding"}
+
+
+def text_reader(
+    data_format: str,
+    options: Mapping[str, str],
+    *,
+    paths: Sequence[str],
+    key: str,
+    section: str | None = None,
+    texts: Sequence[str] = (),
+    wanted: WantedColumns | None = None,
+) -> CsvReader | JsonReader:
+    """Return the reader of text files in one of :data:`TEXT_FORMATS`.
+
+    Parameters
+    ----------
+    data_format : str
+    options : mapping of str to str
+        Their names in any case of letters.
+    paths : sequence of str
+    key : str
+        What named the paths, for messages.
+    section : str or None
+        The configuration's section with the options, if there is one.
+    texts : sequence of str
+        Columns that are texts in any case.
+    wanted : WantedColumns or None
+        What is looked for in the table; None for all of it.
+
+    Raises
+    ------
+    ConfigurationError
+        If an option is not known, or has a value that is none of it.
+    """
+    prefix = "--option " if key == "DATA" else f"{section or key}.options."
+    parse = {name.lower(): (name, known) for name, known in _OPTIONS[data_format].items()}
+    settings: dict[str, object] = {}
+    for option, text in options.items():
+        lower = _ALIASES.get(option.lower(), option.lower()).lower()
+        if lower not in parse:
+            raise ConfigurationError(
+                f"{prefix}{option}: {data_format} has no such option; expected "
+                f"{', '.join(_OPTIONS[data_format])}; leave it out"
+            )
+        name, known = parse[lower]
+        try:
+            settings[known.field] = known.read(text)
+        except (ValueError, LookupError):
+            raise ConfigurationError(
+                f"{prefix}{name}: found {text!r}; expected {known.expected}"
+            ) from None
+    reader = JsonReader if data_format == "json" else CsvReader
+    if data_format == "csv":
+        settings["texts"] = tuple(texts)
+    if wanted is not None:
+        settings |= {
+            "markers": wanted.markers,
+            "attributes": tuple(wanted.names),
+            "required": wanted.required,
+            "skips_malformed": wanted.skips_malformed,
+        }
+    return reader(where=f"{key}: {', '.join(paths)}", **settings)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Option:
+    """An option: the reader's field, what makes its value of a text, and what users may say."""
+
+    field: str
+    read: Callable[[str], object]
+    expected: str
+
+
+def _flag(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
+def _letter(text: str) -> str:
+    text = {"\\t": "\t"}.get(text, text)
+    if len(text) != 1 or not text.isascii() or text in "\r\n":
+        raise ValueError(text)
+    return text
+
+
+def _letter_or_nothing(text: str) -> str:
+    return _letter(text) if text else text
+
+
+def _encoding(text: str) -> str:
+    codec = codec_of(text)
+    if codec is None:
+        raise ValueError(text)
+    return "" if codec == "utf-8" else codec
+
+
+def _days(text: str) -> DayForm | None:
+    form = DayForm(text)
+    if not form.is_known:
+        raise ValueError(text)
+    return None if text == ISO_DAY else form
+
+
+_FLAG, _LETTER = "true or false", "one ASCII letter"
+_LINES = {
+    "encoding": _Option("encoding", _encoding, "the name of an encoding that Python knows"),
+    "multiLine": _Option("multi_line", _flag, _FLAG),
+}
+_OPTIONS: dict[str, dict[str, _Option]] = {
+    "json": _LINES,
+    "csv": {
+        "header": _Option("header", _flag, _FLAG),
+        "inferSchema": _Option("infers", _flag, _FLAG),
+        "sep": _Option("separator", _letter, f"{_LETTER}, or \\t for a tab"),
+        "quote": _Option("quote", _letter_or_nothing, f"{_LETTER}, or nothing"),
+        "escape": _Option("escape", _letter_or_nothing, f"{_LETTER}, or nothing"),
+        "nullValue": _Option("null", str, "a text"),
+        "comment": _Option("comment", _letter_or_nothing, f"{_LETTER}, or nothing"),
+        "ignoreLeadingWhiteSpace": _Option("trim_left", _flag, _FLAG),
+        "ignoreTrailingWhiteSpace": _Option("trim_right", _flag, _FLAG),
+        "dateFormat": _Option(
+            "days", _days, "dd or d, MM or M, and yyyy, with one of . / - or a blank between them"
+        ),
+        **_LINES,
+    },
+}
