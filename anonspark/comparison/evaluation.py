@@ -159,7 +159,9 @@ class CellEvaluation:
         # Identifiers are not published, and held-out records need have none.
         self._columns = [name for name, one in attributes if one.role != "identifier"]
         self._wanted = WantedColumns(
-            dict.fromkeys(self._columns, True), configuration.input.missing_columns
+            dict.fromkeys(self._columns, True),
+            configuration.input.missing_columns,
+            markers=self._markers,
         )
         self._holdout = self._open_holdout()
 

@@ -119,6 +119,11 @@ class Manifest(Redacted):
         return tuple(self.input.get("missing_markers", ()))
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """Columns of the original without a value in which a record was left out."""
+        return self.with_role("quasi_identifier") if self.drops_missing else ()
+
+    @property
     def drops_missing(self) -> bool:
         """Whether records with a missing quasi-identifier were left out."""
         return bool(self.configuration.get("missing", "drop") == "drop")

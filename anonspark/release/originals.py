@@ -48,6 +48,8 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     wanted = WantedColumns(
         {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
         described.get("missing_columns", "error"),
+        markers=manifest.missing_markers,
+        required=manifest.required,
     )
     options = {**described.get("options", {}), **version}
     return engine.open_table([path], data_format, options, key=key, wanted=wanted)

@@ -7,15 +7,15 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from anonspark.engine.files import Entry, FilesError, local_tree
-from anonspark.engine.local.glob_patterns import is_checksum, matching_paths
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import LINK, Access, fault_at, make_private, write_aside
 
@@ -24,6 +24,8 @@ _R = TypeVar("_R")
 
 # A colon in front of the first slash ends a scheme.
 _SCHEME = re.compile(r"([^/:]*):")
+
+_SPECIAL = frozenset("*?[")
 
 # What a file system says that has no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
@@ -153,12 +155,16 @@ class LocalFiles:
         if self.exists(pattern):
             return [self.qualified(pattern)]
         try:
-            return [f"file:{path}" for path in matching_paths(self.local_path(pattern))]
-        except (OSError, ValueError) as error:
+            matches = {
+                f"file:{path}"
+                for plain in _without_braces(self.local_path(pattern))
+                for path in _matches(Path("/"), plain.strip("/").split("/"))
+            }
+        except OSError as error:
             raise ConfigurationError(
-                f"path {pattern}: what it names cannot be found; check brackets, braces and "
-                "permissions"
+                f"path {pattern}: what it names cannot be listed; check permissions"
             ) from error
+        return sorted(matches)
 
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
@@ -337,8 +343,33 @@ def _checksum(place: Path) -> Path:
 
 
 def _is_listed(place: Path) -> bool:
-    """Return whether Hadoop lists it, which it does no link that leads nowhere."""
-    return not is_checksum(place.name) and _exists(place)
+    """Return whether it is neither a link that leads nowhere nor checksums of another file."""
+    return not (place.name.startswith(".") and place.suffix == ".crc") and _exists(place)
+
+
+def _without_braces(pattern: str) -> list[str]:
+    """Return the patterns that one with choices in braces stands for."""
+    braces = re.search(r"(?<!\\)\{([^{}]*)(?<!\\)\}", pattern)
+    if braces is None:
+        # What stands behind a backslash means itself, as in brackets.
+        return [re.sub(r"\\(.)", r"[\1]", pattern.replace("[^", "[!"))]
+    before, behind = pattern[: braces.start()], pattern[braces.end() :]
+    choices = braces[1].split(",")
+    return [plain for choice in choices for plain in _without_braces(before + choice + behind)]
+
+
+def _matches(directory: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """Yield what is there of the parts of a pattern below a directory."""
+    name, *rest = parts
+    inside = [directory / name]
+    if not _SPECIAL.isdisjoint(name):
+        listed = directory.iterdir() if directory.is_dir() else ()
+        inside = [path for path in listed if fnmatchcase(path.name, name) and _is_listed(path)]
+    for path in filter(_exists, inside):
+        if rest:
+            yield from _matches(path, rest)
+        else:
+            yield path
 
 
 def _rename(old: Path, new: Path) -> None:

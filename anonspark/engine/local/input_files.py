@@ -10,7 +10,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from anonspark.engine.files import Files
-from anonspark.engine.local.glob_patterns import has_pattern
 from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.values.text_forms import convert, type_of_folders
 from anonspark.errors import DataError
@@ -86,11 +85,7 @@ def find_files(files: Files, paths: Sequence[str], key: str) -> DataFiles:
     problems = [nothing_there(path, key) for path, found in matches.items() if not found]
     if problems:
         raise DataError(*problems)
-    roots = [
-        Path(str(files.local_path(address)))
-        for path in paths
-        for address in (matches[path] if has_pattern(path) else [path])
-    ]
+    roots = [Path(str(files.local_path(address))) for path in paths for address in matches[path]]
     every: list[DataFile] = []
     for root in roots:
         inside = [root] if root.is_file() else _files_in(root)

@@ -12,7 +12,6 @@ import pytest
 
 from anonspark.engine.files import FilesError
 from anonspark.engine.local.files import LocalFiles
-from anonspark.engine.local.glob_patterns import has_pattern, matching_paths
 from anonspark.errors import ConfigurationError
 
 FILES = LocalFiles()
@@ -159,13 +158,13 @@ def test_patterns(tmp_path: Path) -> None:
         r"z\*": ["z*"],
         "none*": [],
         "x,y/*": [],
+        "{x,z}*": ["x,y", "z*"],
+        "year=202[!5]": ["year=2026"],
+        "year=202[^5]": ["year=2026"],
+        "[a": [],
+        "{a": [],
     }
     for pattern, names in found.items():
-        assert matching_paths(f"{tmp_path}/{pattern}") == [f"{tmp_path}/{name}" for name in names]
-        assert has_pattern(pattern) is (pattern[:3] != "x,y" or "*" in pattern)
-    assert matching_paths("/") == ["/"]
-    for pattern in ("[a", "{a", "a\\", "[z-a]"):
-        with pytest.raises(ValueError, match=r"brac|backslash|letters"):
-            matching_paths(f"{tmp_path}/{pattern}")
-        with pytest.raises(ConfigurationError, match="check brackets"):
-            FILES.matches(f"{tmp_path}/{pattern}")
+        expected = [f"file:{tmp_path}/{name}" for name in names]
+        assert FILES.matches(f"{tmp_path}/{pattern}") == expected
+    assert FILES.matches("/") == ["file:/"]
