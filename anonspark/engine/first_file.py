@@ -6,15 +6,11 @@ import bz2
 import zlib
 from collections.abc import Sequence
 
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, FilesError
+from anonspark.errors import DataError
 
 # A block of bzip2 may have 900,000 bytes, and is read as a whole or not at all.
 _BYTES, _COMPRESSED_BYTES = 1 << 16, 1 << 20
-_UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
-
-
-class DamagedFileError(ValueError):
-    """A compressed file cannot be unpacked."""
 
 
 def listed_files(files: Files, paths: Sequence[str]) -> list[tuple[str, int]]:
@@ -46,8 +42,8 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def read_beginning(files: Files, path: str, size: int) -> bytes | None:
-    """Return whole lines from the beginning of a file, unpacked.
+def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes, bool]:
+    """Return the first bytes of a file, unpacked, and whether they are all that it has.
 
     Parameters
     ----------
@@ -55,40 +51,33 @@ def read_beginning(files: Files, path: str, size: int) -> bytes | None:
     path : str
     size : int
         Its bytes.
-
-    Returns
-    -------
-    bytes or None
-        None of a file that is compressed in a way that cannot be unpacked here.
+    key : str
+        What messages call the paths.
 
     Raises
     ------
-    FilesError
-        If it cannot be read.
-    DamagedFileError
-        If it cannot be unpacked.
+    DataError
+        If it cannot be read or unpacked.
 
     Notes
     -----
     Reads at most 64 KiB, of a compressed file 1 MiB.
     """
     name = path.lower()
-    if name.endswith(_UNKNOWN_COMPRESSIONS):
-        return None
     packed = name.endswith((".gz", ".bz2"))
     most = min(size, _COMPRESSED_BYTES if packed else _BYTES)
-    content = files.read_part(path, 0, most)
-    is_whole = most == size
+    try:
+        content = files.read_part(path, 0, most)
+    except FilesError as error:
+        reason = f" ({error.strerror})" if error.strerror else ""
+        raise DataError(f"{key}: {path} cannot be read{reason}; check its permissions") from error
     try:
         if name.endswith(".gz"):
             content = zlib.decompressobj(47).decompress(content, _BYTES)
-        elif name.endswith(".bz2"):
+        elif packed:
             content = bz2.BZ2Decompressor().decompress(content, _BYTES)
     except (zlib.error, OSError) as error:
-        raise DamagedFileError(path) from error
-    if packed:
-        is_whole = len(content) < _BYTES and is_whole
-    if not is_whole:
-        end = max(content.rfind(b"\n"), content.rfind(b"\r"))
-        content = content[: end + 1] if end >= 0 else content
-    return content
+        raise DataError(
+            f"{key}: {path} is damaged: it cannot be unpacked; fetch it again"
+        ) from error
+    return content, most == size and not (packed and len(content) == _BYTES)

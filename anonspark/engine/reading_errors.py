@@ -223,11 +223,12 @@ def another_format(where: str, found: str) -> DataError:
     )
 
 
-def separator_in_first_line(where: str) -> DataError:
-    """Return the error of a CSV file whose first line names the separator, as Excel has it."""
-    return DataError(
-        f"{where}: the first line is no header: it begins with sep= and names the separator for "
-        "Excel, which is not read yet; remove this line"
+def header_not_known(where: str) -> ConfigurationError:
+    """Return the error of a CSV file whose first line may be a header or a record."""
+    return ConfigurationError(
+        f"{where}: nothing shows whether the first line names the columns; say "
+        f"{option_of(where, 'header', 'true')}, and call the columns as that line does, or "
+        f"{option_of(where, 'header', 'false')}, which calls them _c0, _c1 and so on"
     )
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from anonspark.config.input import format_of_name
 from anonspark.engine.choice import Work, local_path
-from anonspark.engine.files import Files, FilesError
-from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
+from anonspark.engine.files import Files
+from anonspark.engine.first_file import listed_files
 from anonspark.engine.local.files import LocalFiles
-from anonspark.engine.managed_tables import require_plain_files, table_format
+from anonspark.engine.managed_tables import table_format
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.recognition import Recognized, format_of_files, recognize, require_csv
+from anonspark.engine.recognition import recognize
 from anonspark.errors import ConfigurationError, DataError
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
@@ -60,22 +59,26 @@ class Source:
             If the files are empty, or no CSV; see
             :func:`anonspark.engine.recognition.require_csv`.
         """
-        if self.is_recognized or self.format != "csv":
+        if self.is_recognized:
             return self
-        found = recognize(files, [self.path], self.format, self.options, key="DATA")
-        names = {name.lower() for name in self.options}
-        header = found.header
-        asks = header is None and "header" not in names
-        require_csv(found, "DATA", [self.path], asks=asks)
-        if asks:
-            raise ConfigurationError(
-                f"DATA: it cannot be told whether the first line of {self.path} "
-                "names the columns; say it: --option header=true, or header=false, which calls "
-                "them _c0, _c1 and so on"
-            )
-        told = {"header": "true" if header else "false"} | found.options
-        options = {name: value for name, value in told.items() if name not in names} | self.options
-        return replace(self, options=options, notes=_notes(found), is_recognized=True)
+        given = {name.lower() for name in self.options}
+        found = recognize(
+            files,
+            [self.path],
+            self.format or None,
+            self.options,
+            key="DATA",
+            asks=True,
+            guesses=True,
+        )
+        header = {"header": "false"} if found.header is False and "header" not in given else {}
+        return replace(
+            self,
+            format=found.data_format,
+            options={**header, **found.options, **self.options},
+            notes=(found.words,) if found.words else (),
+            is_recognized=True,
+        )
 
     @property
     def remedy_for_days(self) -> str:
@@ -144,50 +147,6 @@ def find_source(
     files = LocalFiles()
     if data_format is None and (kind := table_format(files, path)) is not None:
         return Source(path, kind, given)
-    require_plain_files(files, [path], data_format or "", "DATA")
-    listed = listed_files(files, [path])
-    if not listed:
+    if not listed_files(files, [path]):
         raise DataError(f"DATA: no file is at {path}; check the path")
-    first, size = next(((one, size) for one, size in listed if size), listed[0])
-    head = _head(files, first, size)
-    found = data_format or format_of_files([one for one, _ in listed], "DATA")
-    found = found or _by_content(head)
-    source = Source(path, found, given, is_recognized=False).recognized(files)
-    if found == "csv" and _doubles_quotes(head) and "escape" not in given:
-        return replace(source, options={**source.options, "escape": '"'})
-    return source
-
-
-def _notes(found: Recognized) -> tuple[str, ...]:
-    if found.file is None:
-        return ()
-    separator = _SEPARATORS.get(found.separator or ",", repr(found.separator))
-    header = "a header in the first line" if found.header else "no header: _c0, _c1, ..."
-    return (f"encoding {found.encoding}, fields divided by {separator}, {header}",)
-
-
-def _doubles_quotes(head: bytes) -> bool:
-    """Return whether quotes inside of values are doubled, which Spark does not expect."""
-    return re.search(rb'"[^"\r\n]*[^",;|\t\r\n]""', head) is not None
-
-
-def _by_content(head: bytes) -> str:
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ORC"):
-        return "orc"
-    return "json" if head.lstrip().startswith(b"{") else "csv"
-
-
-def _head(files: Files, path: str, size: int) -> bytes:
-    """Return how a file begins; nothing where that cannot be told."""
-    try:
-        return read_beginning(files, path, size) or b""
-    except FilesError as error:
-        raise DataError(
-            f"DATA: {path} cannot be read ({error.strerror}); check its permissions"
-        ) from error
-    except DamagedFileError as error:
-        raise DataError(
-            f"DATA: {path} is damaged: it cannot be unpacked; fetch it again"
-        ) from error
+    return Source(path, data_format or "", given, is_recognized=False).recognized(files)

@@ -8,7 +8,7 @@ from anonspark.config.input import format_of_name
 from anonspark.engine.files import literal
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.recognition import recognize, told_besides
+from anonspark.engine.recognition import recognize
 from anonspark.engine.values.batches import records_of
 from anonspark.release.manifest import Manifest
 
@@ -100,9 +100,8 @@ def open_named(
     Lazy; CSV and JSON may take a job to infer their types.
     """
     found = recognize(engine.files, [path], data_format, options, list(wanted.names), key)
-    told = told_besides(found, options)
     return engine.open_table(
-        [path], data_format, {**told, **options}, key=key, section=section, wanted=wanted
+        [path], data_format, {**found.options, **options}, key=key, section=section, wanted=wanted
     )
 
 
@@ -130,7 +129,7 @@ def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = (
         told = next(filter(None, map(format_of_name, inside)), "parquet")
     if told != "csv":
         return engine.open_table([path], told, {}, key=key)
-    options = _CSV_OPTIONS | recognize(engine.files, [path], told, _CSV_OPTIONS).options
+    options = {**_CSV_OPTIONS, **recognize(engine.files, [path], told, _CSV_OPTIONS).options}
     table = engine.open_table([path], told, options, key=key)
     if not texts:
         return table

@@ -25,6 +25,11 @@ def test_likely_encodings_read_what_was_written(codec: str) -> None:
     assert TEXTS[codec] in readings
 
 
+def test_two_short_words_are_enough() -> None:
+    content = "age,town\n31,Ли\n44,Юж\n".encode("cp1251")
+    assert likely_encodings(content)[0] == "windows-1251"
+
+
 @pytest.mark.parametrize(
     ("name", "codec"),
     [

@@ -259,16 +259,16 @@ def test_a_file_without_header_and_one_of_old(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "bare.csv", [["a", "1"], ["b", "2"]])
     assert find_source(str(path)).options == {"header": "false"}
     path = write_csv(tmp_path / "unclear.csv", [["a", "b"], ["c", "d"]])
-    with pytest.raises(ConfigurationError, match="DATA: it cannot be told whether the first line"):
+    with pytest.raises(ConfigurationError, match=r"DATA: .*: nothing shows whether the first line"):
         find_source(str(path))
     assert find_source(str(path), options={"header": "true"}).options == {"header": "true"}
     (tmp_path / "old.csv").write_bytes("größe,x\n1,2\n".encode("latin-1"))
     found = find_source(str(tmp_path / "old.csv")).options
-    assert found == {"encoding": "ISO-8859-1", "header": "true"}
+    assert found == {"encoding": "windows-1252", "header": "true"}
     with gzip.open(tmp_path / "packed.csv.gz", "wt") as opened:
         opened.write('a;b\n"say ""x""";2\n')
     found = find_source(str(tmp_path / "packed.csv.gz")).options
-    assert found == {"sep": ";", "escape": '"', "header": "true"}
+    assert found == {"sep": ";", "header": "true"}
 
 
 @pytest.mark.parametrize(
