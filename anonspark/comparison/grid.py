@@ -289,7 +289,7 @@ def _grid(
         except ConfigurationError as error:
             problems += [f"base: {problem}" for problem in error.problems]
     else:
-        base = written.with_content(file.base)
+        base = file.base
     if problems:
         raise ConfigurationError(*problems)
     shared = [*written_overrides(file.settings), *overrides]

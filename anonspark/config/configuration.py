@@ -26,7 +26,6 @@ from anonspark.config.combinations import (
     unusable_pseudonyms,
     unusable_unit,
 )
-from anonspark.config.concealing import Variables
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
 from anonspark.config.gates import Gate, unusable_gates
@@ -176,7 +175,6 @@ class Configuration(Section):
     )
 
     _coding: Coding | None = PrivateAttr(default=None)
-    _variables: Variables = PrivateAttr(default=Variables())
     _places: Places = PrivateAttr(default=Places())
     _is_placed_by_caller: bool = PrivateAttr(default=True)
 
@@ -264,17 +262,6 @@ class Configuration(Section):
         """Return it with the coding that it names, as it was read."""
         copied = self.model_copy()
         copied._coding = coding
-        return copied
-
-    @property
-    def variables(self) -> Variables:
-        """What was made of variables, whose values others are not shown."""
-        return self._variables
-
-    def with_variables(self, variables: Variables) -> Configuration:
-        """Return it with what was made of variables."""
-        copied = self.model_copy()
-        copied._variables = variables
         return copied
 
     @property
@@ -408,7 +395,7 @@ class Configuration(Section):
         for name, attribute in document["attributes"].items():
             if "order" in attribute:
                 public["attributes"][name]["order"] = attribute["order"]
-        return self._variables.in_document(public)
+        return public
 
     def _seed_hash(self) -> str:
         return _sha256(f"anonspark-seed:{self.execution.seed}")

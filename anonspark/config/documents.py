@@ -1,33 +1,14 @@
-"""A YAML document that knows where in its file each key stands, and what came from variables."""
+"""A YAML document that knows where in its file each key stands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from anonspark.config.places import Places, Positions, is_within
-from anonspark.config.problems import Location, found, key_path
+from anonspark.config.problems import Location, key_path
 from anonspark.errors import ConfigurationError
-
-# Shorter values of variables are words that stand in messages anyway.
-_SHORTEST = 4
-
-
-class FromVariable(NamedTuple):
-    """A value that was made of variables.
-
-    Attributes
-    ----------
-    location : tuple of str and int
-    value : object
-    shown : str
-        What stands in the file.
-    """
-
-    location: Location
-    value: Any
-    shown: str
 
 
 class Document(dict[str, Any]):
@@ -40,9 +21,6 @@ class Document(dict[str, Any]):
         How messages name the file.
     positions : mapping
         Of its keys and entries.
-    variables : sequence of FromVariable
-    concealed : mapping of str to str
-        Values of variables to their names.
     unset : mapping of str to sequence of str
         Key paths at which a variable is missing, and what is said of it.
     """
@@ -52,17 +30,10 @@ class Document(dict[str, Any]):
         content: Mapping[str, Any],
         path: str = "",
         positions: Positions | None = None,
-        variables: Sequence[FromVariable] = (),
-        concealed: Mapping[str, str] | None = None,
         unset: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(content)
-        self.path, self.positions = path, positions or {}
-        self.variables, self.concealed, self.unset = variables, concealed or {}, unset or {}
-
-    def with_content(self, content: Mapping[str, Any]) -> Document:
-        """Return another mapping that was made of it, which stands nowhere in the file."""
-        return Document(content, variables=self.variables, concealed=self.concealed)
+        self.path, self.positions, self.unset = path, positions or {}, unset or {}
 
     def places(self, overridden: Sequence[Location] = ()) -> Places:
         """Return where its keys stand, but of what was replaced."""
@@ -87,26 +58,21 @@ class Document(dict[str, Any]):
         except ConfigurationError as error:
             if type(error) is not ConfigurationError:
                 raise  # it can be read through Spark alone
-            told = self.told(error.problems, overridden, is_whole=is_whole)
-            raise ConfigurationError(*told) from None
+            problems = self._placed(error.problems, overridden, is_whole=is_whole)
+            raise ConfigurationError(*problems) from None
 
-    def told(
-        self,
-        problems: Sequence[str],
-        overridden: Sequence[Location] = (),
-        *,
-        is_whole: bool = True,
+    def _placed(
+        self, problems: Sequence[str], overridden: Sequence[Location], *, is_whole: bool
     ) -> list[str]:
-        """Return problems with file, line and column, without the values of variables."""
+        """Return problems with file, line and column."""
         places = self.places(overridden)
-        told = []
+        placed = []
         for problem in problems:
             head = places.key_path_of(problem)
             if places.is_of_file(head) and problem not in self.unset.get(head, [problem]):
                 continue  # what it would hold is not known
-            where = places.before(head, is_whole=is_whole)
-            told.append(f"{where}{self._concealed(problem, head)}")
-        return list(dict.fromkeys(told))
+            placed.append(f"{places.before(head, is_whole=is_whole)}{problem}")
+        return list(dict.fromkeys(placed))
 
     def still_wrong(self, problems: Sequence[str], overridden: Sequence[Location]) -> list[str]:
         """Return problems without those of variables that only stand in what was replaced."""
@@ -118,25 +84,3 @@ class Document(dict[str, Any]):
             if any(is_within(place, path) for path in replaced)
         }
         return [problem for problem in problems if problem not in unneeded]
-
-    def _concealed(self, text: str, head: str) -> str:
-        # The variable of the place itself first: others may have the same value.
-        for one in sorted(self.variables, key=lambda one: key_path(one.location) != head):
-            if not isinstance(one.value, Mapping | list) and one.value is not None:
-                text = text.replace(found(one.value), f"a value of {one.shown}")
-        return without_values(text, self.concealed)
-
-
-def without_values(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with the names of variables in the place of their values, but of short ones.
-
-    Parameters
-    ----------
-    text : str
-    names : mapping of str to str
-        Values to names.
-    """
-    for value in sorted(names, key=len, reverse=True):
-        if len(value) >= _SHORTEST:
-            text = text.replace(value, names[value])
-    return text

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonspark.config.checking import check_document
+from pydantic import ValidationError
+
 from anonspark.config.coding_merging import merge_coding
-from anonspark.config.concealing import Variables
 from anonspark.config.configuration import Configuration
 from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
 from anonspark.config.input import format_of_name
+from anonspark.config.json_schema import known_schema
 from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
+from anonspark.config.problems import explain
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
 from anonspark.config.short_forms import positions_of_listed, take_out_of_lists, write_out
@@ -98,7 +100,6 @@ def load_configuration(
     with document.telling(overridden):
         wrong = [*document.still_wrong(wrong, overridden), *problems]
         built = _build(document, assignments, wrong, read, needs_seed=needs_seed)
-    built = built.with_variables(Variables(tuple(document.variables), document.concealed))
     return built.with_places(document.places(overridden))
 
 
@@ -132,12 +133,7 @@ def parse_configuration(
     """
     problems: list[str] = []
     assignments = parse_overrides(overrides, problems)
-    if not isinstance(mapping, Document):
-        return _build(mapping, assignments, problems, read, needs_seed=needs_seed)
-    # What was made of it since need not stand where it stood.
-    with mapping.with_content({}).telling():
-        built = _build(mapping, assignments, problems, read, needs_seed=needs_seed)
-    return built.with_variables(Variables(tuple(mapping.variables), mapping.concealed))
+    return _build(mapping, assignments, problems, read, needs_seed=needs_seed)
 
 
 def _build(
@@ -184,9 +180,11 @@ def _build(
         if coding is None:
             raise ConfigurationError(*dict.fromkeys(problems))
     out_of_reach = fill_in_seed(document, read, problems, needed=needs_seed)
-    configuration, findings = check_document(document)
-    problems += [finding.line() for finding in findings]
-    if configuration is None or problems:
+    try:
+        configuration = Configuration.model_validate(document)
+    except ValidationError as error:
+        problems += [finding.line() for finding in explain(error, document, known_schema())]
+    if problems:
         raise ConfigurationError(*dict.fromkeys(problems))
     if out_of_reach is not None:
         raise out_of_reach

@@ -204,7 +204,6 @@ def explain(
     error: ValidationError,
     document: Mapping[str, Any],
     schema: Mapping[str, Any],
-    reported: AbstractSet[Location] = frozenset(),
 ) -> list[Finding]:
     """Turn what pydantic reports into findings.
 
@@ -216,8 +215,6 @@ def explain(
         The whole configuration that was validated.
     schema : mapping
         JSON Schema of the whole configuration.
-    reported : set of tuple
-        Places whose values are known to be wrong, and may now be missing for that reason.
 
     Returns
     -------
@@ -228,7 +225,7 @@ def explain(
     for detail in details:
         detail["loc"] = _as_written(detail["loc"], document)
     findings: list[Finding] = []
-    meant = set(reported)
+    meant: set[Location] = set()
     for detail in details:
         location: Location = detail["loc"]
         if detail["type"] == "extra_forbidden":

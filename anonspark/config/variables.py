@@ -27,15 +27,12 @@ class Filled(NamedTuple):
     Attributes
     ----------
     text : str
-    shown : str
-        The same for messages and manifests: with the names of variables, not with their values.
     values : dict
         Value of each variable, not of a default, to how it is shown.
     problems : list of str
     """
 
     text: str
-    shown: str
     values: dict[str, str]
     problems: list[str]
 
@@ -62,44 +59,41 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
     values: dict[str, str] = {}
     problems: list[str] = []
 
-    def both(match: re.Match[str]) -> tuple[str, str]:
+    def value_of(match: re.Match[str]) -> str:
         escaped, inside = match.groups()
         written = match[0]
         if escaped:
-            return written[1:], written[1:]
+            return written[1:]
         day = _DAY.fullmatch(inside)
         if day is not None:
             try:
-                told = run_date(environment).strftime(day[1] or "%Y-%m-%d")
+                return run_date(environment).strftime(day[1] or "%Y-%m-%d")
             except ValueError as error:
                 problems.append(str(error))
-                told = written
-            return told, told
+                return written
         named = _NAME.fullmatch(inside)
         if named is None or inside.startswith(f"{RUN_DATE}:"):
             problems.append(f"found {found(written)}; expected {_EXPECTED}; correct it")
-            return written, written
+            return written
         name, default = named.groups()
         # As in a shell, an empty one counts as one that is not set where there is a default.
         value = environment.get(name)
         if value or (value is not None and default is None):
             values[value] = f"${{{name}}}"
-            return value, f"${{{name}}}"
+            return value
         if default is not None:
-            return default, default
+            return default
         near = nearest(name, environment) if name.casefold() != RUN_DATE else RUN_DATE
         hint = f"did you mean {near!r}? " if near else ""
         problems.append(
             f"found ${{{name}}}, but there is no environment variable {name!r}; {hint}set it, or "
             f"give a default: ${{{name}:-...}}"
         )
-        return written, written
+        return written
 
-    filled = _FORM.sub(lambda match: both(match)[0], text)
-    told, problems = problems, []
-    shown = _FORM.sub(lambda match: both(match)[1], text)
+    filled = _FORM.sub(value_of, text)
     values.pop("", None)
-    return Filled(filled, shown, values, list(dict.fromkeys(told)))
+    return Filled(filled, values, list(dict.fromkeys(problems)))
 
 
 def run_date(environment: Mapping[str, str] = os.environ) -> date:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from anonspark.config.documents import Document, FromVariable
+from anonspark.config.documents import Document
 from anonspark.config.problems import Finding, Location, found, is_secret_place, key_path
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.variables import fill_in, has_variables
@@ -121,15 +121,8 @@ def read_document(
         except UnreadableError as error:
             raise ConfigurationError(error.at(_shown(path))) from None
         if isinstance(document, Mapping):
-            told = Document(
-                document,
-                _shown(path),
-                reading.positions,
-                reading.from_variables,
-                reading.concealed,
-                reading.unset,
-            )
-            return told, [finding.line() for finding in findings]
+            read_in = Document(document, _shown(path), reading.positions, reading.unset)
+            return read_in, [finding.line() for finding in findings]
         reason = (
             "the file is empty" if document is None else f"found {_kind_of(document)}"
         ) + f"; expected {expected}"
@@ -160,10 +153,7 @@ class Reading:
 
     variables: bool = False
     positions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    from_variables: list[FromVariable] = field(default_factory=list)
-    concealed: dict[str, str] = field(default_factory=dict)
     unset: dict[str, list[str]] = field(default_factory=dict)
-    filled: dict[int, FromVariable] = field(default_factory=dict)
 
 
 def read_yaml(
@@ -227,9 +217,6 @@ def _note(
     """Note where keys and entries stand, and fill in variables."""
     mark = node.start_mark
     reading.positions.setdefault(key_path(location), (mark.line + 1, mark.column + 1))
-    if id(node) in reading.filled:
-        # An alias: the same value once more.
-        reading.from_variables.append(reading.filled[id(node)]._replace(location=location))
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -253,14 +240,9 @@ def _note(
             node.tag = loader.resolve(  # type: ignore[no-untyped-call]
                 yaml.ScalarNode, filled.text, (True, False)
             )
-        if filled.values:
-            value = loader.construct_object(node)
-            reading.filled[id(node)] = FromVariable(location, value, filled.shown)
-            reading.from_variables.append(reading.filled[id(node)])
-            reading.concealed.update(filled.values)
-            for secret, shown in filled.values.items():
-                if is_secret_option(shown) or is_secret_place(location):
-                    hide(secret, shown)
+        for secret, shown in filled.values.items():
+            if is_secret_option(shown) or is_secret_place(location):
+                hide(secret, shown)
         findings = [Finding(location, problem) for problem in filled.problems]
         if findings:
             reading.unset[key_path(location)] = [finding.line() for finding in findings]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
-from anonspark.config.variables import fill_in, has_variables
 from anonspark.core.hierarchies.files import hierarchy_digest, parse_hierarchy
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
@@ -65,26 +63,11 @@ def read_hierarchy_files(
     return hierarchies
 
 
-@contextmanager
-def _shown_as(path: str, shown: str) -> Iterator[None]:
-    try:
-        yield
-    except ConfigurationError as error:
-        raise ConfigurationError(*(one.replace(path, shown) for one in error.problems)) from None
-
-
 def _read_text(files: Files, path: str, key: str) -> str:
     try:
         there = files.exists(path)
     except ConfigurationError as error:
         raise ConfigurationError(f"{key}: {error}") from error
-    if not there and has_variables(path):
-        # A manifest has the names of variables.
-        filled = fill_in(path)
-        if filled.problems:
-            raise ConfigurationError(*(f"{key}: {problem}" for problem in filled.problems))
-        with _shown_as(filled.text, filled.shown):
-            return _read_text(files, filled.text, key)
     if not there:
         raise ConfigurationError(
             f"{key}: no hierarchy file is at {path}; check the path, and that this machine can "

@@ -202,8 +202,6 @@ def _build(
         findings = explain(error, document, PlanFile.model_json_schema())
         raise ConfigurationError(*problems, *(finding.line() for finding in findings)) from None
     base = _base_document(file, path, problems, read)
-    if isinstance(mapping, Document):
-        base = _with_variables_of(mapping, base)
     if problems:
         raise ConfigurationError(*problems)
     reading = _Reading(file, base, cache(read))
@@ -212,27 +210,6 @@ def _build(
     if plan is None or problems:
         raise ConfigurationError(*problems)
     return plan
-
-
-def _with_variables_of(plan: Document, base: dict[str, Any]) -> Document:
-    """Return the base with the variables of the plan, too, at their places in a release's own."""
-    moved = []
-    for one in plan.variables:
-        match one.location:
-            case ("recipients", _, *rest) | ("base", *rest):
-                moved.append(one._replace(location=tuple(rest)))
-            case _:
-                moved.append(one)
-    if not isinstance(base, Document):
-        return Document(base, variables=moved, concealed=plan.concealed)
-    return Document(
-        base,
-        base.path,
-        base.positions,
-        [*base.variables, *moved],
-        {**plan.concealed, **base.concealed},
-        base.unset,
-    )
 
 
 def _base_document(

@@ -420,7 +420,7 @@ def _configuration_problems(configured: Mapping[str, Any]) -> list[str]:
     except ValidationError as error:
         return [
             f"{key_path(('configuration', *finding.location))}: {finding.text}"
-            for finding in explain(error, document, _schema(), set())
+            for finding in explain(error, document, _schema())
         ] or ["configuration: it is not one of this version"]
     expected["execution"]["seed_fingerprint"] = ""
     for name, attribute in configured["attributes"].items():

@@ -89,11 +89,11 @@ def _row(
     started: datetime,
     error: BaseException,
 ) -> Mapping[str, Any]:
-    # Messages of ours hold no value of the data, but counts that tables withhold, and values of
-    # variables; of other errors only the kind is told.
+    # Messages of ours hold no value of the data, but counts that tables withhold; of other errors
+    # only the kind is told.
     text = f"ended by {type(error).__name__}"
     if isinstance(error, AnonsparkError):
-        text = configuration.variables.in_text(redact(str(error)))
+        text = redact(str(error))
     return {
         "run_id": run_id,
         "job": redact(configuration.metrics.job),

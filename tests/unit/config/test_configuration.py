@@ -602,17 +602,6 @@ def test_the_json_schema_rejects_wrong_rules(rule: Any) -> None:
         _validate(with_hierarchy(rule))
 
 
-def test_problems_beside_a_wrong_rule() -> None:
-    document = with_hierarchy({"intervals": [0]}, order=[1])
-    document["privacy"]["k"] = 0
-    assert [problem.partition(":")[0] for problem in problems(document)] == [
-        "attributes.b.order[0]",
-        "attributes.b.hierarchy.intervals[0]",
-        "privacy.k",
-        "attributes.b.hierarchy",
-    ]
-
-
 def test_a_rule_can_be_set() -> None:
     overrides = ["attributes.age.hierarchy.intervals=[5, 10]", "attributes.age.hierarchy.origin=1"]
     attribute = parse_configuration(MINIMAL, overrides).attributes["age"]
@@ -661,42 +650,12 @@ output: {style: bounds}
         "attributes.zip": "9:3",
         "input.fromat": "1:19",
         "attributes.sex.order": "5:45",
-        "attributes.Zip": "7:3",
         "privacy.k": "10:11",
         "model.name": "11:9",
-        "model.rho": "11:28",
         # What is missing is missing in its section.
         "output.path": "12:1",
     }
-    assert len(placed) == 12
-
-
-def test_cross_checks_run_beside_wrong_fields() -> None:
-    document = changed("privacy.k", "five")
-    document["output"] = {"style": "bounds"}
-    document["input"]["path"] = [1, 2]
-    document["attributes"] |= {"age_min": "sensitive", "AGE": "identifier"}
-    starts = [problem.partition(":")[0] for problem in problems(document)]
-    assert starts == [
-        "input.path[0]",
-        "input.path[1]",
-        "privacy.k",
-        "output.path",
-        "attributes.AGE",
-        "attributes.age_min",
-    ]
-
-
-def test_an_unreadable_type_does_not_hide_its_wrong_place() -> None:
-    attribute = {"role": "insensitive", "type": "numbr", "order": [1]}
-    reported = problems(changed("attributes.b", attribute))
-    starts = [problem.partition(";")[0] for problem in reported]
-    assert starts == [
-        "attributes.b.type: found the text 'numbr'",
-        "attributes.b.order[0]: found the whole number 1",
-        "attributes.b.type: found 'type' on an attribute with the role 'insensitive'",
-        "attributes.b.order: found 'order' on an attribute with the role 'insensitive'",
-    ]
+    assert len(placed) == 10
 
 
 def test_an_unreadable_role_and_type() -> None:
@@ -1125,12 +1084,6 @@ class TestNewModel:
             "model.depth: found the whole number 1; expected a whole number of at least 2",
             "model.rho: unknown key; expected 'name', 'vantage' or 'depth'; remove it",
         )
-
-    def test_a_required_option_that_is_wrong_does_not_hide_the_rest(self) -> None:
-        document = changed("model", {"name": "tree", "vantage": "sprad"})
-        document["attributes"] = {"age": "sensitive"}
-        starts = [problem.partition(":")[0] for problem in problems(document)]
-        assert starts == ["model.vantage", "attributes"]
 
     def test_its_section_needs_its_name(self) -> None:
         document = changed("model", {"vantage": "random"})
