@@ -30,6 +30,12 @@ _LINES_OF_A_RECORD = 100
 _FEW_COLUMNS = 2
 
 
+def without_separator_line(block: bytes) -> bytes:
+    """Return the beginning of a file, in UTF-8, without a first line that names the separator."""
+    line, _, rest = block.partition(b"\n")
+    return rest if SEPARATOR_LINE.fullmatch(line.decode()) else block
+
+
 def rows_of(lines: Sequence[str], separator: str, quote: str, escape: str) -> list[list[str]]:
     """Return the fields of lines; a quoted value may have several of them."""
     if len(separator) != 1 or len(quote) > 1:

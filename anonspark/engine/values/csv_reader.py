@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from anonspark.engine.csv_beginning import without_separator_line
 from anonspark.engine.reading_errors import (
     different_headers,
     irregular_quotes,
@@ -122,6 +123,14 @@ class CsvReader(TextLines):
                 has_header = False
             if lines:
                 yield lines
+
+    def _lines(
+        self, content: IO[bytes], path: str, start: int, end: int | None, size: int
+    ) -> Iterator[bytes]:
+        is_first = not start
+        for block in super()._lines(content, path, start, end, size):
+            yield without_separator_line(block) if is_first else block
+            is_first = False
 
     def _cleaned(self, block: bytes) -> bytes:
         """Return lines without comments, and blank lines empty."""

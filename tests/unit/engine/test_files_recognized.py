@@ -174,6 +174,10 @@ def test_a_first_line_that_names_the_separator_is_none_of_the_table(tmp_path: Pa
         assert (looked_at.separator, looked_at.header) == (separator, True)
     path.write_text("sep=;\nage;x\n31;1\n")
     assert recognize(ENGINE.files, [str(path)], options={"sep": "|"}).separator == "|"
+    for more in ({}, {"options": {"header": True, "inferSchema": True}}):
+        assert ENGINE.open_source(configured(path, "age", "x", **more)).collect().to_pylist() == [
+            {"age": 31, "x": 1}
+        ]
 
 
 def test_what_is_said_wins(tmp_path: Path) -> None:
@@ -257,6 +261,8 @@ def test_utf_16_is_known_by_its_mark_and_refused_without(tmp_path: Path) -> None
     text = "имя,число\nЮлий Бубнив,31\n"
     path.write_bytes(text.encode("utf-16"))
     assert found(path, "имя", "число")["encoding"] == "UTF-16"
+    read = ENGINE.open_source(configured(path, "имя", "число")).collect()
+    assert read.to_pylist() == [{"имя": "Юлий Бубнив", "число": 31}]
     for codec, name in (("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")):
         path.write_bytes(text.encode(codec))
         with pytest.raises(DataError, match=f"line 1 is not written in UTF-8 .likely {name}"):
