@@ -105,7 +105,10 @@ def lacking_columns(
             problems.append(_lacks(found, name, lacking, path_key, wanted.key))
         types: dict[str, int] = {}
         for place in there:
-            types.setdefault(type_name(own[place][0].type), place)
+            field = own[place][0]
+            # A column without values fits every type; of Spark's own types the metadata tells.
+            if field.metadata or not pa.types.is_null(field.type):
+                types.setdefault(type_name(field.type), place)
         if is_read and len(types) > 1:
             # In the order of the files, whichever was looked at first.
             one, other = sorted(types.items(), key=lambda own: _a_file(found, [own[1]]))[:2]

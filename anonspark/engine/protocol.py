@@ -301,6 +301,8 @@ class InputColumn:
         The type that was declared, or that its hierarchy needs.
     hierarchy : Hierarchy or None
         What its hierarchy's file says, if it has one.
+    brought_order : tuple of str
+        Texts in the order that the table brings, used or not; empty where it brings none.
     """
 
     name: str
@@ -309,6 +311,7 @@ class InputColumn:
     undeclared_text: bool
     declared: str | None = None
     hierarchy: Hierarchy | None = None
+    brought_order: tuple[str, ...] = ()
 
 
 class Input(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,19 @@ from anonspark.errors import DataError
 
 INDEX_NAMES = b"anonspark.index"
 """In the metadata of a schema: names of a DataFrame's index, which are no columns, by NUL."""
+
+
+_ORDER = b"anonspark.order"
+
+
+def in_order(field: pa.Field, values: Sequence[str]) -> pa.Field:
+    """Return a column of texts that brings the order of its values."""
+    return field.with_metadata({_ORDER: json.dumps(list(values))})
+
+
+def order_of(field: pa.Field) -> tuple[str, ...]:
+    """Return the values of a column in the order that it brings; none where it brings none."""
+    return tuple(json.loads((field.metadata or {}).get(_ORDER, b"[]")))
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,11 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
     """
     what = f"a column has the type {found}"
     remedy = "drop it, or convert it"
+    if "[ns" in found or "NANOS" in found:
+        remedy = (
+            "drop it, or write the file anew with microseconds, in pandas and pyarrow by "
+            'coerce_timestamps="us"'
+        )
     if column is not None:
         what = f"the column {column!r} has the type {found}"
     elif not where.startswith(_OF_A_COMMAND):

@@ -19,7 +19,6 @@ from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
-from anonspark.engine.unread import require_read
 from anonspark.engine.values.values import as_floats, read_values
 from anonspark.errors import DataError
 from anonspark.pipeline.unit_keys import KeyCounts, UnitKey, find_unit_keys, hashed_values
@@ -271,7 +270,6 @@ def profile_table(
             source = source.recognized(engine.files)
             table = source.open(engine)
         require_distinct(table.schema.names, table.schema.names, "DATA")
-        require_read(table.schema, table.schema.names, "DATA: ")
         readings = readings_of(table.schema, MISSING_MARKERS + MISSING_WORDS)
         names = [reading.name for reading in readings]
         with progress.stage("count values of each column"):

@@ -7,9 +7,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, published, write_table
+
+import anonspark
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -125,3 +130,83 @@ def test_blank_lines_ask_for_no_policy(tmp_path: Path, capsys: Capsys) -> None:
     found = command(capsys, "init", tmp_path / "people.csv", "--out", tmp_path / "people.yaml")
     assert found.code == 0, found.err
     assert "missing: category" not in (tmp_path / "people.yaml").read_text()
+
+
+def test_a_part_without_values_fits_every_type(tmp_path: Path, capsys: Capsys) -> None:
+    (tmp_path / "input.parquet").mkdir()
+    people = pa.table({"age": AGES, "ward": ["x", "y"] * 30, "note": pa.nulls(60)})
+    without = people.slice(40).set_column(1, "ward", pa.nulls(20))
+    for name, part in (("b", people.slice(0, 40)), ("a", without)):
+        write_table(tmp_path / "input.parquet" / f"{name}.parquet", part)
+    path = configure(tmp_path, "age", "ward", others={"note": "insensitive"}, missing="category")
+    found = command(capsys, "run", path)
+    assert found.code == 0, found.err
+    data = published(tmp_path / "release")
+    assert data.schema.field("note").type == pa.string()
+    assert data["ward"].to_pylist().count("missing") > 0
+    original = tmp_path / "input.parquet"
+    found = command(capsys, "verify", tmp_path / "release", "--original", original)
+    assert found.code == 0, found.err
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_nanoseconds_are_read_where_they_tell_nothing_more(
+    tmp_path: Path, capsys: Capsys, zone: str | None
+) -> None:
+    moments = pa.array([place * 1000 for place in range(60)], pa.int64())
+    seen = moments.cast(pa.timestamp("ns", zone))
+    path = tmp_path / "input.parquet"
+    pq.write_table(pa.table({"age": AGES, "seen": seen}), path, version="2.6")
+    found = command(capsys, "run", configure(tmp_path, "age", "seen"))
+    assert found.code == 0, found.err
+    assert "ns" not in str(published(tmp_path / "release").schema)
+
+    odd = moments.to_pylist()
+    odd[17] += 1
+    seen = pa.array(odd, pa.int64()).cast(pa.timestamp("ns", zone))
+    pq.write_table(pa.table({"age": AGES, "seen": seen}), path, version="2.6")
+    found = command(capsys, "check", configure(tmp_path, "age", "seen"))
+    assert found.code == 3
+    assert "the column 'seen' has the type timestamp[ns], with digits beyond" in found.err
+    assert 'coerce_timestamps="us"' in found.err
+    # Whoever does not ask for it goes on.
+    assert command(capsys, "check", configure(tmp_path, "age")).code == 0
+    found = command(capsys, "profile", path, "--json")
+    assert found.code == 0, found.err
+    assert {one["name"] for one in json.loads(found.out)["columns"]} == {"age", "seen"}
+    found = command(capsys, "init", path, "--out", tmp_path / "people.yaml")
+    assert found.code == 0, found.err
+
+
+LEVELS = ["none", "mild", "never", "moderate", "severe"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_ordered_categories_bring_their_order(
+    library: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = [LEVELS[[0, 1, 3, 4][place * 7 % 4]] for place in range(200)]
+    table: Any
+    if library == "pandas":
+        table = pd.DataFrame({"severity": pd.Categorical(texts, LEVELS, ordered=True)})
+    elif library == "polars":
+        table = pl.DataFrame({"severity": pl.Series(texts, dtype=pl.Enum(LEVELS))})
+    else:
+        codes = pa.array([LEVELS.index(text) for text in texts], pa.int8())
+        ordered = pa.DictionaryArray.from_arrays(codes, LEVELS, ordered=True)
+        table = pa.table({"severity": ordered})
+    caplog.set_level("INFO", "anonspark")
+    release = anonspark.anonymize(table, k=60, quasi_identifiers=["severity"], seed=12345678901)
+    labels = set(release.to_arrow()["severity"].to_pylist())
+    assert labels == {"{none, mild}", "{moderate, severe}"}
+    assert "attributes.severity: its values have the order that the table brings" in caplog.text
+    assert "letters" not in caplog.text
+
+    order = ["none", "severe", "never", "mild", "moderate"]
+    attributes = {"severity": {"role": "quasi_identifier", "order": order}}
+    wanted = {"attributes": attributes, "privacy": {"k": 60}, "execution": {"seed": 12345678901}}
+    declared = anonspark.anonymize(table, wanted)
+    assert set(declared.to_arrow()["severity"].to_pylist()) == {
+        "{none, severe}",
+        "{mild, moderate}",
+    }

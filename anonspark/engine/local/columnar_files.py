@@ -58,6 +58,8 @@ class ColumnarFile:
         Whether old days and times are not those of today's calendar.
     unread : mapping of str to str
         Columns of types that Spark reads in no file, which `schema` lacks, and the types.
+    nanoseconds : tuple of str
+        Columns of times whose last digits are not read, if there are any.
     """
 
     file: DataFile
@@ -66,6 +68,31 @@ class ColumnarFile:
     read: Callable[[int, Sequence[str]], Iterator[pa.RecordBatch]]
     other_calendar: bool = False
     unread: Mapping[str, str] = field(default_factory=dict)
+    nanoseconds: tuple[str, ...] = ()
+
+    def without_lost_digits(self, asks: Callable[[str], bool], where: str) -> ColumnarFile:
+        """Return the file without the times that microseconds do not tell; reads such columns.
+
+        Parameters
+        ----------
+        asks : callable
+            Takes a column's name, and returns whether it is asked for.
+        where : str
+            As of :func:`reading_file`.
+        """
+        with reading_file(where):
+            own = set(self.nanoseconds).intersection(self.schema.names)
+            lost = [name for name in own if asks(name) and self._loses_digits(name)]
+        schema = pa.schema([field for field in self.schema if field.name not in lost])
+        kinds = dict.fromkeys(lost, "timestamp[ns], with digits beyond microseconds")
+        return replace(self, schema=schema, unread={**self.unread, **kinds})
+
+    def _loses_digits(self, name: str) -> bool:
+        columns = (batch.column(0) for n in range(self.parts) for batch in self.read(n, [name]))
+        return any(
+            pc.any(pc.not_equal(one, pc.floor_temporal(one, unit="microsecond"))).as_py()
+            for one in columns
+        )
 
 
 @contextmanager
@@ -130,7 +157,12 @@ def _open_parquet(file: DataFile) -> ColumnarFile:
         or b"org.apache.spark.legacyDateTime" in told
         or b"org.apache.spark.legacyINT96" in told,
         unread=unread,
+        nanoseconds=tuple(one.name for one in found if _is_nanoseconds(one)),
     )
+
+
+def _is_nanoseconds(found: pa.Field) -> bool:
+    return bool(pa.types.is_timestamp(found.type) and found.type.unit == "ns")
 
 
 def _as_read(
@@ -169,8 +201,8 @@ def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> 
         return pa.field(found.name, INSTANT)
     if logical == "ENUM":
         return pa.field(found.name, pa.string())
-    if pa.types.is_null(found.type):
-        return pa.field(found.name, pa.int32())
+    if _is_nanoseconds(found):
+        return pa.field(found.name, INSTANT if found.type.tz else pa.timestamp("us"))
     return pa.field(found.name, type_as_read(found.type))
 
 
@@ -299,7 +331,7 @@ def _read_part(
 def _column(
     one: ColumnarFile, batch: pa.RecordBatch, place: StructField, field: pa.Field, where: str
 ) -> pa.Array:
-    if place.type != field.type:
+    if place.type not in (field.type, pa.null()):
         raise unreadable(where)
     values = values_as_read(place.values(batch.column(place.column)), field.type)
     if one.other_calendar and pa.types.is_temporal(field.type):

@@ -204,7 +204,7 @@ class LocalEngine:
 
     def wrap(self, rows: pa.Table) -> LocalTable:
         """Return a table that somebody has in memory, of any size."""
-        schema = schema_of_given(rows.schema)
+        schema = schema_of_given(rows)
         return LocalTable.of(self, schema, sources_of_given(rows, schema)).with_fields()
 
     def table(self, rows: pa.Table) -> LocalTable:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.local.running import Source
-from anonspark.engine.raw_columns import INDEX_NAMES, is_text
+from anonspark.engine.raw_columns import INDEX_NAMES, in_order, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import (
     BATCH_ROWS,
@@ -21,18 +21,30 @@ from anonspark.engine.values.file_types import (
 _TASK_ROWS = 4 * BATCH_ROWS
 
 
-def schema_of_given(given: pa.Schema) -> pa.Schema:
+def schema_of_given(table: pa.Table) -> pa.Schema:
     """Return the schema of a table in memory, as that of a file would be.
 
     Columns of a type that no file has stay what they are, and cannot be attributes.
     """
+    given = table.schema
     index = {name: own for name, own in (given.metadata or {}).items() if name == INDEX_NAMES}
-    return pa.schema([(field.name, _type_of(field.type)) for field in given], index)
+    return pa.schema(map(_field_of, given, table.columns), index)
+
+
+def _field_of(given: pa.Field, column: pa.ChunkedArray) -> pa.Field:
+    field = pa.field(given.name, _type_of(given.type))
+    if not (pa.types.is_dictionary(given.type) and given.type.ordered and is_text(field.type)):
+        return field
+    orders = {tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks}
+    return in_order(field, orders.pop()) if len(orders) == 1 else field
 
 
 def _type_of(found: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
         return _type_of(found.value_type)
+    if pa.types.is_null(found):
+        # As of a file: a column without values is text.
+        return pa.string()
     if pa.types.is_float16(found):
         # It holds all of its values.
         return pa.float32()

@@ -32,6 +32,7 @@ from anonspark.engine.reading_errors import (
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
+from anonspark.engine.unread import UnreadType
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import TEXT_FORMATS, text_reader
@@ -152,29 +153,49 @@ def _open_columnar(
             f"{what}: the local engine knows no option {name!r} of {asked.data_format}; leave it "
             f"out, or say {on_spark(asked.where)}, which reads it"
         )
-    opened = open_columnar(found.files, asked.data_format, asked.where)
+
+    def asks(name: str) -> bool:
+        return wanted is None or _is_wanted(name, wanted)
+
+    opened = [
+        one.without_lost_digits(asks, asked.where)
+        for one in open_columnar(found.files, asked.data_format, asked.where)
+    ]
+    unread: dict[str, str] = {}
     for one in opened:
         for name, kind in one.unread.items():
-            if wanted is None or _is_wanted(name, wanted):
+            if wanted is None:
+                unread[name] = kind
+            elif asks(name):
                 where = f"{asked.key}: {one.file.address}"
                 raise type_not_read(where, kind, column=name)
     with_columns = (one.schema for one in opened if one.schema.names)
     first = next(with_columns, opened[0].schema if opened else None)
     if first is None or (asked.data_format == "orc" and not first.names):
         raise asked.not_of_the_format("no file has columns")
-    fields = list(first)
+    fields = [_with_type(field, opened) for field in first if field.name not in unread]
+    fields += [pa.field(name, UnreadType(kind)) for name, kind in unread.items()]
     inner = {name.lower() for name in struct_fields(first)}
     if wanted is not None:
         known = with_struct_fields(first).names
-        fields += lacking_columns(
-            _schemas(opened, found), wanted, columns=known, path_key=asked.key
-        )
+        schemas = _schemas(opened, found)
+        lacking = lacking_columns(schemas, wanted, columns=known, path_key=asked.key)
+        fields += [_with_type(field, opened) for field in lacking]
         own = {name.lower() for one in opened for name in one.schema.names}
         inner |= {field.name.lower() for field in fields} - own
     schema = _with_folders(fields, found)
     columns = [field.name for field in fields]
     reads = [read for one in opened for read in reads_of(one, found, columns, inner, asked.where)]
     return Opened(schema, tuple(reads))
+
+
+def _with_type(field: pa.Field, opened: Sequence[ColumnarFile]) -> pa.Field:
+    """Return a column that has no values in its file with the type that others give it."""
+    if not pa.types.is_null(field.type):
+        return field
+    name = field.name.lower()
+    types = (own.type for one in opened for own in one.schema if own.name.lower() == name)
+    return field.with_type(next((one for one in types if not pa.types.is_null(one)), pa.string()))
 
 
 def _is_wanted(name: str, wanted: WantedColumns) -> bool:

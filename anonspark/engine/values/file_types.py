@@ -33,6 +33,8 @@ def type_as_read(found: pa.DataType) -> pa.DataType:
         return plain
     if pa.types.is_dictionary(found):
         return type_as_read(found.value_type)
+    if pa.types.is_null(found):
+        return found
     if pa.types.is_timestamp(found) and found.unit != "ns":
         return INSTANT if found.tz else pa.timestamp("us")
     if pa.types.is_decimal(found) and found.precision <= 38:
@@ -77,6 +79,8 @@ def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return values in the type that :func:`type_as_read` told for theirs."""
     if values.type == wanted:
         return values
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), wanted)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":

@@ -20,6 +20,7 @@ from anonspark.engine.raw_columns import (
     is_plain,
     is_publishable,
     is_text,
+    order_of,
     type_name,
 )
 from anonspark.engine.struct_fields import DOT, fields_of, written_fields
@@ -91,7 +92,7 @@ def plan_column(
     attribute: Attribute,
     found: pa.DataType,
     hierarchy: Hierarchy | None,
-    told: str | None = None,
+    brought_order: tuple[str, ...] = (),
 ) -> PlannedColumn | str:
     """Decide how a quasi-identifier is read from its column's type and its declaration.
 
@@ -103,19 +104,19 @@ def plan_column(
     found : pyarrow.DataType
     hierarchy : Hierarchy or None
         What its hierarchy's file says.
-    told : str or None
-        What messages call the type, where Arrow cannot tell.
+    brought_order : tuple of str
+        See :class:`InputColumn`.
 
     Returns
     -------
     PlannedColumn or str
         In words, why the column's type and the declared one do not go together.
     """
-    kind, told = kind_of(found), told or type_name(found)
+    kind, told = kind_of(found), type_name(found)
     if kind is None:
-        return unfit(name, found, told)
+        return unfit(name, found)
     declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
-    if attribute.order:
+    if attribute.order or (brought_order and declared is None):
         declared = "text"
     has_hierarchy = attribute.hierarchy is not None
     texts = is_text(found)
@@ -143,7 +144,7 @@ def plan_column(
     elif not texts and declared == "text":
         in_text, kind, kind_read = Reading(name, name, pa.string()), "category", "category"
     undeclared = texts and declared is None
-    column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy)
+    column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy, brought_order)
     return PlannedColumn(column, read_as, kind_read, in_text)
 
 
@@ -168,7 +169,8 @@ def plan_columns(
     plans, problems = [], []
     for name in configuration.quasi_identifiers:
         attribute, found = configuration.attributes[name], schema.field(name).type
-        plan = plan_column(name, attribute, found, hierarchies.get(name))
+        order = order_of(schema.field(name))
+        plan = plan_column(name, attribute, found, hierarchies.get(name), order)
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
         else:
@@ -292,32 +294,30 @@ def told_inside(schema: pa.Schema, configuration: Configuration) -> list[str]:
     ]
 
 
-def unfit(name: str, found: pa.DataType, told: str | None = None) -> str:
+def unfit(name: str, found: pa.DataType) -> str:
     """Say that a quasi-identifier cannot have a type."""
-    told = told or type_name(found)
-    return f"a quasi-identifier cannot have type {told}{_instead(name, found)}"
+    return f"a quasi-identifier cannot have type {type_name(found)}{_instead(name, found)}"
 
 
-def unpublishable(name: str, found: pa.DataType, told: str | None = None) -> str:
+def unpublishable(name: str, found: pa.DataType) -> str:
     """Say that a column of a type cannot be published as it is."""
     instead = "; convert it to an array or a text first, or leave it out"
     if any(of(found) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
         instead = _instead(name, found)
-    return f"columns of type {told or type_name(found)} cannot be published{instead}"
+    return f"columns of type {type_name(found)} cannot be published{instead}"
 
 
-def no_unit(name: str, found: pa.DataType, told: str | None = None) -> str:
+def no_unit(name: str, found: pa.DataType) -> str:
     """Say that people cannot be told apart by a column of a type."""
     return (
-        f"people cannot be told apart by a column of type {told or type_name(found)}, as "
+        f"people cannot be told apart by a column of type {type_name(found)}, as "
         f"privacy.unit says{_instead(name, found)}"
     )
 
 
-def uncountable(name: str, found: pa.DataType, told: str | None = None) -> str:
+def uncountable(name: str, found: pa.DataType) -> str:
     """Say that a criterion cannot be about a column of a type."""
-    told = told or type_name(found)
-    return f"a criterion cannot be about a column of type {told}{_instead(name, found)}"
+    return f"a criterion cannot be about a column of type {type_name(found)}{_instead(name, found)}"
 
 
 def _instead(name: str, found: pa.DataType) -> str:

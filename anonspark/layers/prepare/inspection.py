@@ -219,6 +219,11 @@ def _describe_categories(
                 "input.missing_markers"
             )
         codes = sorted(order.index(value) for value in present)
+    elif present and set(present) <= set(column.brought_order):
+        _LOGGER.info("attributes.%s: its values have the order that the table brings", column.name)
+        # Values that no record has would tell of those that were left out.
+        order = [value for value in column.brought_order if value in set(present)]
+        codes = list(range(len(order)))
     else:
         order, codes = present, list(range(len(present)))
     lowest, highest = (codes[0], codes[-1]) if codes else (0, -1)

@@ -27,7 +27,8 @@ def text_value_warnings(
     found = []
     for one in quasi_identifiers:
         declared = configuration.attributes[one.name]
-        if one.kind != "category" or declared.order or declared.hierarchy:
+        has_order = declared.order or list(one.categories or ()) != sorted(one.categories or ())
+        if one.kind != "category" or has_order or declared.hierarchy:
             continue
         disguise = disguise_of(one.categories)
         # Of texts that are plain numbers whoever reads the input has logged it.

@@ -119,8 +119,10 @@ def test_whole_numbers_stay_what_they_are(kind: str) -> None:
 
 def test_ends_of_whole_numbers_stay_what_they_are() -> None:
     first = 2**53 + 1
-    given = pd.DataFrame({"case": pd.array([None] * 6 + [*range(first, first + 54)], "Int64")})
-    wanted = {"attributes": {"case": "quasi_identifier"}, "privacy": {"k": 5}}
+    cases = pd.array([None] * 6 + [*range(first, first + 54)], "Int64")
+    given = pd.DataFrame({"case": cases, "visits": 1})
+    attributes = {"case": "quasi_identifier", "visits": "insensitive"}
+    wanted = {"attributes": attributes, "privacy": {"k": 5}}
     with anonymize(given, {**wanted, "missing": "category"}) as release:
         found = anonspark.read(release.path).to_pandas()
     assert found["case_min"].dtype == found["case_max"].dtype == "Int64"
