@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -172,15 +172,12 @@ def draft_configuration(
             "identifier, a name, free text or of a type that is not judged); nothing was written; "
             f"see anonspark profile {profile.source.path}, or choose the columns with --interactive"
         )
-    source, inferred = _typed(
-        profile.source, [one for one in profile.columns if roles[one.name][0] != "identifier"]
-    )
     hierarchies: dict[str, str] = {}
     attributes = []
     for one in profile.columns:
         role, reason = roles[one.name]
         if role is None:
-            attributes.append(_left_out(one, reason, inferred=inferred))
+            attributes.append(_left_out(one, reason))
             continue
         if role != "quasi_identifier":
             if role != "identifier":
@@ -192,12 +189,12 @@ def draft_configuration(
         if tail is not None:
             file = f"{PurePath(beside).with_suffix('')}.{_plain(one.name)}.csv"
             hierarchies[file] = tail
-        attributes.append(_quasi_identifier(one, reason, file, inferred=inferred))
+        attributes.append(_quasi_identifier(one, reason, file))
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
     markers = profile.missing_markers
     lacking = sum(one.counts.missing for one in quasi)
     return Draft(
-        source=source,
+        source=_typed(profile.source),
         rows=profile.rows,
         attributes=attributes,
         k=answers.k,
@@ -246,16 +243,11 @@ def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, 
     return f"; gives {', '.join(given)} away: more is told than by ranges"
 
 
-def _typed(source: Source, published: list[ColumnProfile]) -> tuple[Source, bool]:
-    """Return how the data are read, and whether numbers and days are inferred of texts."""
+def _typed(source: Source) -> Source:
+    """Return how the data are read: with types where they lose nothing."""
     if source.format != "csv":
-        return source, True
-    # A number has no leading zeros, and columns of several kinds are read in several ways; so may
-    # be those of the columns that are comments yet.
-    if any(one.kind in ("code", "mixed", "timestamp") for one in published):
-        return source, False
-    options = {**source.options, "inferSchema": "true"}
-    return Source(source.path, source.format, options, source.notes), True
+        return source
+    return replace(source, options={**source.options, "inferSchema": "true"})
 
 
 def _plain(name: str) -> str:
@@ -263,13 +255,13 @@ def _plain(name: str) -> str:
     return "".join(one if one.isalnum() or one in "-_" else "_" for one in name)
 
 
-def _quasi_identifier(
-    one: ColumnProfile, reason: str, file: str | None, *, inferred: bool
-) -> DraftedAttribute:
+def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> DraftedAttribute:
     options: dict[str, str] = {}
     hint = None
     is_text = one.type == "string"
-    type_needed = is_text and (not inferred or one.counts.missing > 0 or one.kind == "mixed")
+    # What is not written in one form stays text where nobody says what it is.
+    in_forms = one.kind in ("mixed", "number", "timestamp")
+    type_needed = is_text and (one.counts.missing > 0 or in_forms)
     # Numbers with a fraction have other texts once they are read.
     is_code = one.looks_like in ("postal code", DISEASE) and one.kind != "number"
     if (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
@@ -305,14 +297,14 @@ def _quasi_identifier(
     return DraftedAttribute(one.name, "quasi_identifier", reason, options, hint)
 
 
-def _left_out(one: ColumnProfile, reason: str, *, inferred: bool) -> DraftedAttribute:
+def _left_out(one: ColumnProfile, reason: str) -> DraftedAttribute:
     """Return a column that is not published, as it could be."""
     usable = (
         one.kind not in ("nested", "empty", "other date", "other number")
         and one.looks_like not in ("free text", *NAMES_AND_PLACES)
         and one.counts.distinct > 1
     )
-    options = _quasi_identifier(one, "", None, inferred=inferred).options if usable else {}
+    options = _quasi_identifier(one, "", None).options if usable else {}
     return DraftedAttribute(one.name, None, reason, options, usable=usable)
 
 

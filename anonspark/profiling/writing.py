@@ -52,10 +52,6 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
     ]
     if source.options:
         lines.append(f"  options: {_flow(source.options)}")
-    if source.format == "csv" and "inferSchema" not in source.options:
-        lines.append(
-            "  # Without inferSchema, because it takes zeros off codes and changes other texts."
-        )
     if draft.missing_markers:
         lines.append(
             f"  missing_markers: {_flow(list(draft.missing_markers))}"
