@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
-import jsonschema
 import pytest
+from cases import cases
+from documents import validate_document
 
-from anonspark.config import json_schema, parse_configuration
+from anonspark.config import parse_configuration
 from anonspark.core.ranges import (
     UnfitRangeError,
     day_of,
@@ -29,51 +29,14 @@ def with_range(bounds: Any, **keys: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("bounds", "keys"),
-    [
-        ([0, 1], {}),
-        ([-1.5, 2**60], {"type": "number"}),
-        (["1900-01-01", "1900-01-02"], {"type": "date"}),
-        (["1900-01-01 00:00", "1900-01-01T00:00:00.000001"], {"type": "timestamp"}),
-        (["1900-01-01", "2030-12-31"], {"type": "timestamp"}),
-        (["2026-01-01 01:00+02:00", "2026-01-01"], {}),
-        ([1900, 2030], {"hierarchy": {"intervals": [5, 10]}}),
-        (["1900-01-01", "2030-12-31"], {"hierarchy": {"calendar": ["year"]}}),
-        (None, {"type": "text"}),
-    ],
-)
+@cases(__file__, "bounds", "keys")
 def test_ranges(bounds: Any, keys: dict[str, Any]) -> None:
     document = with_range(bounds, **keys)
     assert parse_configuration(document).attributes["x"].range == bounds
-    jsonschema.validate(document, json_schema())
+    validate_document(document)
 
 
-@pytest.mark.parametrize(
-    ("bounds", "keys", "told"),
-    [
-        ([1, 0], {}, "found the whole number 1 before the whole number 0; expected a list of two"),
-        ([1, 1.0], {}, "found the whole number 1 before the number 1.0"),
-        (["2026-01-02", "2026-01-01"], {}, "before the text '2026-01-01'"),
-        ([0], {}, "found a list of 1; expected a list of two bounds"),
-        (5, {}, "found the whole number 5; expected a list of two bounds"),
-        ([0, "2026-01-01"], {}, "found a number and a text"),
-        ([0, math.inf], {}, "found the number inf; expected a finite number"),
-        ([0, True], {}, "found the boolean true; expected a number or a text"),
-        (["2026-02-30", "2026-03-01"], {}, "found the text '2026-02-30'; expected a number, a day"),
-        (["yesterday", "2026-03-01"], {}, "found the text 'yesterday'"),
-        ([0, 1], {"type": "text"}, "found a range of a text"),
-        ([0, 1], {"type": "boolean"}, "found a range of a boolean"),
-        ([0, 1], {"type": "date"}, "found numbers as bounds of a date"),
-        (["2026-01-01", "2026-01-02"], {"type": "number"}, "found texts as bounds of a number"),
-        (["2026-01-01 10:00", "2026-01-02"], {"type": "date"}, "found moments; expected days"),
-        ([0, 1], {"order": ["a"]}, "found a range together with an order"),
-        ([0, 1], {"hierarchy": "x.csv"}, "found a range together with a hierarchy of the kind"),
-        ([0, 1], {"hierarchy": {"prefix": [1]}}, "a hierarchy of the kind 'prefix'"),
-        ([0, 1], {"hierarchy": {"calendar": ["year"]}}, "found numbers as bounds of a date"),
-        ([0, 1], {"role": "insensitive"}, "found 'range' on an attribute with the role"),
-    ],
-)
+@cases(__file__, "bounds", "keys", "told")
 def test_wrong_ranges(bounds: Any, keys: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         parse_configuration(with_range(bounds, **keys))

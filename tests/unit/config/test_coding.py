@@ -13,22 +13,15 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from cases import cases, data_beside
+from documents import problems_of, validate_document
 from places import REPOSITORY
 
-from anonspark.config import Configuration, json_schema, load_configuration, parse_configuration
+from anonspark.config import Configuration, load_configuration, parse_configuration
 from anonspark.config.coding import agreed_digests, coding_fingerprint, coding_privacy
-from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.errors import SparkNeededError
 
-CODING: dict[str, Any] = {
-    "name": "hospitals-2026",
-    "attributes": {
-        "birth_year": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10, 20]}},
-        "sex": {"role": "quasi_identifier", "order": ["female", "male", "other"]},
-        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
-        "diagnosis": "sensitive",
-    },
-    "privacy": {"k": 10, "l_diversity": {"attribute": "diagnosis", "l": 3}},
-}
+CODING: dict[str, Any] = data_beside(__file__)["CODING"]
 TOWNS = "Adana;south;*\nBursa;north;*\n"
 
 
@@ -66,12 +59,6 @@ def without_coding(folder: Path) -> dict[str, Any]:
     }
 
 
-def problems(document: dict[str, Any]) -> list[str]:
-    with pytest.raises(ConfigurationError) as refused:
-        parse_configuration(document)
-    return list(refused.value.problems)
-
-
 def same_but_for_coding(one: Configuration, other: Configuration) -> bool:
     return one.model_dump(exclude={"coding"}) == other.model_dump(exclude={"coding"})
 
@@ -83,9 +70,9 @@ def test_a_configuration_takes_all_from_the_coding(place: Path) -> None:
     assert configuration.coding is not None
     assert configuration.agreed_coding is not None
     assert configuration.coding.fingerprint == configuration.agreed_coding.fingerprint
-    jsonschema.validate(following(place), json_schema())
+    validate_document(following(place))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"input": {"path": "a"}, "output": {"path": "b"}}, json_schema())
+        validate_document({"input": {"path": "a"}, "output": {"path": "b"}})
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +115,11 @@ def test_what_is_said_twice_is_the_same(place: Path) -> None:
     document["attributes"]["sex"] = {"role": "quasi_identifier", "order": ["male", "female"]}
     document["missing"] = "category"
     document["output"]["style"] = "bounds"
-    found = [problem.partition(":")[0] for problem in problems(document)]
+    found = [problem.partition(":")[0] for problem in problems_of(document)]
     assert found == ["attributes.sex", "missing", "output.style"]
-    assert problems(following(place, attributes=["sex"]))[0].startswith("attributes: found a list")
+    assert problems_of(following(place, attributes=["sex"]))[0].startswith(
+        "attributes: found a list"
+    )
 
 
 def test_a_holder_has_identifiers_of_its_own(place: Path) -> None:
@@ -142,28 +131,20 @@ def test_a_holder_has_identifiers_of_its_own(place: Path) -> None:
     assert configuration.privacy.k == 10
     document["attributes"]["ward"] = "insensitive"
     document["output"]["pseudonyms"] = {"person_id": "pseudonym"}
-    found = [problem.partition(":")[0] for problem in problems(document)]
+    found = [problem.partition(":")[0] for problem in problems_of(document)]
     assert found == ["attributes.ward", "output.pseudonyms"]
 
 
 def test_a_wrong_attribute_is_told_as_ever(place: Path) -> None:
-    (problem,) = problems(following(place, attributes={"person_id": "identifer"}))
+    (problem,) = problems_of(following(place, attributes={"person_id": "identifer"}))
     assert "did you mean 'identifier'?" in problem
 
 
-@pytest.mark.parametrize(
-    ("own", "key"),
-    [
-        ({"k": 9}, "privacy.k"),
-        ({"l_diversity": {"attribute": "diagnosis", "l": 2}}, "privacy.l_diversity"),
-        ({"k": 11, "l_diversity": {"attribute": "diagnosis", "l": 4}}, None),
-        ({"t_closeness": {"attribute": "diagnosis", "t": 0.2}}, None),
-    ],
-)
+@cases(__file__, "own", "key")
 def test_a_holder_may_ask_for_more(place: Path, own: dict[str, Any], key: str | None) -> None:
     document = following(place, privacy=own)
     if key is not None:
-        (problem,) = problems(document)
+        (problem,) = problems_of(document)
         assert problem.startswith(f"{key}: ")
         return
     privacy = parse_configuration(document).privacy
@@ -173,16 +154,7 @@ def test_a_holder_may_ask_for_more(place: Path, own: dict[str, Any], key: str | 
     assert len(privacy.criteria) == 1 + ("t_closeness" in own)
 
 
-@pytest.mark.parametrize(
-    ("least", "own", "enough"),
-    [
-        ({"kind": "recursive", "l": 3, "c": 2.0}, {"kind": "recursive", "l": 3, "c": 1.5}, True),
-        ({"kind": "recursive", "l": 3, "c": 2.0}, {"kind": "recursive", "l": 2, "c": 1.5}, False),
-        ({"kind": "recursive", "l": 3, "c": 2.0}, {"kind": "recursive", "l": 4, "c": 3.0}, False),
-        ({"kind": "entropy", "l": 2.5}, {"kind": "entropy", "l": 2.4}, False),
-        ({"kind": "entropy", "l": 2.5}, {"kind": "distinct", "l": 2}, True),
-    ],
-)
+@cases(__file__, "least", "own", "enough")
 def test_criteria_are_compared_by_kind(
     place: Path, least: dict[str, Any], own: dict[str, Any], enough: bool
 ) -> None:
@@ -193,7 +165,7 @@ def test_criteria_are_compared_by_kind(
     if enough:
         parse_configuration(document)
     else:
-        assert problems(document)[0].startswith("privacy.l_diversity: ")
+        assert problems_of(document)[0].startswith("privacy.l_diversity: ")
 
 
 def test_the_fingerprint_is_that_of_the_contents(place: Path) -> None:
@@ -266,9 +238,9 @@ def test_another_file_than_agreed_on_is_refused(place: Path) -> None:
     agreed = {"path": str(place / "hospitals.yaml"), "fingerprint": coding.fingerprint}
     parse_configuration(following(place, coding=agreed))
     (place / "towns.csv").write_text(TOWNS + "Rize;north;*\n")
-    (problem,) = problems(following(place, coding=agreed))
+    (problem,) = problems_of(following(place, coding=agreed))
     assert problem.startswith("coding.fingerprint: ")
-    wrong = problems(following(place, coding=agreed | {"fingerprint": "abc"}))
+    wrong = problems_of(following(place, coding=agreed | {"fingerprint": "abc"}))
     assert wrong == [
         "coding.fingerprint: found the text 'abc'; expected 64 hexadecimal digits, as anonspark "
         "check prints them; correct it, or remove it"
@@ -303,44 +275,31 @@ def test_copies_know_the_coding(place: Path) -> None:
         assert copied.agreed_coding == configuration.agreed_coding
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"attributes": {"sex": {"role": "quasi_identifier", "order": ["a", "a"]}}}, "sex.order"),
-        ({"attributes": {"diagnosis": "sensitive"}}, "attributes: found no quasi_identifier"),
-        ({"attributes": CODING["attributes"] | {"id": "identifier"}}, "attributes.id: found an"),
-        ({"privacy": {"k": 10, "unit": "sex"}}, "privacy.unit: "),
-        ({"privacy": {"k": 10, "delta_presence": {"population": "p", "max": 1.0}}}, "privacy.delt"),
-        ({"privacy": {"k": 10, "l_diversity": {"attribute": "sex", "l": 2}}}, "privacy.l_diver"),
-        ({"attributes": CODING["attributes"] | {"SEX": "insensitive"}}, "attributes.SEX"),
-        ({"levels": {"sex": 1}}, "levels: found levels of 1 attributes"),
-        ({"levels": {"birth_year": 1, "sex": 0, "town": 1}}, "levels.sex: found the level of an"),
-        ({"levels": {"birth_year": -1}}, "levels.birth_year"),
-        ({"model": {"name": "full-domain"}}, "model: unknown key"),
-        ({"privacy": None}, "privacy: "),
-    ],
-)
-def test_wrong_codings(place: Path, change: dict[str, Any], told: str) -> None:
-    path = written(place, CODING | change)
-    found = problems(following(place))
+@cases(__file__, "change", "more", "told")
+def test_wrong_codings(
+    place: Path, change: dict[str, Any], more: dict[str, Any], told: str
+) -> None:
+    attributes = {"attributes": CODING["attributes"] | more}
+    path = written(place, CODING | attributes | change)
+    found = problems_of(following(place))
     assert any(one.startswith(f"coding: {path}: ") and told in one for one in found)
 
 
 def test_codings_that_cannot_be_read(place: Path, tmp_path: Path) -> None:
     absent = str(tmp_path / "absent.yaml")
-    assert problems(following(place, coding=absent)) == [
+    assert problems_of(following(place, coding=absent)) == [
         f"coding: {absent}: no such file; expected a coding in YAML; check the path"
     ]
-    assert problems(following(place, coding=3))[0].startswith("coding: found the whole number 3")
-    found = problems(following(place, coding={"file": "a"}))
+    assert problems_of(following(place, coding=3))[0].startswith("coding: found the whole number 3")
+    found = problems_of(following(place, coding={"file": "a"}))
     assert any(one.startswith("coding.file: unknown key") for one in found)
     (place / "hospitals.yaml").write_text("name: a\nname: b\nprivacy: [\n")
-    assert "not valid YAML" in problems(following(place))[0]
+    assert "not valid YAML" in problems_of(following(place))[0]
     (place / "hospitals.yaml").write_text(yaml.safe_dump(CODING) + "name: twice\n")
-    assert any("found the key twice" in one for one in problems(following(place)))
+    assert any("found the key twice" in one for one in problems_of(following(place)))
     written(place, CODING)
     (place / "towns.csv").unlink()
-    (problem,) = problems(following(place))
+    (problem,) = problems_of(following(place))
     assert "attributes.town.hierarchy: " in problem
     assert "no such file" in problem
     with pytest.raises(SparkNeededError):
@@ -355,9 +314,11 @@ def test_levels_are_those_of_full_domain(place: Path) -> None:
         configuration = parse_configuration(following(place, **model))
         assert configuration.model.name == "full-domain"
         assert configuration.model.model_dump()["levels"] == [levels]
-    (problem,) = problems(following(place, model={"name": "smondrian"}))
+    (problem,) = problems_of(following(place, model={"name": "smondrian"}))
     assert problem.startswith("model.name: found the text 'smondrian', but the coding gives levels")
     same = {"name": "full-domain", "levels": [levels]}
     parse_configuration(following(place, model=same))
-    (problem,) = problems(following(place, model=same | {"levels": [{"birth_year": 2, "town": 0}]}))
+    (problem,) = problems_of(
+        following(place, model=same | {"levels": [{"birth_year": 2, "town": 0}]})
+    )
     assert problem.startswith("model.levels: ")

@@ -6,13 +6,14 @@ import pickle
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import jsonschema
 import pytest
 import yaml
+from cases import cases, data_beside
+from documents import problems_of, validate_document
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
@@ -36,32 +37,7 @@ from anonspark.errors import ConfigurationError
 # Wherever the options of the default model live: the configuration asks the registry, too.
 MondrianOptions = models.options_classes()["su-mondrian"]
 
-CONTRACT = """\
-input:
-  path: data/adult.csv            # a path or a list; any Hadoop URI
-  format: csv                     # parquet (default), csv, orc, ...
-  options: {header: "true", inferSchema: "true"}
-attributes:                       # what is not listed is not published
-  age: quasi_identifier           # short for {role: quasi_identifier}
-  workclass: {role: quasi_identifier}
-  education: {role: quasi_identifier, order: [Preschool, 1st-4th, 5th-6th]}
-  income: sensitive
-  ssn: identifier
-missing: drop                     # drop | error | category
-privacy: {k: 5}
-model:
-  name: su-mondrian               # smondrian | su-mondrian | canon | u-canon | ...
-  split: strict                   # strict | relaxed
-  cut: balanced                   # balanced | published
-  span: data                      # data | cell
-  rho: 5
-  lof_neighbors: null             # null: k - 1
-output:
-  path: out/adult
-  mode: error                     # error | overwrite
-  style: interval                 # interval: "[17-25]" | bounds: age_min, age_max columns | mean
-execution: {task_rows: 250000, seed: 0}   # seed: mixed into record hashes and random choices
-"""
+CONTRACT: str = data_beside(__file__)["CONTRACT"]
 
 MINIMAL: dict[str, Any] = {
     "input": {"path": "in.parquet"},
@@ -69,16 +45,6 @@ MINIMAL: dict[str, Any] = {
     "privacy": {"k": 5},
     "output": {"path": "out"},
 }
-
-
-@cache
-def _validator(_models: tuple[object, ...]) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json_schema())
-
-
-def _validate(document: Any) -> None:
-    """Hold a document against the schema, which is made once for the models that there are."""
-    _validator(tuple(models.options_classes().values())).validate(document)
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -90,13 +56,6 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         section = section.setdefault(name, {})
     section[key] = value
     return document
-
-
-def problems(document: dict[str, Any], *overrides: str) -> tuple[str, ...]:
-    with pytest.raises(ConfigurationError) as caught:
-        parse_configuration(document, overrides)
-    assert all("\n" not in problem for problem in caught.value.problems)
-    return caught.value.problems
 
 
 def file_problems(path: Path, text: str, *overrides: str) -> tuple[str, ...]:
@@ -173,7 +132,7 @@ def test_defaults() -> None:
 def test_accepted(path: str, value: Any) -> None:
     document = changed(path, value)
     parse_configuration(document)
-    _validate(document)
+    validate_document(document)
 
 
 def test_several_paths() -> None:
@@ -190,7 +149,7 @@ def test_missing_columns_as_yaml_reads_them(file: Path, text: str, expected: str
     assert overridden.input.missing_columns == expected
     assert load_configuration(file).input.missing_columns == "error"
     assert parse_configuration(overridden.model_dump(mode="json")) == overridden
-    _validate(changed("input.missing_columns", yaml.safe_load(text)))
+    validate_document(changed("input.missing_columns", yaml.safe_load(text)))
 
 
 def test_missing_columns_as_nobody_knows_them() -> None:
@@ -284,169 +243,36 @@ WORDS = {
 }  # fmt: skip
 
 
-def transcript(text: str) -> Any:
-    """Read what is written, and below it, indented, all that is said of it; for parametrize."""
-    said: dict[str, list[str]] = {}
-    written = ""
-    for line in text.strip("\n").splitlines():
-        words = re.sub(r"\b[A-Z_]{5,}\b", lambda word: WORDS.get(word[0], word[0]), line.strip())
-        if not line.startswith(" "):
-            written = line
-            said[written] = []
-        elif line.startswith("    "):
-            said[written][-1] += f" {words}"
-        else:
-            said[written].append(words)
-    return pytest.mark.parametrize(("written", "expected"), said.items(), ids=list(said))
+def spelled(problems: list[str]) -> list[str]:
+    """Write out the words in capitals that stand for what many messages list."""
+    return [
+        re.sub(r"\b[A-Z_]{5,}\b", lambda word: WORDS.get(word[0], word[0]), problem)
+        for problem in problems
+    ]
 
 
-REFUSED = """
-privacy.k: five
-  privacy.k: found the text 'five'; expected a whole number of at least 1
-privacy.k: '5'
-  privacy.k: found the text '5'; expected a whole number of at least 1; remove the quotes
-privacy.k: true
-  privacy.k: found the boolean true; expected a whole number of at least 1
-privacy.k: 5.0
-  privacy.k: found the number 5.0; expected a whole number of at least 1
-privacy.k: 0
-  privacy.k: found the whole number 0; expected a whole number of at least 1
-privacy.k: null
-  privacy.k: found nothing (null); expected a whole number of at least 1; give it a value or
-    remove the key
-privacy: 7
-  privacy: found the whole number 7; expected a mapping with the keys 'k', 'l_diversity',
-    't_closeness', 'alpha_k_anonymity', 'beta_likeness', 'unit', 'delta_presence',
-    'allow_k_1'
-privacy.k: 1
-  privacy.k: found 1, which protects nobody: every record may be a class of its own; expected at
-    least 2; raise it, or set privacy.allow_k_1 to true if you only compare
-privcy: {k: 5}
-  privcy: unknown key; did you mean 'privacy'?
-privacy.zzzzzz: 5
-  privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', 'alpha_k_anonymity',
-    'beta_likeness', 'unit', 'delta_presence' or 'allow_k_1';
-    remove it
-attributes.age: quasi_identifer
-  attributes.age.role: found the text 'quasi_identifer'; expected KINDS; did you mean
-    'quasi_identifier'?
-attributes.age: {role: 1}
-  attributes.age.role: found the whole number 1; expected KINDS
-attributes.age: {type: number}
-  attributes.age.role: missing; expected KINDS; add it
-attributes.age: [sensitive]
-  attributes.age: found a list; expected KINDS or a mapping with the keys 'role', 'type', 'order',
-    'range', 'weight', 'hierarchy'
-attributes.b: {role: quasi_identifier, order: []}
-  attributes.b.order: found an empty list; expected a non-empty list of texts or null
-attributes.b: {role: quasi_identifier, order: [a, 2]}
-  attributes.b.order[1]: found the whole number 2; expected a text; put it in quotes
-attributes.b: {role: quasi_identifier, order: [a, b, a]}
-  attributes.b.order: found the text 'a' more than once; expected each value once; remove the
-    repetitions
-attributes.b: {role: quasi_identifier, order: [a], type: number}
-  attributes.b.order: found an order together with the type 'number'; expected an order for text
-    only; remove 'order' or set the type to 'text'
-attributes.b: {role: insensitive, order: [a]}
-  attributes.b.order: found 'order' on an attribute with the role 'insensitive'; expected it on a
-    quasi_identifier only; remove 'order' or change the role
-attributes.b: {role: identifier, type: text}
-  attributes.b.type: found 'type' on an attribute with the role 'identifier'; expected it on a
-    quasi_identifier only; remove 'type' or change the role
-attributes: {age: sensitive}
-  attributes: found no quasi_identifier; expected at least one; give the role 'quasi_identifier'
-    to the attributes that could identify a person together
-attributes.AGE: sensitive
-  attributes.AGE: found the name 'age' again, but for upper and lower case, which Spark does not
-    tell apart; expected each column once; remove one of the two
-attributes.: sensitive
-  attributes."": found an empty name; expected the name of a column; correct or remove it
-attributes: {age: quasi_identifier, false: sensitive}
-  attributes: found the boolean false as a key; expected a text; put it in quotes
-input.path: []
-  input.path: found an empty list; expected a non-empty text or a non-empty list of non-empty
-    texts
-input.path: ''
-  input.path: found an empty text; expected a non-empty text or a non-empty list of non-empty
-    texts
-input.path: [a, 5]
-  input.path[1]: found the whole number 5; expected a non-empty text; put it in quotes
-input.path: {a: 1}
-  input.path: found a mapping; expected a non-empty text or a non-empty list of non-empty texts
-input.options: {samplingRatio: 0.5}
-  input.options.samplingRatio: found the number 0.5; expected a text, true or false or a whole
-    number; put it in quotes
-input.missing_markers: '?'
-  input.missing_markers: found the text '?'; expected a list of texts
-missing: dorp
-  missing: found the text 'dorp'; expected 'drop', 'error' or 'category'; did you mean 'drop'?
-model.name: su-mondrain
-  model.name: found the text 'su-mondrain'; expected NAMES; did you mean 'su-mondrian'?
-model.name: [mondrian]
-  model.name: found a list; expected NAMES
-model.rho: 0
-  model.rho: found the whole number 0; expected a whole number from 1 to 1000
-model.lof_neighbors: 0
-  model.lof_neighbors: found the whole number 0; expected a whole number from 1 to 1000000 or null
-model.splt: strict
-  model.splt: unknown key; did you mean 'split'?
-model: {name: microaggregation, rho: 3}
-  model.rho: unknown key; expected 'name', 'objective', 'passes' or 'block_rows'; remove it
-model: {name: u-canon, minimum_gain: -0.1}
-  model.minimum_gain: found the number -0.1; expected a number from 0 to 1
-attributes.age: {role: quasi_identifier, weight: 0}
-  attributes.age.weight: found the whole number 0; expected a number greater than 0, at most 1000
-attributes.b: {role: sensitive, weight: 2}
-  attributes.b.weight: found 'weight' on an attribute with the role 'sensitive'; expected it on a
-    quasi_identifier only; remove 'weight' or change the role
-privacy.l_diversity: {attribute: age, l: 2}
-  privacy.l_diversity.attribute: found the text 'age', which has the role 'quasi_identifier';
-    expected the name of an attribute with the role 'sensitive'; list it among the attributes
-evaluate.compare_baseline: 'yes'
-  evaluate.compare_baseline: found the text 'yes'; expected true or false
-execution: null
-  execution: found nothing (null); expected a mapping with the keys 'engine', 'task_rows', 'seed',
-    'seed_file', 'staging_path'; give it a value or remove the key
-execution.seed: 9223372036854775808
-  execution.seed: found a number; expected a whole number from -9223372036854775808 to
-    9223372036854775807
-output.mode: true
-  output.mode: found the boolean true; expected 'error' or 'overwrite'
-"""
-
-
-@transcript(REFUSED)
+@cases(__file__, "written", "expected")
 def test_refused(written: str, expected: list[str]) -> None:
     path, _, value = written.partition(": ")
-    assert problems(changed(path, yaml.safe_load(value))) == tuple(expected)
+    assert problems_of(changed(path, yaml.safe_load(value))) == spelled(expected)
 
 
 @pytest.mark.parametrize("section", ["input", "attributes", "privacy", "output"])
 def test_missing_section(section: str) -> None:
     document = {key: value for key, value in MINIMAL.items() if key != section}
-    (problem,) = problems(document)
+    (problem,) = problems_of(document)
     assert problem.startswith(f"{section}: missing; expected a mapping")
     assert ("quasi_identifiers: [a, b]" in problem) == (section == "attributes")
 
 
 def test_a_misspelt_required_section_is_one_problem() -> None:
     document = {key: value for key, value in MINIMAL.items() if key != "privacy"}
-    assert problems({**document, "privcy": {"k": 5}}) == (
-        "privcy: unknown key; did you mean 'privacy'?",
-    )
+    assert problems_of({**document, "privcy": {"k": 5}}) == [
+        "privcy: unknown key; did you mean 'privacy'?"
+    ]
 
 
-@pytest.mark.parametrize(
-    ("style", "missing", "collisions"),
-    [
-        ("interval", "drop", []),
-        ("interval", "category", []),
-        ("mean", "drop", []),
-        ("mean", "category", ["Age_Missing"]),
-        ("bounds", "drop", ["age_min", "age_max"]),
-        ("bounds", "category", ["age_min", "age_max", "Age_Missing"]),
-    ],
-)
+@cases(__file__, "style", "missing", "collisions")
 def test_generated_columns_must_not_collide(
     style: str, missing: str, collisions: list[str]
 ) -> None:
@@ -460,7 +286,7 @@ def test_generated_columns_must_not_collide(
     if not collisions:
         parse_configuration(document)
         return
-    reported = problems(document)
+    reported = problems_of(document)
     assert [problem.partition(":")[0] for problem in reported] == [
         f"attributes.{name}" for name in collisions
     ]
@@ -480,31 +306,19 @@ def with_hierarchy(hierarchy: Any, **more: Any) -> dict[str, Any]:
     return changed("attributes.b", {"role": "quasi_identifier", "hierarchy": hierarchy, **more})
 
 
-@pytest.mark.parametrize(
-    ("hierarchy", "kind", "types"),
-    [
-        ("hdfs:///hierarchies/b.csv", "file", [None, "text"]),
-        ({"intervals": [5, 10, 20]}, "intervals", [None, "number"]),
-        ({"intervals": [0.1, 0.5, 1e3], "origin": -2.5}, "intervals", [None, "number"]),
-        ({"intervals": [5], "origin": None, "prefix": None}, "intervals", [None, "number"]),
-        ({"prefix": [1, 2, 5]}, "prefix", [None, "text"]),
-        ({"calendar": ["month", "quarter", "year"]}, "calendar", [None, "date"]),
-        ({"calendar": ["month", "year"]}, "calendar", [None, "date"]),
-        (None, None, [None, "number", "date", "timestamp", "boolean", "text"]),
-    ],
-)
+@cases(__file__, "hierarchy", "kind", "types")
 def test_hierarchies_and_their_types(hierarchy: Any, kind: str | None, types: list[Any]) -> None:
     for value_type in (None, "number", "date", "timestamp", "boolean", "text"):
         document = with_hierarchy(hierarchy, type=value_type)
         if value_type in types:
             attribute = parse_configuration(document).attributes["b"]
             assert attribute.hierarchy_kind == kind
-            _validate(document)
+            validate_document(document)
             continue
-        (problem,) = problems(document)
+        (problem,) = problems_of(document)
         assert problem.startswith("attributes.b.hierarchy: found a hierarchy together with the ty")
         with pytest.raises(jsonschema.ValidationError):
-            _validate(document)
+            validate_document(document)
 
 
 def test_a_rule_as_it_is_read() -> None:
@@ -515,91 +329,28 @@ def test_a_rule_as_it_is_read() -> None:
 def test_a_hierarchy_file_of_a_sensitive_attribute() -> None:
     document = with_hierarchy("b.csv", role="sensitive")
     assert parse_configuration(document).attributes["b"].hierarchy == "b.csv"
-    _validate(document)
+    validate_document(document)
 
 
-REFUSED_HIERARCHIES = """
-''
-  : found an empty text; FILE_OR_RULE
-[b.csv]
-  : found a list; FILE_OR_RULE
-5
-  : found the whole number 5; FILE_OR_RULE; put it in quotes
-{}
-  : found no rule; ONE_RULE add one, or give the path of a file
-{intervals: [5], prefix: [1]}
-  : found 'intervals' and 'prefix'; ONE_RULE keep one of them
-{interval: [5]}
-  .interval: unknown key; did you mean 'intervals'?
-{intervals: [5, 5, 12.5, 1]}
-  .intervals: found the whole number 5 after the whole number 5; WIDTHS
-  .intervals: found the number 12.5 after the whole number 5; WIDTHS
-  .intervals: found the whole number 1 after the number 12.5; WIDTHS
-{intervals: 5}
-  .intervals: found the whole number 5; expected a non-empty list of numbers or null
-{prefix: [1], origin: 5}
-  .origin: found 'origin' together with 'prefix'; expected it with 'intervals' only; remove it
-{prefix: [0]}
-  .prefix[0]: found the whole number 0; expected a whole number from 1 to 1000
-{prefix: [3, 1]}
-  .prefix: found the whole number 1 after the whole number 3; expected ascending numbers of masked
-    characters; sort them, each once
-{calendar: [year, month]}
-  .calendar: found levels in another order or more than once; expected them from fine to coarse;
-    write [month, year]
-{calendar: [week]}
-  .calendar[0]: found the text 'week'; expected 'month', 'quarter' or 'year'
-{calendar: year}
-  .calendar: found the text 'year'; expected a non-empty list of 'month', 'quarter' or 'year' or
-    null
-"""
-
-
-@transcript(REFUSED_HIERARCHIES)
+@cases(__file__, "written", "expected")
 def test_refused_hierarchies(written: str, expected: list[str]) -> None:
-    assert problems(with_hierarchy(yaml.safe_load(written))) == tuple(
-        f"attributes.b.hierarchy{problem}" for problem in expected
-    )
+    told = [f"attributes.b.hierarchy{problem}" for problem in spelled(expected)]
+    assert problems_of(with_hierarchy(yaml.safe_load(written))) == told
 
 
 @pytest.mark.parametrize("width", [0, -5, float("inf"), float("nan"), True, "5"])
 def test_refused_widths(width: Any) -> None:
-    (problem,) = problems(with_hierarchy({"intervals": [width]}))
+    (problem,) = problems_of(with_hierarchy({"intervals": [width]}))
     assert problem.startswith("attributes.b.hierarchy.intervals[0]: found ")
     assert "greater than 0" in problem
 
 
-WRONG_PLACES = """
-{hierarchy: b.csv, role: insensitive}
-  found 'hierarchy' on an attribute with the role 'insensitive'; expected it on a
-    quasi_identifier, or a file on a sensitive attribute; remove 'hierarchy' or change the role
-{hierarchy: {prefix: [1]}, role: sensitive}
-  found the rule 'prefix' on a sensitive attribute; expected the path of a file there; write the
-    groups of its values into a file
-{hierarchy: {calendar: [year]}, type: timestamp}
-  found a hierarchy together with the type 'timestamp', but a calendar needs a date; expected no
-    type or 'date'; correct 'type' or remove 'hierarchy'
-{hierarchy: b.csv, order: [x]}
-  found a hierarchy together with an order; expected one of the two, for a hierarchy orders the
-    values itself; remove 'order' or 'hierarchy'
-"""
-
-
-@transcript(WRONG_PLACES)
+@cases(__file__, "written", "expected")
 def test_hierarchies_in_the_wrong_place(written: str, expected: list[str]) -> None:
     document = with_hierarchy(**yaml.safe_load(written))
-    assert problems(document) == (f"attributes.b.hierarchy: {expected[0]}",)
+    assert problems_of(document) == [f"attributes.b.hierarchy: {spelled(expected)[0]}"]
     with pytest.raises(jsonschema.ValidationError):
-        _validate(document)
-
-
-@pytest.mark.parametrize(
-    "rule", [{}, {"origin": 1}, {"prefix": [1], "origin": 1}, {"prefix": [1], "calendar": ["year"]}]
-)
-def test_the_json_schema_rejects_wrong_rules(rule: Any) -> None:
-    assert problems(with_hierarchy(rule))
-    with pytest.raises(jsonschema.ValidationError):
-        _validate(with_hierarchy(rule))
+        validate_document(document)
 
 
 def test_a_rule_can_be_set() -> None:
@@ -659,7 +410,9 @@ output: {style: bounds}
 
 
 def test_an_unreadable_role_and_type() -> None:
-    reported = problems(changed("attributes.b", {"role": "quasi", "type": "numbr", "order": [1]}))
+    reported = problems_of(
+        changed("attributes.b", {"role": "quasi", "type": "numbr", "order": [1]})
+    )
     assert [problem.partition(":")[0] for problem in reported] == [
         "attributes.b.role",
         "attributes.b.type",
@@ -669,7 +422,7 @@ def test_an_unreadable_role_and_type() -> None:
 
 def test_an_unreadable_role_is_not_taken_for_no_quasi_identifier() -> None:
     document = changed("attributes", {"age": "quasi", "sex": "sensitive"})
-    (problem,) = problems(document)
+    (problem,) = problems_of(document)
     assert problem.startswith("attributes.age.role: ")
 
 
@@ -701,21 +454,7 @@ def test_all_duplicates_are_reported(file: Path) -> None:
 # Overrides
 
 
-@pytest.mark.parametrize(
-    ("override", "path", "value"),
-    [
-        ("privacy.k=7", "privacy.k", 7),
-        (" privacy . k = 7", "privacy.k", 7),
-        ("privacy={k: 7}", "privacy.k", 7),
-        ("execution.seed=-3", "execution.seed", -3),
-        ("model.name=smondrian", "model.name", "smondrian"),
-        ("output.path=s3a://bucket/a=b", "output.path", "s3a://bucket/a=b"),
-        ("input.path=[a, b]", "input.path", ["a", "b"]),
-        ("model.lof_neighbors=", "model.lof_neighbors", None),
-        ("'output'.\"style\"=mean", "output.style", "mean"),
-        ("evaluate.compare_baseline=true", "evaluate.compare_baseline", True),
-    ],
-)
+@cases(__file__, "override", "path", "value")
 def test_overrides(override: str, path: str, value: Any) -> None:
     result: Any = parse_configuration(MINIMAL, [override])
     for name in path.split("."):
@@ -734,19 +473,12 @@ def test_an_override_with_a_dot_in_a_name() -> None:
     assert sorted(configuration.published_as_is) == ['a="b', "capital.gain"]
 
 
-def test_of_two_overrides_the_later_wins() -> None:
-    assert parse_configuration(MINIMAL, ["privacy.k=7", "privacy.k=8"]).privacy.k == 8
-
-
-def test_an_override_fills_a_missing_or_empty_section() -> None:
-    document = {key: value for key, value in MINIMAL.items() if key != "privacy"}
-    document["execution"] = None
-    configuration = parse_configuration(document, ["privacy.k=3", "execution.seed=4"])
-    assert (configuration.privacy.k, configuration.execution.seed) == (3, 4)
-
-
-def test_an_override_mends_a_wrong_value() -> None:
-    assert parse_configuration(changed("privacy.k", "five"), ["privacy.k=5"]).privacy.k == 5
+def test_overrides_replace_what_is_missing_or_wrong_and_the_later_wins() -> None:
+    document = {**MINIMAL, "privacy": {"k": "five"}, "execution": None}
+    overrides = ["privacy.k=7", "privacy.k=3", "execution.seed=4"]
+    for own in (document, {key: one for key, one in document.items() if key != "privacy"}):
+        configuration = parse_configuration(own, overrides)
+        assert (configuration.privacy.k, configuration.execution.seed) == (3, 4)
 
 
 def test_an_override_of_an_alias_changes_one_place_only(file: Path) -> None:
@@ -759,34 +491,10 @@ def test_an_override_of_an_alias_changes_one_place_only(file: Path) -> None:
     assert attributes["b"].type is None
 
 
-@pytest.mark.parametrize(
-    "override",
-    ["", "=", "privacy.k", "=5", ".k=5", "privacy..k=5", "privacy.=5", '"privacy.k=5', 'a"b"=5'],
-)
-def test_malformed_overrides(override: str) -> None:
-    (problem,) = problems(MINIMAL, override)
-    assert problem.startswith(f"--set {override!r}: found no key path with a value; expected ")
-
-
-def test_an_override_that_is_not_yaml() -> None:
-    (problem,) = problems(MINIMAL, "input.path=[a")
-    assert problem.startswith("--set 'input.path=[a': not valid YAML on line 1, column 3: ")
-
-
-def test_an_override_below_a_value() -> None:
-    assert problems(MINIMAL, "privacy.k.l=5") == (
-        "--set 'privacy.k.l=5': found the whole number 5 at privacy.k; "
-        "expected a mapping there; set it as a whole",
-    )
-
-
-def test_an_override_with_duplicate_keys() -> None:
-    (problem,) = problems(MINIMAL, "privacy={k: 5, k: 6}")
-    assert problem.startswith("--set 'privacy={k: 5, k: 6}': privacy.k: found the key twice, on")
-
-
-def test_an_override_with_an_unknown_key() -> None:
-    assert problems(MINIMAL, "privcy.k=5") == ("privcy: unknown key; did you mean 'privacy'?",)
+@cases(__file__, "override", "beginning")
+def test_overrides_refused(override: str, beginning: str) -> None:
+    (problem,) = problems_of(MINIMAL, override)
+    assert problem.startswith(beginning)
 
 
 def test_a_section_that_an_override_alone_has_is_at_no_place_of_the_file(file: Path) -> None:
@@ -799,47 +507,16 @@ def test_a_section_that_an_override_alone_has_is_at_no_place_of_the_file(file: P
 # Files
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"nowhere\.yaml: no such file") as caught:
-        load_configuration(tmp_path / "nowhere.yaml", ["nonsense"])
-    assert len(caught.value.problems) == 2
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    cases = {"nowhere.yaml": r"nowhere\.yaml: no such file", ".": "found a directory"}
+    for name, told in {**cases, "a\0b": "cannot be read", "bytes": "not UTF-8"}.items():
+        with pytest.raises(ConfigurationError, match=told) as caught:
+            load_configuration(str(tmp_path / name), ["nonsense"])
+        assert len(caught.value.problems) == 2
 
 
-def test_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="found a directory"):
-        load_configuration(str(tmp_path))
-
-
-def test_an_impossible_path() -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read"):
-        load_configuration("a\0b")
-
-
-def test_a_file_that_is_no_text(file: Path) -> None:
-    file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigurationError, match="not UTF-8"):
-        load_configuration(file)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "the file is empty; expected a mapping"),
-        ("# nothing\n", "the file is empty; expected a mapping"),
-        ("- a", "found a list; expected a mapping"),
-        ("text", "found a text; expected a mapping"),
-        ("a: 1\nb: [", ":2:5: not valid YAML: "),
-        ("a: b: c", ":1:5: not valid YAML: "),
-        ("a: 1\n---\nb: 2", ":2:1: not valid YAML: "),
-        ("a: !!python/name:os.system", ":1:4: not valid YAML: "),
-        ("\na: !!int x", ":2:4: not valid YAML: the value does not fit its tag"),
-        ("a: 0x_", ":1:4: not valid YAML: the value does not fit its tag 'int'"),
-        ("a:\n  \x01", ":2: not valid YAML: a character that YAML does not allow"),
-        ('a: "\\UFFFFFFFF"', "not valid YAML: an escape that is no character"),
-        ("? [a]\n: b", ":1:3: not valid YAML: "),
-        ("[" * 3000, "not valid YAML: nested too deeply"),
-    ],
-)
+@cases(__file__, "text", "expected")
 def test_files_without_a_configuration(file: Path, text: str, expected: str) -> None:
     (problem,) = file_problems(file, text)
     assert problem.startswith(f"{file}{expected if expected[0] == ':' else f': {expected}'}")
@@ -855,35 +532,14 @@ def test_a_file_that_is_no_yaml_names_the_usual_causes(file: Path, text: str) ->
 
 
 @pytest.mark.parametrize("tag", ["seq", "map", "set", "omap", "pairs"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "!!{tag} a: 1",
-        "? !!{tag} a\n: 1",
-        "input: {{path: x}}\nattributes: {{!!{tag} a: identifier}}",
-        "input: {{path: x, options: {{? !!{tag} [] : a}}}}",
-        "a: [1, {{b: {{!!{tag} ~: 1}}}}]",
-    ],
-)
+@cases(__file__, "text")
 def test_keys_that_are_no_texts(file: Path, tag: str, text: str) -> None:
     (problem,) = file_problems(file, text.format(tag=tag))
     assert re.match(rf"{re.escape(str(file))}:\d+:\d+: not valid YAML: ", problem)
     assert problem.endswith("; correct it")
 
 
-def test_an_override_with_a_key_that_is_no_text() -> None:
-    with pytest.raises(ConfigurationError, match="not valid YAML on line 1, column 2"):
-        parse_configuration(MINIMAL, ["input.options={!!seq a: b}"])
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('path: "\\ud83d"', "input.path: found half of a character"),
-        ('path: x, options: {sep: "\\udc00"}', "input.options.sep: found half of a character"),
-        ('path: x, options: {"\\ud800": a}', 'input.options."\\ud800": found half of a character'),
-    ],
-)
+@cases(__file__, "text", "expected")
 def test_halves_of_characters(file: Path, text: str, expected: str) -> None:
     rest = "attributes: {a: quasi_identifier}\nprivacy: {k: 2}\noutput: {path: y}\n"
     problem, *_ = file_problems(file, f"input: {{{text}}}\n{rest}")
@@ -930,19 +586,7 @@ def test_later_options_of_microaggregation_keep_the_fingerprint(
     assert (parse_configuration(document).fingerprint() == fingerprint) is same
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("input.path", "other"),
-        ("privacy.k", 6),
-        ("model.rho", 4),
-        ("model.separation", "always"),
-        ("output.path", "other"),
-        ("output.mode", "overwrite"),
-        ("execution.seed", 1),
-        ("attributes.b", "sensitive"),
-    ],
-)
+@cases(__file__, "path", "value")
 def test_every_change_changes_the_fingerprint(path: str, value: Any) -> None:
     original = parse_configuration(MINIMAL).fingerprint()
     assert parse_configuration(changed(path, value)).fingerprint() != original
@@ -993,47 +637,16 @@ def test_the_json_schema_is_valid_and_accepts_the_contract() -> None:
     schema = json_schema()
     json.dumps(schema)
     jsonschema.Draft202012Validator.check_schema(schema)
-    _validate(yaml.safe_load(CONTRACT))
-    _validate(MINIMAL)
+    validate_document(yaml.safe_load(CONTRACT))
+    validate_document(MINIMAL)
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("privcy", {"k": 5}),
-        ("privacy.l", 5),
-        ("privacy.k", "five"),
-        ("privacy.k", 0),
-        ("attributes.age", "quasi"),
-        ("attributes.b", {"role": "insensitive", "order": ["a"]}),
-        ("attributes.b", {"role": "sensitive", "type": "text"}),
-        ("attributes.b", {"role": "sensitive", "weight": 2}),
-        ("attributes.age", {"role": "quasi_identifier", "weight": 0}),
-        ("privacy.l_diversity", {"attribute": "b"}),
-        ("privacy.l_diversity", [{"attribute": "b", "l": 0}]),
-        ("privacy.l_diversity", {"attribute": "b", "l": 2, "kind": "recursve"}),
-        ("privacy.t_closeness", {"attribute": "b", "t": 1.5}),
-        ("privacy.alpha_k_anonymity", {"attribute": "b", "alpha": 0}),
-        ("privacy.beta_likeness", {"attribute": "b", "beta": 0}),
-        ("privacy.delta_presence", {"max": 0.5}),
-        ("model", {"name": "canon", "split": "strict"}),
-        ("model.minimum_gain", 2),
-        ("attributes.b", {"role": "quasi_identifier", "type": "date", "order": ["a"]}),
-        ("attributes.b", {"role": "quasi_identifier", "order": ["a", "a"]}),
-        ("attributes.b", {"role": "quasi_identifier", "hierachy": "h.csv"}),
-        ("input.path", []),
-        ("input.options", {"a": 0.5}),
-        ("model.name", "modrian"),
-        ("model.splt", "strict"),
-        ("execution.seed", 2**63),
-        ("evaluate", None),
-    ],
-)
+@cases(__file__, "path", "value")
 def test_the_json_schema_rejects_what_we_reject(path: str, value: Any) -> None:
     document = changed(path, value)
-    assert problems(document)
+    assert problems_of(document)
     with pytest.raises(jsonschema.ValidationError):
-        _validate(document)
+        validate_document(document)
 
 
 def test_every_key_is_described() -> None:
@@ -1048,7 +661,7 @@ def test_every_key_is_described() -> None:
 def test_a_hierarchy_that_is_wrong_is_not_told_as_missing() -> None:
     document = changed("model", {"name": "full-domain"})
     document["attributes"] = {"age": {"role": "quasi_identifier", "hierarchy": {"width": 5}}}
-    (reported,) = problems(document)
+    (reported,) = problems_of(document)
     assert reported.startswith("attributes.age.hierarchy.width: unknown key")
 
 
@@ -1075,24 +688,24 @@ class TestNewModel:
         configuration = parse_configuration(document)
         assert configuration.model == TreeOptions(vantage="random")
         assert configuration.public_dict()["model"]["vantage"] == "random"
-        _validate(document)
+        validate_document(document)
 
     def test_its_options_have_messages(self) -> None:
-        reported = problems(changed("model", {"name": "tree", "depth": 1, "rho": 3}))
-        assert reported == (
+        reported = problems_of(changed("model", {"name": "tree", "depth": 1, "rho": 3}))
+        assert reported == [
             "model.vantage: missing; expected 'random' or 'spread'; add it",
             "model.depth: found the whole number 1; expected a whole number of at least 2",
             "model.rho: unknown key; expected 'name', 'vantage' or 'depth'; remove it",
-        )
+        ]
 
     def test_its_section_needs_its_name(self) -> None:
         document = changed("model", {"vantage": "random"})
-        assert problems(document)[0].startswith("model.vantage: unknown key")
+        assert problems_of(document)[0].startswith("model.vantage: unknown key")
         with pytest.raises(jsonschema.ValidationError):
-            _validate(document)
+            validate_document(document)
 
     def test_the_default_model_stays(self) -> None:
-        _validate(changed("model", {"rho": 2}))
+        validate_document(changed("model", {"rho": 2}))
         assert parse_configuration(MINIMAL).model == MondrianOptions()
 
 
@@ -1148,7 +761,7 @@ def test_nothing_but_configuration_errors(document: dict[str, Any]) -> None:
 def test_what_we_accept_the_json_schema_accepts(document: dict[str, Any]) -> None:
     merged = {**MINIMAL, **document}
     if not any_problems(merged):
-        _validate(merged)
+        validate_document(merged)
 
 
 @given(st.text(max_size=40))
@@ -1190,7 +803,7 @@ def test_words_for_values(value: object, words: str) -> None:
 
 
 def test_a_number_too_long_to_be_written() -> None:
-    (problem,) = problems(changed("privacy.k", -(16**9000)))
+    (problem,) = problems_of(changed("privacy.k", -(16**9000)))
     assert problem.startswith("privacy.k: found a whole number of more than 30 digits; ")
 
 
@@ -1211,45 +824,10 @@ def test_a_configuration_built_in_python_is_checked_as_well() -> None:
 SENSITIVE = changed("attributes", {"age": "quasi_identifier", "s": "sensitive", "n": "insensitive"})
 
 
-REFUSED_CRITERIA = """
-{l_diversity: {attribute: s, l: 2.5}}
-  privacy.l_diversity.l: found the number 2.5 with the kind 'distinct'; expected a whole number;
-    round it up, or set the kind to 'entropy'
-{l_diversity: {attribute: s, l: 2, kind: recursive}}
-  privacy.l_diversity.c: found nothing with the kind 'recursive'; expected a number greater than
-    0; add it
-{l_diversity: [{attribute: s, l: 2}, {attribute: s, l: 2, c: 3}]}
-  privacy.l_diversity[1].c: found the number 3.0 with the kind 'distinct'; expected it with the
-    kind 'recursive' only; remove it
-{l_diversity: {attribute: n, l: 2}, t_closeness: {attribute: S, t: 1}}
-  privacy.l_diversity.attribute: found the text 'n', which has the role 'insensitive'; expected
-    the name of an attribute with the role 'sensitive'; list it among the attributes
-  privacy.t_closeness.attribute: found the text 'S', which is none; expected the name of an
-    attribute with the role 'sensitive'; did you mean 's'?
-{t_closeness: {attribute: s, t: 0.2, distance: hierarchical}}
-  privacy.t_closeness.distance: found 'hierarchical' for an attribute without a hierarchy;
-    expected 'equal' or 'ordered'; give the attribute a hierarchy file or change the distance
-{l_diversity: {attribute: s, l: 0.5}, t_closeness: {attribute: s, t: 2}}
-  privacy.l_diversity.l: found the number 0.5; expected a number from 1 to 1e+09
-  privacy.t_closeness.t: found the whole number 2; expected a number from 0 to 1
-{beta_likeness: {attribute: s}}
-  privacy.beta_likeness.beta: missing; expected a number greater than 0, at most 1e+09; add it
-{beta_likeness: [{attribute: s, beta: 0}, {attribute: n, beta: 2}]}
-  privacy.beta_likeness[0].beta: found the whole number 0; expected a number greater than 0, at
-    most 1e+09
-{delta_presence: {population: p, format: JDBC, max: 0.25}}
-  privacy.delta_presence.format: found the text 'JDBC'; expected the format of files, for a table of
-    a database may be another one at each look; export it first
-{delta_presence: {population: p, min: 0.5, max: 0.25}}
-  privacy.delta_presence.min: found the number 0.5, more than max; expected at most max; correct
-    one
-"""
-
-
-@transcript(REFUSED_CRITERIA)
+@cases(__file__, "written", "expected")
 def test_criteria_refused(written: str, expected: list[str]) -> None:
     privacy = {"k": 5, **yaml.safe_load(written)}
-    assert list(problems({**SENSITIVE, "privacy": privacy})) == expected
+    assert problems_of({**SENSITIVE, "privacy": privacy}) == spelled(expected)
 
 
 def test_a_later_criterion_keeps_the_fingerprint_of_what_does_not_ask_for_it() -> None:
@@ -1271,7 +849,7 @@ def test_one_criterion_is_short_for_a_list_of_one() -> None:
     assert alone.privacy.criteria == listed.privacy.criteria
     assert len(alone.privacy.criteria) == 1
     document = {**SENSITIVE, "privacy": {"k": 5, "l_diversity": one}}
-    _validate(document)
+    validate_document(document)
 
 
 def test_the_manifest_shows_the_order_of_a_sensitive_attribute_only() -> None:

@@ -5,23 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import jsonschema
 import pytest
+from cases import cases, data_beside
+from documents import validate_document
 
-from anonspark.config import json_schema, parse_configuration
+from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError
 
-DOCUMENT: dict[str, Any] = {
-    "input": {"path": "in.parquet"},
-    "attributes": {
-        "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10]}},
-        "city": {"role": "quasi_identifier", "hierarchy": "cities.csv"},
-        "disease": "sensitive",
-    },
-    "privacy": {"k": 5},
-    "model": {"name": "rho-gain"},
-    "output": {"path": "out"},
-}
+DOCUMENT: dict[str, Any] = data_beside(__file__)["DOCUMENT"]
 
 
 def changed(**model: Any) -> dict[str, Any]:
@@ -30,51 +21,13 @@ def changed(**model: Any) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        {},
-        {"name": "full-domain"},
-        {"rho": 0},
-        {"objective": "entropy", "suppression_limit": 0.0},
-        {"suppression_limit": 1},
-        {"minimum_levels": {"age": 1}, "maximum_levels": {"age": 1, "city": 0}},
-        {"levels": [{"age": 1, "city": 0}, {"age": 2, "city": 0}]},
-        {"search": "pruned", "t_reference": "round", "residual": "suppress", "driver_tuples": 1},
-    ],
-)
+@cases(__file__, "model")
 def test_accepted(model: dict[str, Any]) -> None:
     parse_configuration(changed(**model))
-    jsonschema.validate(changed(**model), json_schema())
+    validate_document(changed(**model))
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ({"objective": "los"}, "model.objective: found the text 'los'; expected"),
-        ({"suppression_limit": 1.5}, "model.suppression_limit: found the number 1.5; expected"),
-        ({"rho": -1}, "model.rho: found the whole number -1; expected"),
-        ({"minimum_levels": {"age": -1}}, "model.minimum_levels.age: found the whole number -1"),
-        (
-            {"minimum_levels": {"agee": 1}},
-            "model.minimum_levels: found the text 'agee', which is no quasi-identifier; expected "
-            "names of quasi-identifiers; did you mean 'age'?",
-        ),
-        (
-            {"maximum_levels": {"disease": 1}},
-            "model.maximum_levels: found the text 'disease', which is no quasi-identifier",
-        ),
-        (
-            {"minimum_levels": {"age": 2}, "maximum_levels": {"age": 1}},
-            "model.minimum_levels.age: found 2, more than in maximum_levels",
-        ),
-        (
-            {"levels": [{"age": 1, "city": 0}, {"age": 1}]},
-            "found levels of 1 attributes; expected one level for each of the 2 quasi-identifiers",
-        ),
-        ({"split": "strict"}, "model.split"),
-    ],
-)
+@cases(__file__, "model", "expected")
 def test_refused(model: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         parse_configuration(changed(**model))

@@ -9,10 +9,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from cases import cases, data_beside
+from documents import problems_of, validate_document
 
 from anonspark.config import parse_configuration
-from anonspark.config.json_schema import json_schema
-from anonspark.errors import ConfigurationError
 
 COMMON = {"separation": "always", "reference": "lof", "minimum_gain": 0.0}
 MONDRIAN = {**COMMON, "cut": "published", "span": "cell"}
@@ -25,14 +25,7 @@ SPELLED_OUT = {
     "canon": CANON,
     "u-canon": CANON,
 }
-OTHERS = {
-    "cut": "balanced",
-    "span": "data",
-    "vantage": "spread",
-    "separation": "paying",
-    "reference": "density",
-    "minimum_gain": 0.1,
-}
+OTHERS: dict[str, Any] = data_beside(__file__)["OTHERS"]
 
 
 def document(model: dict[str, Any]) -> dict[str, Any]:
@@ -43,12 +36,6 @@ def document(model: dict[str, Any]) -> dict[str, Any]:
         "model": model,
         "output": {"path": "release"},
     }
-
-
-def problems(model: dict[str, Any]) -> list[str]:
-    with pytest.raises(ConfigurationError) as raised:
-        parse_configuration(document(model))
-    return str(raised.value).splitlines()
 
 
 @pytest.mark.parametrize("name", SPELLED_OUT)
@@ -75,7 +62,9 @@ def test_the_default_is_another_algorithm() -> None:
 def test_a_key_that_contradicts_is_named_with_it(name: str) -> None:
     settings = SPELLED_OUT[name]
     for key, value in settings.items():
-        (line,) = problems({"name": name, "published": "canbay-2019", key: OTHERS[key]})
+        (line,) = problems_of(
+            document({"name": name, "published": "canbay-2019", key: OTHERS[key]})
+        )
         assert line.startswith(f"model.{key}: found ")
         assert f"expected {value!r}, which model.published: canbay-2019 sets" in line
         assert line.endswith(f"remove model.{key} or model.published")
@@ -83,34 +72,24 @@ def test_a_key_that_contradicts_is_named_with_it(name: str) -> None:
         said = parse_configuration(document({"name": name, "published": "canbay-2019", key: value}))
         assert getattr(said.model, key) == value
     contradicted = {key: OTHERS[key] for key in settings}
-    assert len(problems({"name": name, "published": "canbay-2019", **contradicted})) == len(
-        settings
-    )
+    assert len(
+        problems_of(document({"name": name, "published": "canbay-2019", **contradicted}))
+    ) == len(settings)
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ({"published": "canbay-2018"}, "did you mean 'canbay-2019'?"),
-        ({"published": True}, "model.published: found"),
-        ({"published": "canbay-2019", "minimum_gain": False}, "model.minimum_gain: found"),
-        ({"name": "microaggregation", "published": "canbay-2019"}, "unknown key"),
-        ({"name": "canon", "published": "canbay-2019", "cut": "published"}, "unknown key"),
-    ],
-)
+@cases(__file__, "model", "expected")
 def test_what_it_does_not_take(model: dict[str, Any], expected: str) -> None:
-    (line,) = problems(model)
+    (line,) = problems_of(document(model))
     assert expected in line
 
 
 @pytest.mark.parametrize("name", ["smondrian", "u-canon"])
 def test_editors_see_a_contradiction(name: str) -> None:
-    schema = json_schema()
     allowed = {"name": name, "published": "canbay-2019", **SPELLED_OUT[name]}
-    jsonschema.validate(document(allowed), schema)
+    validate_document(document(allowed))
     for key in SPELLED_OUT[name]:
         # Without the key of the publication both are fine.
         free = {"name": name, key: OTHERS[key]}
-        jsonschema.validate(document(free), schema)
+        validate_document(document(free))
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(document({**free, "published": "canbay-2019"}), schema)
+            validate_document(document({**free, "published": "canbay-2019"}))

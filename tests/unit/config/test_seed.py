@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import cases
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, load_configuration, parse_configuration
@@ -77,15 +78,7 @@ def test_the_file_of_a_configuration_in_a_file(tmp_path: Path) -> None:
     assert load_configuration(path).execution.seed == SEED
 
 
-@pytest.mark.parametrize(
-    ("execution", "variable", "named"),
-    [
-        ({"seed": 0, "seed_file": "seed"}, None, "execution.seed and execution.seed_file: "),
-        ({"seed": 0}, "1", "execution.seed and the environment variable ANONSPARK_SEED: "),
-        ({"seed_file": "s"}, "1", "execution.seed_file and the environment variable ANONSPARK_S"),
-        ({"seed": 1, "seed_file": "s"}, "1", "in 3 places"),
-    ],
-)
+@cases(__file__, "execution", "variable", "named")
 def test_one_place_only(
     execution: dict[str, Any],
     variable: str | None,
@@ -111,15 +104,7 @@ def test_what_is_no_seed(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert problems(DOCUMENT).startswith(f"{SEED_VARIABLE}: the environment variable holds ")
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("missing", "no such file"),
-        (".", "found a directory"),
-        ("with\0zero", "the file cannot be read (it is no path)"),
-        ("binary", "is not UTF-8 text"),
-    ],
-)
+@cases(__file__, "name", "reason")
 def test_a_file_that_cannot_be_read(name: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
     assert reason in problems(with_execution(seed_file=f"{tmp_path}/{name}"))

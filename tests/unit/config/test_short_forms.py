@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
+from cases import cases, data_beside
+from documents import problems_of, validate_document
 
 from anonspark.config import json_schema, parse_configuration
 from anonspark.config.key_paths import places_of
 from anonspark.errors import ConfigurationError
 
-LONG = """
-input: {path: people}
-attributes:
-  ssn: identifier
-  age: quasi_identifier
-  zip: quasi_identifier
-  job: sensitive
-  n: insensitive
-privacy: {k: 5}
-output: {path: out}
-"""
+LONG: str = data_beside(__file__)["LONG"]
 LISTS: dict[str, Any] = {
     "identifiers": ["ssn"],
     "quasi_identifiers": ["age", "zip"],
@@ -42,14 +33,8 @@ def short(**changes: Any) -> dict[str, Any]:
     return written
 
 
-def problems(written: dict[str, Any], *overrides: str) -> list[str]:
-    with pytest.raises(ConfigurationError) as caught:
-        parse_configuration(written, overrides)
-    return list(caught.value.problems)
-
-
 def test_lists_of_roles_are_attributes() -> None:
-    jsonschema.validate(short(), json_schema())
+    validate_document(short())
     long = parse_configuration(document())
     assert parse_configuration(short()).fingerprint() == long.fingerprint()
     assert list(parse_configuration(short()).attributes) == ["ssn", "age", "zip", "job", "n"]
@@ -62,14 +47,14 @@ def test_lists_of_roles_are_attributes() -> None:
 
 def test_an_attribute_stands_in_one_place() -> None:
     twice = short(attributes={"age": "sensitive"}, insensitive=["n", "zip", 3])
-    assert problems(twice) == [
+    assert problems_of(twice) == [
         "quasi_identifiers[0]: found the text 'age', which stands under 'attributes', too; "
         "expected each attribute once; remove one of them",
         "insensitive[1]: found the text 'zip', which stands under 'quasi_identifiers', too; "
         "expected each attribute once; remove one of them",
         "insensitive[2]: found the whole number 3; expected the name of a column; correct it",
     ]
-    (problem,) = problems(short(insensitive={"n": "text"}))
+    (problem,) = problems_of(short(insensitive={"n": "text"}))
     assert problem.startswith("insensitive: found a mapping; expected a list of names of columns")
 
 
@@ -87,40 +72,25 @@ def test_an_override_changes_an_attribute_that_a_list_names() -> None:
         parse_configuration(twice, ["attributes.zip.weight=2"])
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "long"),
-    [
-        ("l_diversity", 2, {"attribute": "job", "l": 2}),
-        ("l_diversity", {"job": 3}, [{"attribute": "job", "l": 3}]),
-        (
-            "l_diversity",
-            {"l": 2, "kind": "entropy"},
-            {"attribute": "job", "l": 2, "kind": "entropy"},
-        ),
-        ("l_diversity", [{"l": 2}], [{"attribute": "job", "l": 2}]),
-        ("t_closeness", 0.3, {"attribute": "job", "t": 0.3}),
-        ("alpha_k_anonymity", 0.5, {"attribute": "job", "alpha": 0.5}),
-        ("beta_likeness", {"job": 1}, {"attribute": "job", "beta": 1}),
-    ],
-)
+@cases(__file__, "key", "value", "long")
 def test_criteria_where_it_is_clear_what_they_are_about(key: str, value: Any, long: Any) -> None:
     written = document(privacy={"k": 5, key: value})
-    jsonschema.validate(written, json_schema())
+    validate_document(written)
     expected = parse_configuration(document(privacy={"k": 5, key: long}))
     assert parse_configuration(written).fingerprint() == expected.fingerprint()
 
 
 def test_a_model_by_its_name() -> None:
     written = document(model="mondrian")
-    jsonschema.validate(written, json_schema())
+    validate_document(written)
     long = parse_configuration(document(model={"name": "mondrian"}))
     assert parse_configuration(written).fingerprint() == long.fingerprint()
-    assert problems(document(model="mondrain"))[0].startswith("model.name: found the text")
+    assert problems_of(document(model="mondrain"))[0].startswith("model.name: found the text")
 
 
 @pytest.mark.parametrize("names", [[], ["job", "pay"]])
 def test_what_is_not_clear_is_asked_for(names: list[str]) -> None:
-    (problem,) = problems(short(sensitive=names, privacy={"k": 5, "l_diversity": 2}))
+    (problem,) = problems_of(short(sensitive=names, privacy={"k": 5, "l_diversity": 2}))
     assert problem.startswith("privacy.l_diversity: found the whole number 2")
     assert "{attribute: NAME, l: 2}" in problem
     of_each = {"k": 5, "l_diversity": dict.fromkeys(names, 2)}
@@ -129,19 +99,9 @@ def test_what_is_not_clear_is_asked_for(names: list[str]) -> None:
         assert [one.attribute for one in criteria] == names
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("k=10", "k: unknown key; did you mean 'privacy.k'?"),
-        ("l_diversity=2", "l_diversity: unknown key; did you mean 'privacy.l_diversity'?"),
-        ("privacy.l=2", "privacy.l: unknown key; did you mean 'privacy.l_diversity'?"),
-        ("privacy.t=0.2", "privacy.t: unknown key; did you mean 'privacy.t_closeness'?"),
-        ("seed_file=x", "seed_file: unknown key; did you mean 'execution.seed_file'?"),
-        ("output.seed=1", "output.seed: unknown key; did you mean 'execution.seed'?"),
-    ],
-)
+@cases(__file__, "override", "expected")
 def test_a_key_in_another_place(override: str, expected: str) -> None:
-    assert problems(document(), override) == [expected]
+    assert problems_of(document(), override) == [expected]
 
 
 def test_places_of_keys() -> None:

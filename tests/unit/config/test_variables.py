@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import cases, data_beside
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, load_configuration
@@ -14,18 +15,7 @@ from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact
 
 SECRET = "Tr0ub4dor-and-3"  # noqa: S105 - it unlocks nothing
-TEXT = """\
-input:
-  path: ${PEOPLE_DIR}/people
-  format: jdbc
-  options: {dbtable: t, fetchsize: "${SIZE:-100}", user: "${READER}"}
-attributes: {age: quasi_identifier, job: sensitive}
-privacy:
-  k: ${PEOPLE_K:-5}
-output:
-  path: out/${run_date:%Y%m%d}
-execution: {seed: 1}
-"""
+TEXT: str = data_beside(__file__)["TEXT"]
 
 
 @pytest.fixture(autouse=True)
@@ -96,20 +86,7 @@ def test_a_value_breaks_out_of_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert configuration.privacy.k == 5
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("$${X}", "${X}"),
-        ("${X:-}", ""),
-        ("${X:-a:-b}", "a:-b"),
-        ("${EMPTY:-d}", "d"),
-        ("${EMPTY}", ""),
-        ("${run_date}", "2026-01-31"),
-        ("a${SET}b${SET}", "asbs"),
-        ("$SET {SET}", "$SET {SET}"),
-        ("${run_date:%G-W%V}", "2026-W05"),
-    ],
-)
+@cases(__file__, "text", "expected")
 def test_forms(text: str, expected: str) -> None:
     environment = {"SET": "s", "EMPTY": "", RUN_DATE_VARIABLE: "2026-01-31"}
     filled = fill_in(text, environment)
@@ -149,13 +126,7 @@ def test_a_variable_with_a_telling_name_is_shown_by_nothing(
     assert redact("refused: q7-unlikely-word is wrong") == "refused: ${VISITS_PASSWORD} is wrong"
 
 
-@pytest.mark.parametrize(
-    ("written", "secret", "value"),
-    [
-        ("dbtable: t", 'password: "${LOGIN}"', "q8-unlikely-word"),
-        ("execution: {seed: 1}", "execution:\n  seed: ${LOGIN}", "4711081547110815"),
-    ],
-)
+@cases(__file__, "written", "secret", "value")
 def test_a_variable_of_a_secret_key_is_shown_by_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, secret: str, value: str
 ) -> None:

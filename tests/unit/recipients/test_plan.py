@@ -8,44 +8,24 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import cases, data_beside
 
 from anonspark.errors import ConfigurationError
 from anonspark.recipients.plan import load_plan, parse_plan
 from anonspark.recipients.plan_file import PlanFile
 
-PLAN: dict[str, Any] = {
-    "base": {
-        "input": {"path": "people.parquet"},
-        "attributes": {
-            "person": {"role": "identifier"},
-            "age": {"role": "quasi_identifier"},
-            "sex": {"role": "quasi_identifier"},
-            "zone": {"role": "insensitive"},
-            "illness": {"role": "sensitive"},
-            "income": {"role": "sensitive"},
-        },
-        "privacy": {"k": 5, "l_diversity": {"attribute": "illness", "l": 2}},
-    },
-    "subject": "person",
-    "output": "out",
-    "recipients": {
-        "labour": {"approved": "yes", "columns": ["age", "illness"]},
-        "press": {"approved": "yes", "columns": ["sex", "zone"], "privacy": {"k": 20}},
-    },
-}
+PLAN: dict[str, Any] = data_beside(__file__)["PLAN"]
 
 
-MAPPING = {"name": "mapping", "release": "before", "unfit": "suppress"}
-
-
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """Return the plan with one key replaced; names in the path are parted by slashes."""
+def changed(changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan with keys replaced; names in their paths are parted by slashes."""
     plan = deepcopy(PLAN)
-    *steps, last = path.split("/")
-    place = plan
-    for step in steps:
-        place = place.setdefault(step, {})
-    place[last] = value
+    for path, value in changes.items():
+        *steps, last = path.split("/")
+        place = plan
+        for step in steps:
+            place = place.setdefault(step, {})
+        place[last] = value
     return plan
 
 
@@ -79,122 +59,22 @@ def test_the_order_of_recipients_changes_nothing() -> None:
 
 LABOUR = "recipients/labour/"
 
-WRONG = {
-    "unknown key": (changed("strategie", "nested"), "strategie: unknown key; did you mean"),
-    "no recipients": (changed("recipients", {}), "recipients: "),
-    "too many": (
-        changed("recipients", {f"r{i}": PLAN["recipients"]["labour"] for i in range(61)}),
-        "recipients: ",
-    ),
-    "bad name": (
-        changed("recipients/Labour", PLAN["recipients"]["labour"]),
-        "recipients.Labour: is no name of a recipient; expected 1 to 64 lower-case letters",
-    ),
-    "not approved": (
-        changed("recipients/labour", {"columns": ["age"]}),
-        "recipients.labour.approved: missing",
-    ),
-    "past": (changed(LABOUR + "until", "2020-01-01"), "recipients.labour.until: found the day"),
-    "no day": (changed(LABOUR + "until", "soon"), "recipients.labour.until: found the text"),
-    "not in the base": (
-        changed(LABOUR + "columns", ["aeg"]),
-        "labour.columns[0]: found the text 'aeg'; expected an attribute of the base; did you mean "
-        "'age'",
-    ),
-    "identifier": (
-        changed(LABOUR + "columns", ["age", "person"]),
-        "recipients.labour.columns[1]: 'person' is an identifier",
-    ),
-    "no quasi-identifier": (
-        changed(LABOUR + "columns", ["illness"]),
-        "recipients.labour.columns: found no quasi_identifier",
-    ),
-    "twice": (changed(LABOUR + "columns", ["age", "age"]), "found a column twice"),
-    "k below the base's": (
-        changed(LABOUR + "privacy", {"k": 4}),
-        "recipients.labour.privacy.k: found 4; the base requires at least 5; raise it",
-    ),
-    "weaker criterion": (
-        changed(LABOUR + "privacy", {"l_diversity": {"attribute": "illness", "l": 1}}),
-        "recipients.labour.privacy.l_diversity: found distinct l-diversity with l = 1",
-    ),
-    "k of the coalition": (
-        changed("collusion", {"k": 6}),
-        "collusion.k: found 6, but recipients.labour.privacy.k is 5",
-    ),
-    "not sensitive": (
-        changed("collusion", {"l_diversity": {"attribute": "zone", "l": 2}}),
-        "collusion.l_diversity[0].attribute: 'zone' is not sensitive",
-    ),
-    "nobody colludes": (changed("collusion", {"recipients": 0}), "collusion.recipients"),
-    "together twice": (
-        changed("collusion", {"together": [["labour", "press"], ["press", "other"]]}),
-        "collusion.together[1]: 'press' is in a list before",
-    ),
-    "ledger without subject": (
-        {
-            name: one
-            for name, one in changed("ledger", {"path": "l", "key_file": "k"}).items()
-            if name != "subject"
-        },
-        "subject: missing; a ledger has to know people again",
-    ),
-    "ledger of a data set": (
-        changed("base/ledger", {"path": "l", "dataset": "d", "limit": 1}),
-        "base.ledger: found the ledger of a data set",
-    ),
-    "records left out night by night": (
-        changed("ledger", {"path": "l", "key_file": "k"})
-        | {"strategy": "independent"}
-        | {"base": changed("base/model", MAPPING)["base"]},
-        "base.model.unfit: found suppress; expected merge or refuse in a plan with a ledger",
-    ),
-    "ledger without a key": (changed("ledger", {"path": "l"}), "ledger.key_file: missing"),
-    "subject of another role": (changed("subject", "zone"), "subject: 'zone' has the role"),
-    "no nested model": (
-        changed("base/model", {"name": "auto"}),
-        "base.model.name: found the text 'auto', whose groups cannot be those of all releases",
-    ),
-    "model of a request": (
-        changed(LABOUR + "model", {"name": "canon"}),
-        "recipients.labour.model: found a model",
-    ),
-    "population": (
-        changed("base/privacy/delta_presence", {"population": "all", "max": 0.5}),
-        "base.privacy.delta_presence: found a population",
-    ),
-    "pseudonyms": (
-        {
-            **changed(LABOUR + "output", {"pseudonyms": {"person": "who"}}),
-            "set": {"privacy.unit": "person"},
-        },
-        "recipients.labour.output.pseudonyms: found person; expected none in a plan",
-    ),
-    "condition on nothing": (
-        changed(LABOUR + "where", {"aeg": 3}),
-        "recipients.labour.where.aeg: found the text 'aeg'; expected an attribute",
-    ),
-    "condition on an identifier": (
-        changed(LABOUR + "where", {"person": 3}),
-        "recipients.labour.where.person: a condition on an identifier",
-    ),
-    "condition on a sensitive attribute": (
-        changed(LABOUR + "where", {"illness": "flu"}),
-        "recipients.labour.where.illness: a condition on a sensitive attribute tells it",
-    ),
-    "empty condition": (changed(LABOUR + "where", {"age": {}}), "recipients.labour.where.age"),
-    "empty list": (changed(LABOUR + "where", {"age": []}), "recipients.labour.where.age"),
-}
+
+@cases(__file__, "changes", "expected")
+def test_mistakes(changes: dict[str, Any], expected: str) -> None:
+    assert expected in problems(changed(changes))
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_mistakes(case: str) -> None:
-    plan, expected = WRONG[case]
-    assert expected in problems(plan)
+def test_too_many_recipients_and_a_ledger_without_subject() -> None:
+    many = {f"r{number}": PLAN["recipients"]["labour"] for number in range(61)}
+    assert "recipients: " in problems(changed({"recipients": many}))
+    plan = changed({"ledger": {"path": "l", "key_file": "k"}})
+    del plan["subject"]
+    assert "subject: missing; a ledger has to know people again" in problems(plan)
 
 
 def test_all_mistakes_at_once() -> None:
-    plan = changed(LABOUR + "columns", ["aeg", "person"])
+    plan = changed({LABOUR + "columns": ["aeg", "person"]})
     plan["recipients"]["press"]["privacy"] = {"k": 2}
     told = problems(plan)
     for expected in ("columns[0]", "columns[1]", "recipients.press.privacy.k: found 2"):
@@ -229,7 +109,7 @@ def test_the_base_lies_beside_the_plan(tmp_path: Path) -> None:
 
 def test_a_stronger_criterion_stands_for_the_base_s() -> None:
     stronger = {"l_diversity": {"attribute": "illness", "l": 3}}
-    plan = parse_plan(changed(LABOUR + "privacy", stronger))
+    plan = parse_plan(changed({LABOUR + "privacy": stronger}))
     assert [one.bound for one in plan.recipients[0].configuration.privacy.criteria] == [3]
 
 
@@ -247,7 +127,7 @@ def test_a_plan_and_its_base_have_variables(
 ) -> None:
     monkeypatch.setenv("OUT", "/srv/Tr0ub4dor")
     monkeypatch.setenv("IN", "/in")
-    plan = changed("output", "${OUT}/all")
+    plan = changed({"output": "${OUT}/all"})
     plan["base"]["input"]["path"] = "${IN}/p"
     plan["recipients"]["press"]["metrics"] = {"append_to": "${IN}/runs", "job": "press"}
     if apart:

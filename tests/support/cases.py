@@ -1,0 +1,34 @@
+"""Rows of tests that differ by data alone: in a YAML file beside the tests, under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+
+@cache
+def data_beside(module: str) -> dict[str, Any]:
+    """Return what the data file beside a module of tests holds; a copy is for who changes it."""
+    text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
+    document: dict[str, Any] = yaml.safe_load(text)
+    return document
+
+
+def cases(module: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Parametrize a test by the rows that the data file beside its module has under its name.
+
+    Rows are a list, or a mapping whose keys name them.
+    """
+
+    def parametrized(test: Callable[..., None]) -> Callable[..., None]:
+        rows = data_beside(module)[test.__name__]
+        ids = list(rows) if isinstance(rows, dict) else None
+        values = list(rows.values()) if isinstance(rows, dict) else rows
+        return pytest.mark.parametrize(",".join(names), values, ids=ids)(test)
+
+    return parametrized
