@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from cases import cases
 
 from anonspark.page.bars import Bars, Series, draw_bars
 from anonspark.page.blocks import Chart, Code, Section, Table, Text, Verdict
@@ -140,16 +141,7 @@ def test_lines_reach_below_nothing_and_have_intervals() -> None:
     assert float(low) - float(high) == pytest.approx(expected, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    ("end", "whole", "expected"),
-    [
-        (1.0, False, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (112.0, False, [0, 25, 50, 75, 100]),
-        (12.0, True, [0, 5, 10]),
-        (2.0, True, [0, 1, 2]),
-        (0.003, False, [0, 0.001, 0.002, 0.003]),
-    ],
-)
+@cases(__file__, "end", "whole", "expected")
 def test_numbers_of_an_axis_are_round(end: float, whole: bool, expected: list[float]) -> None:
     assert ticks(end, 5, whole=whole) == pytest.approx(expected)
 

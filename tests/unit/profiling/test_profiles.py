@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.engine.local.engine import LocalEngine
@@ -50,7 +51,6 @@ def write_csv(path: Path, rows: list[list[str]], delimiter: str = ",") -> Path:
         max_size=40,
     )
 )
-@settings(max_examples=60)
 def test_columns_are_counted_as_defined(rows: list[tuple[str, int | None, float | None]]) -> None:
     types = (pa.string(), pa.int64(), pa.float64())
     columns = [pa.array([row[at] for row in rows], own) for at, own in enumerate(types)]
@@ -240,14 +240,7 @@ def test_what_is_nested_is_said_and_passed_over(tmp_path: Path) -> None:
     assert [one.role for one in found.columns] == ["quasi_identifier", None, None]
 
 
-@pytest.mark.parametrize(
-    ("name", "delimiter", "options"),
-    [
-        ("t.csv", ";", {"sep": ";", "header": "true"}),
-        ("t.tsv", "\t", {"sep": "\t", "header": "true"}),
-        ("t.txt", "|", {"sep": "|", "header": "true"}),
-    ],
-)
+@cases(__file__, "name", "delimiter", "options")
 def test_the_form_of_csv_is_recognized(
     tmp_path: Path, name: str, delimiter: str, options: dict[str, str]
 ) -> None:

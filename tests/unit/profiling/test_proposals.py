@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from cases import cases
 
 from anonspark.core.dependencies import Dependency
 from anonspark.core.hierarchies.files import parse_hierarchy
@@ -27,53 +27,7 @@ def role(name: str, **facts: Any) -> str | None:
     return propose_roles([column(name, **facts), *others])[name].role
 
 
-@pytest.mark.parametrize(
-    ("name", "facts", "expected"),
-    [
-        ("x", {}, "quasi_identifier"),
-        ("x", {"missing": 600}, None),
-        ("x", {"few": 960}, None),
-        ("x", {"kind": "nested"}, None),
-        ("city", {"missing": 1000, "distinct": 0}, None),
-        ("city", {"distinct": 1, "largest": 1000}, None),
-        ("city", {}, "quasi_identifier"),
-        ("city", {"missing": 600}, None),
-        ("city", {"distinct": 200_000, "rows": 1_000_000}, None),
-        ("height_of_city", {"infinite": 1, "kind": "number"}, None),
-        ("birth_date", {"kind": "other date"}, None),
-        ("income", {"kind": "other number"}, None),
-        ("x", {"kind": "other number", "distinct": 1000, "unique": 1000}, None),
-        ("x", {"form": "e-mail address"}, "identifier"),
-        ("x", {"form": "identity number (Spain)"}, "identifier"),
-        ("x", {"form": "free text"}, None),
-        ("notes", {"distinct": 900}, None),
-        ("city", {"form": "name of a person", "distinct": 500}, "quasi_identifier"),
-        ("x", {"form": "name of a person", "distinct": 500}, None),
-        ("Vorname", {"distinct": 30}, None),
-        ("x", {"form": "name of a person", "distinct": 20}, None),
-        ("email", {"distinct": 2}, None),
-        ("email", {"distinct": 900}, "identifier"),
-        ("customer_id", {"kind": "whole number", "distinct": 400}, "identifier"),
-        ("payer_code", {"distinct": 17}, "quasi_identifier"),
-        ("x", {"distinct": 990, "unique": 980}, "identifier"),
-        ("x", {"distinct": 980, "unique": 960, "kind": "whole number"}, "quasi_identifier"),
-        ("x", {"distinct": 1000, "unique": 1000, "kind": "whole number"}, "identifier"),
-        ("x", {"distinct": 1000, "unique": 1000, "kind": "number"}, "quasi_identifier"),
-        ("longitude", {"distinct": 844, "kind": "number"}, None),
-        ("diagnosis", {}, "sensitive"),
-        ("ICD-Code", {"rows": 8, "distinct": 3, "largest": 5}, "sensitive"),
-        ("ICD-Code", {"distinct": 1000, "unique": 1000}, None),
-        ("dx", {"form": "ICD code"}, "sensitive"),
-        ("code", {"form": "ICD code", "rows": 40, "largest": 15}, "sensitive"),
-        ("dx", {"form": "ICD code", "distinct": 800, "unique": 700}, None),
-        ("patient_nbr", {"form": "ICD code", "distinct": 400}, "identifier"),
-        ("patient", {"form": "ICD code"}, None),
-        ("treatment_id", {"distinct": 1000, "unique": 1000}, "identifier"),
-        ("diagnosis", {"largest": 990}, None),
-        ("diagnosis", {"distinct": 800, "unique": 700}, None),
-        ("income", {"distinct": 800, "unique": 700, "kind": "number"}, "quasi_identifier"),
-    ],
-)
+@cases(__file__, "name", "facts", "expected")
 def test_roles(name: str, facts: dict[str, Any], expected: str | None) -> None:
     assert role(name, **facts) == expected
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cases import cases, data_beside
 
 from anonspark import __version__
 from anonspark.config import parse_configuration
@@ -15,28 +16,7 @@ from anonspark.release.manifest_form import manifest_problems
 
 Place = tuple[str | int, ...]
 
-CONFIGURATION = {
-    "input": {"path": ["a.csv", "b.csv"], "format": "csv", "options": {"header": "true"}},
-    "attributes": {
-        "id": "identifier",
-        "age": {"role": "quasi_identifier", "type": "number", "weight": 2},
-        "level": {"role": "quasi_identifier", "order": ["low", "high"]},
-        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
-        "income": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 20]}},
-        "diagnosis": {"role": "sensitive", "order": ["flu", "gout"]},
-        "note": "insensitive",
-    },
-    "missing": "category",
-    "privacy": {
-        "k": 5,
-        "l_diversity": {"attribute": "diagnosis", "l": 2},
-        "t_closeness": {"attribute": "diagnosis", "t": 0.5},
-        "delta_presence": {"population": "people.parquet", "min": 0.1, "max": 0.5},
-    },
-    "gates": {"gcp": {"max": 0.5}},
-    "metrics": {"append_to": "history", "drift": {"gcp": 0.2}, "prometheus_textfile": "a.prom"},
-    "output": {"path": "out"},
-}
+CONFIGURATION: dict[str, Any] = data_beside(__file__)["CONFIGURATION"]
 
 
 SOMETIMES = (
@@ -177,17 +157,7 @@ def test_a_key_of_another_type_is_named(value: object) -> None:
     assert others == []
 
 
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [
-        ("../other/table", "a path inside"),
-        ("/etc/passwd", "a path inside"),
-        ("data//part-0", "a path inside"),
-        ("data/./part-0", "a path inside"),
-        ("manifest.json", "a path inside"),
-        ("data/part-1", "each file once"),
-    ],
-)
+@cases(__file__, "path", "told")
 def test_paths_that_are_no_part_of_a_release(path: str, told: str) -> None:
     whole = manifest()
     (file,) = whole["files"]

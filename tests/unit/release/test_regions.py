@@ -10,6 +10,8 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pytest
+from arrow_types import arrow_type
+from cases import cases
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -170,16 +172,6 @@ COMPARED: list[tuple[str, Any, pa.DataType, Any, st.SearchStrategy[Any]]] = [
 ]
 
 
-def _arrow_type(name: str) -> pa.DataType:
-    """Return the type that a manifest calls so."""
-    if name.startswith("decimal"):
-        digits, scale = name.removeprefix("decimal128(").removesuffix(")").split(", ")
-        return pa.decimal128(int(digits), int(scale))
-    if name.startswith("timestamp"):
-        return pa.timestamp("us", "UTC" if "UTC" in name else None)
-    return pa.date32() if name.startswith("date") else pa.type_for_alias(name)
-
-
 @pytest.mark.parametrize("style", ["interval", "bounds"])
 @pytest.mark.parametrize(
     "column", COMPARED, ids=[f"{number}-{own[0]}" for number, own in enumerate(COMPARED)]
@@ -195,7 +187,7 @@ def test_regions_hold_the_values_of_their_labels_and_no_others(
     first, second, third = sorted(data.draw(st.lists(values, min_size=3, max_size=3)))
     raw = pa.array([first, second, third])
     raw = raw.cast(pa.int32()) if values is FAR_DAYS else raw
-    raw = raw.cast(_arrow_type(own_type))
+    raw = raw.cast(arrow_type(own_type))
     low, high = raw.slice(0, 2), raw.slice(1, 2)
     published: list[pa.Array] = [low, high]
     if style == "interval":
@@ -249,54 +241,12 @@ def test_marks_of_missing_and_of_everything(kind: Any) -> None:
     assert everything == region(None, True)
 
 
-@pytest.mark.parametrize(
-    ("label", "kind", "expected"),
-    [
-        ("[-5--1]", "integer", Interval(-5, -1)),
-        ("[-5--1[", "integer", Interval(-5, -1, high_included=False)),
-        ("[1e-05-2e-05]", "float", Interval(1e-05, 2e-05)),
-        ("[-1.5e+16--1e-7]", "float", Interval(-1.5e16, -1e-7)),
-        ("[20, 25)", "integer", Interval(20, 25, high_included=False)),
-        ("]20-25]", "integer", Interval(20, 25, low_included=False)),
-        ("(20;25]", "integer", Interval(20, 25, low_included=False)),
-        ("17-25", "integer", Interval(17, 25)),
-        ("0.5-1", "integer", Interval(Decimal("0.5"), 1)),
-        ("1..5", "integer", Interval(1, 5)),
-        ("[1969-12-31/1970-01-02]", "date", Interval(-1, 1)),
-        ("[1969-12-31/1970-01-02[", "date", Interval(-1, 1, high_included=False)),
-        ("1970-01-01", "timestamp", Interval(0, 0)),
-        ("[1970-01-01 00:00:00.000001/1970-01-01T00:01]", "timestamp", Interval(1, 60_000_000)),
-    ],
-)
-def test_labels_of_plain_meaning(label: str, kind: Any, expected: Interval) -> None:
-    assert read_label(label, attribute(kind)) == OrderedRegion((expected,), False)
+@cases(__file__, "label", "kind", "expected")
+def test_labels_of_plain_meaning(label: str, kind: Any, expected: dict[str, Any]) -> None:
+    assert read_label(label, attribute(kind)) == OrderedRegion((Interval(**expected),), False)
 
 
-@pytest.mark.parametrize(
-    ("label", "kind"),
-    [
-        ("", "integer"),
-        ("Person", "integer"),
-        ("[17-25", "integer"),
-        ("17-25]", "integer"),
-        ("[25-17]", "integer"),
-        ("[25-25[", "integer"),
-        ("[17-]", "integer"),
-        ("nan", "float"),
-        ("9" * 500, "integer"),
-        ("1e999999", "decimal"),
-        ("2020-13-01", "date"),
-        ("[2020-01-01-2020-02-01]", "date"),
-        ("2020-01-01 25:00", "timestamp"),
-        ("{a, b", "category"),
-        ("{}", "category"),
-        ("{a,, b}", "category"),
-        ("{a b} c", "category"),
-        ('{"a" b}', "category"),
-        ('"a', "category"),
-        ('"a" b', "category"),
-    ],
-)
+@cases(__file__, "label", "kind")
 def test_other_labels_are_refused_without_their_text(label: str, kind: Any) -> None:
     with pytest.raises(UnreadableLabelError):
         read_label(label, attribute(kind))

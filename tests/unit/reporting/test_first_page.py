@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import local_table
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.criterion import Criterion
@@ -187,19 +188,7 @@ def test_what_depends_on_records_that_are_left_out_is_not_learned() -> None:
 # Grades and risk
 
 
-@pytest.mark.parametrize(
-    ("lost", "letter"),
-    [
-        (0, "A"),
-        (0.05, "A"),
-        (0.051, "B"),
-        (0.15, "B"),
-        (0.3, "C"),
-        (0.6, "D"),
-        (0.61, "E"),
-        (1, "E"),
-    ],
-)
+@cases(__file__, "lost", "letter")
 def test_grades_are_given_for_what_is_lost(lost: float, letter: str) -> None:
     assert grade(lost) == letter
 
@@ -426,110 +415,32 @@ def test_records_lost_are_told_without_few(
 # What to do next
 
 
-def test_the_strictest_promise_within_reach_is_advised() -> None:
-    found = [
-        tried("equal distance", 0.5, 2, 30),
-        tried("equal distance", 0.3, 9, 200),
-        tried("equal distance", 0.2, 30, 700),
-        tried("alpha", 0.75, 0, 0),
-        tried("alpha", 0.5, 40, 800),
+@cases(__file__, "parts", "expected", "words")
+def test_lines_that_are_advised(
+    parts: dict[str, Any], expected: list[str], words: list[str]
+) -> None:
+    measured = [
+        MeasuredCriterion(Criterion(name, kind, bound), 0.9, classes, records)
+        for name, kind, bound, classes, records in parts.get("tried", [])
     ]
-    assert lines(evidence(tried=found)) == [
-        "--set 'privacy.t_closeness={attribute: job, t: 0.3}'",
-        "--set 'privacy.alpha_k_anonymity={attribute: job, alpha: 0.5}'",
+    found = evidence(**{**parts, "tried": measured})
+    assert lines(found) == expected
+    assert all(one in texts(advice(found)) for one in words)
+
+
+def test_every_bound_that_was_tried_is_shown_and_nothing_without_a_run() -> None:
+    found = [
+        *(tried("equal distance", *one) for one in ((0.5, 2, 30), (0.3, 9, 200), (0.2, 30, 700))),
+        *(tried("alpha", *one) for one in ((0.75, 0, 0), (0.5, 40, 800))),
     ]
     section = advice(evidence(tried=found))
     assert section is not None
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     assert len(table.rows) == 4
-
-
-def test_other_criteria_of_the_configuration_stay() -> None:
-    others = [
-        {"attribute": "job", "t": 0.9, "distance": "equal"},
-        {"attribute": "pay", "t": 0.4, "distance": "ordered"},
-    ]
-    found = [tried("equal distance", 0.3, 9, 200)]
-    assert lines(evidence(privacy={"t_closeness": others}, tried=found)) == [
-        "--set 'privacy.t_closeness=[{attribute: pay, t: 0.4, distance: ordered}, "
-        "{attribute: job, t: 0.3}]'"
-    ]
-
-
-def test_all_attributes_of_a_key_are_asked_for_in_one_line() -> None:
-    found = [
-        MeasuredCriterion(Criterion(name, kind, bound), 0.9, classes, 100)
-        for name in ("job", "pay")
-        for kind, bound, classes in (("equal distance", 0.3, 9), ("distinct", 2.0, 4))
-    ]
-    required = {"l_diversity": [{"attribute": "job", "kind": "entropy", "l": 1.5, "c": None}]}
-    shown = evidence(privacy=required, tried=found)
-    assert lines(shown) == [
-        "--set 'privacy.l_diversity=[{attribute: job, kind: entropy, l: 1.5}, "
-        "{attribute: job, l: 2}, {attribute: pay, l: 2}]'",
-        "--set 'privacy.t_closeness=[{attribute: job, t: 0.3}, {attribute: pay, t: 0.3}]'",
-    ]
-    section = advice(shown)
-    assert section is not None
-    (items,) = (block for block in section.blocks if isinstance(block, Items))
-    assert items.items[0].title == "Ask for 2 different values of job and pay in every class"
-    assert "pay: No class would tell it for sure. 4 of 50 classes" in items.items[0].text
-
-
-def test_no_line_takes_away_what_another_one_or_the_configuration_needs() -> None:
-    warnings = [
-        {"code": "column_identifies", "attribute": name, "text": "t"} for name in ("job", "pay")
-    ] + [{"code": "rare_values", "attribute": "target", "text": "t"}]
-    configuration = {
-        "attributes": {"job": {"role": "sensitive"}, "target": {"role": "insensitive"}},
-        "privacy": {"k": 10, "l_diversity": [{"attribute": "pay", "l": 2}]},
-        "evaluate": {"association": {"target": "target"}},
-    }
-    found = evidence(
-        manifest={"warnings": warnings, "configuration": configuration},
-        tried=[tried("equal distance", 0.3, 9, 100)],
-    )
-    assert lines(found) == ["--set attributes.job=identifier"]
-
-
-def test_classes_of_one_value_and_high_risk_have_their_lines() -> None:
-    risk = {"highest": 0.5, "threshold": 0.2, "at_risk": 0.03, "high_highest": True}
-    found = evidence(
-        {"risk": [risk], "sizes": [[2, 5], [4, 5], [5, 10], [96, 10]]},
-        privacy={"k": 2},
-        tried=[tried("distinct", 2.0, 3, 60)],
-    )
-    assert lines(found) == [
-        "--set privacy.k=5",
-        "--set 'privacy.l_diversity={attribute: job, l: 2}'",
-    ]
-    section = advice(found)
-    assert section is not None
-    items = section.blocks[1]
-    assert isinstance(items, Items)
-    assert "10 of 50 classes do not keep it now, with 30 records" in items.items[0].text
-
-
-def test_nothing_is_advised_where_people_count_or_there_was_no_run() -> None:
-    found = [tried("equal distance", 0.3, 9, 200)]
-    assert lines(evidence({"units": {"fewest": 10}}, tried=found)) == []
     assert advice(evidence(manifest={"parts": [{"run_id": "a"}]}, tried=found)) is None
 
 
-@pytest.mark.parametrize(
-    ("required", "kind", "bound", "advised"),
-    [
-        ({"criterion": "distinct", "required": 4.0}, "distinct", 2.0, False),
-        ({"criterion": "distinct", "required": 4.0, "attribute": "pay"}, "distinct", 2.0, True),
-        ({"criterion": "entropy", "required": 1.5}, "distinct", 2.0, False),
-        ({"criterion": "recursive", "required": 2.0, "c": 3.0}, "distinct", 2.0, False),
-        ({"criterion": "alpha", "required": 0.6}, "distinct", 2.0, False),
-        ({"criterion": "alpha", "required": 0.5}, "alpha", 0.75, False),
-        ({"criterion": "alpha", "required": 0.8}, "alpha", 0.75, True),
-        ({"criterion": "equal distance", "required": 0.5}, "equal distance", 0.5, False),
-        ({"criterion": "equal distance", "required": 0.5}, "distinct", 2.0, True),
-    ],
-)
+@cases(__file__, "required", "kind", "bound", "advised")
 def test_what_is_required_already_is_not_advised(
     required: dict[str, Any], kind: Any, bound: float, advised: bool
 ) -> None:
@@ -541,12 +452,6 @@ def test_what_is_required_already_is_not_advised(
     ]
     assert len(titles) == 1 + advised
     assert any(isinstance(block, Table) for block in section.blocks) == advised
-
-
-def test_no_smaller_classes_than_required_are_advised() -> None:
-    risk = {"highest": 1.0, "threshold": 0.2, "at_risk": 0.001, "high_highest": True}
-    proof = {"holds": False, "smallest": 1, "risk": [risk], "sizes": [[1, 1], [11, 90]]}
-    assert lines(evidence(proof)) == []
 
 
 def test_a_broken_promise_is_not_called_kept_above_its_weaknesses() -> None:
@@ -582,15 +487,6 @@ def test_the_row_of_the_attack_that_succeeded_is_the_one_that_fails() -> None:
     }
 
 
-def test_columns_that_identify_are_left_out_and_rare_values_joined() -> None:
-    warnings = [
-        {"code": "column_identifies", "attribute": "note", "text": "t"},
-        {"code": "rare_values", "attribute": "job", "text": "t"},
-    ]
-    # Of a sensitive attribute nothing is said that would make it a quasi-identifier.
-    assert lines(evidence(manifest={"warnings": warnings})) == ["--set attributes.note=identifier"]
-
-
 # Classes
 
 
@@ -601,7 +497,6 @@ def classes_of(rows: list[tuple[int, str, str]]) -> dict[tuple[str, str], list[s
     return found
 
 
-@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1

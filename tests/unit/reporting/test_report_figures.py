@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,16 +95,7 @@ def test_a_share_is_drawn_without_few_records(people: int, k: int) -> None:
             assert abs(drawn - some / people) <= k / people / 2 + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0, "0 %"),
-        (1, "100 %"),
-        (0.1234, "12.3 %"),
-        (0.00123, "0.12 %"),
-        (0.9999, "more than 99.9 %"),
-    ],
-)
+@cases(__file__, "share", "text")
 def test_shares_are_written_short(share: float, text: str) -> None:
     assert percent(share) == text
 
@@ -431,66 +423,29 @@ def test_no_credentials_are_in_the_command() -> None:
     )
 
 
-def test_gates_say_by_how_much_they_are_missed() -> None:
-    gates = [
-        {"metric": "gcp", "found": 0.04, "min": None, "max": 0.05},
-        {"metric": "iloss", "found": 0.25, "min": None, "max": 0.2},
-        {"metric": "classes", "found": 90.0, "min": 100.0, "max": None},
-        {"metric": "rows_suppressed", "found": 3.0, "min": None, "max": 0.0},
-        {"metric": "rows_left_out", "found": None, "max": 4.0, "withheld": True},
-        {"metric": "entropy", "found": None, "min": None, "max": 1.0},
-    ]
-    section = proof_sections.gates(evidence(manifest={"gates": gates}))
-    assert cells(section) == [
-        ["gcp", "at most 0.05", "0.04", "", "True"],
-        ["iloss", "at most 0.2", "0.25", "0.05 too high", "False"],
-        ["classes", "at least 100", "90", "10 too low", "False"],
-        ["rows_suppressed", "at most 0", "3", "3 too high", "False"],
-        ["rows_left_out", "at most 4", "withheld", "", "True"],
-        ["entropy", "at most 1", "not measured", "", "False"],
-    ]
-    assert proof_sections.gates(evidence()) is None
+SECTIONS = {
+    "proof_sections.gates": proof_sections.gates,
+    "loss_sections.rounds": loss_sections.rounds,
+}
 
 
-def test_gates_tell_no_count_that_other_sections_hide() -> None:
+@cases(__file__, "section", "parts", "expected")
+def test_tables_of_sections(section: str, parts: dict[str, Any], expected: list[list[str]]) -> None:
+    assert cells(SECTIONS[section](evidence(**parts))) == expected
+    assert SECTIONS[section](evidence()) is None
+    if "summary" in parts.get("manifest", {}):
+        rows = cells(proof_sections.published(evidence(**parts)))
+        assert dict(rows)["records of the input"] == "withheld"
+
+
+@cases(__file__, "missing", "expected")
+def test_missing_values_in_the_table_of_loss(missing: list[Any], expected: list[str]) -> None:
     figures = {"ncp": 0.1, "iloss": 0.1, "loss": 0.1, "precision": 1, "generalized_share": 1.0}
     rows = [
-        {"attribute": name, "kind": "integer", "missing_rows": missing, **figures}
-        for name, missing in (("age", 15), ("hours", 13))
+        {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": count, **figures}
+        for name, count in missing
     ]
-    found = {
-        "rows_in": 1025.0,
-        "rows_published": 1000.0,
-        "rows_dropped_missing": 22.0,
-        "rows_suppressed": 43.0,
-        "rows_left_out": 3.0,
-        "attributes.age.missing_rows": 15.0,
-        "attributes.age.generalized_rows": 998.0,
-        "attributes.hours.generalized_rows": 724.0,
-        "attributes.age.generalized_share": 0.999,
-        "attributes.hours.generalized_share": 0.004,
-    }
-    gates = [
-        {"metric": name, "found": one, "min": 5000.0, "max": None} for name, one in found.items()
-    ]
-    summary = {name: int(found[name]) for name in list(found)[:5]}
-    section = proof_sections.gates(
-        evidence(manifest={"gates": gates, "summary": summary}, attributes=rows)
-    )
-    assert {row[0]: (row[2], row[3]) for row in cells(section)} == {
-        "rows_in": ("withheld", "too low"),
-        "rows_published": ("1,000", "4,000 too low"),
-        "rows_dropped_missing": ("22", "4,978 too low"),
-        "rows_suppressed": ("withheld", "too low"),
-        "rows_left_out": ("withheld", "too low"),
-        "attributes.age.missing_rows": ("about 20", "too low"),
-        "attributes.age.generalized_rows": ("all but fewer than 10 records", "too low"),
-        "attributes.hours.generalized_rows": ("724", "4,276 too low"),
-        "attributes.age.generalized_share": ("all but fewer than 10 records", "too low"),
-        "attributes.hours.generalized_share": ("fewer than 10 records", "too low"),
-    }
-    told = proof_sections.published(evidence(manifest={"summary": summary}, attributes=rows))
-    assert dict(cells(told))["records of the input"] == "withheld"
+    assert [row[-1] for row in cells(loss_sections.loss(evidence(attributes=rows)))] == expected
 
 
 def test_few_records_left_out_are_not_told_by_the_utility() -> None:
@@ -556,40 +511,6 @@ def test_few_records_left_out_are_told_neither_by_themselves_nor_by_the_total() 
     assert rows["left out because a quasi-identifier is missing"] == "fewer than 10"
     assert rows["records published"] == "997"
     assert rows["records of the input"] == "withheld"
-
-
-def test_few_records_left_over_are_not_told_by_the_rounds() -> None:
-    rounds = [
-        {"round": 1, "normal_rows": 80, "outlier_rows": 24, "classes": 8, "gcp_total": 4.0},
-        {"round": 2, "normal_rows": 20, "outlier_rows": 4, "classes": 2, "gcp_total": 3.0},
-    ]
-    section = loss_sections.rounds(evidence(rounds=rounds))
-    assert cells(section) == [
-        ["round 1", "100", "80", "20", "8", "5.0 %"],
-        ["round 2", "20", "20", "0", "2", "15.0 %"],
-    ]
-
-
-def test_few_missing_values_are_not_told_by_those_of_others() -> None:
-    figures = {"ncp": 0.1, "iloss": 0.1, "loss": 0.1, "precision": 1, "generalized_share": 1.0}
-    rows = [
-        {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": missing, **figures}
-        for name, missing in (("age", 4), ("hours", 13), ("income", 0))
-    ]
-    section = loss_sections.loss(evidence(attributes=rows))
-    assert [row[-1] for row in cells(section)] == ["withheld"] * 3
-
-
-def test_missing_values_are_rounded_where_they_overlap() -> None:
-    figures = {"ncp": 0.1, "iloss": 0.1, "loss": 0.1, "precision": 1, "generalized_share": 1.0}
-    rows = [
-        {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": missing, **figures}
-        for name, missing in (("age", 14), ("hours", 13), ("income", 0))
-    ]
-    section = loss_sections.loss(evidence(attributes=rows))
-    assert [row[-1] for row in cells(section)] == ["about 10", "about 10", "0"]
-    section = loss_sections.loss(evidence(attributes=rows[:1]))
-    assert [row[-1] for row in cells(section)] == ["14"]
 
 
 def test_records_that_were_left_out_are_no_falsehood() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from cases import data_beside
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.config.privacy import PrivacyOptions
@@ -12,20 +15,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.verification.claims import Claim
 from anonspark.verification.sensitive_figures import measure_sensitive
 
-PRIVACY = {
-    "k": 2,
-    "l_diversity": [
-        {"attribute": "illness", "l": 2},
-        {"attribute": "illness", "l": 1.5, "kind": "entropy"},
-        {"attribute": "illness", "l": 2, "kind": "recursive", "c": 3.0},
-    ],
-    "alpha_k_anonymity": {"attribute": "illness", "alpha": 0.6},
-    "t_closeness": [
-        {"attribute": "illness", "t": 0.3, "distance": "equal"},
-        {"attribute": "illness", "t": 0.2, "distance": "ordered"},
-    ],
-    "beta_likeness": {"attribute": "illness", "beta": 0.5},
-}
+PRIVACY: dict[str, Any] = data_beside(__file__)["PRIVACY"]
 RECORD = st.tuples(
     st.sampled_from(["north", "south", None]),
     st.sampled_from(["x", "y"]),
@@ -44,7 +34,6 @@ def claim(columns: list[str], holder: str | None) -> Claim:
     )
 
 
-@settings(max_examples=30)
 @given(st.lists(RECORD, min_size=1, max_size=30))
 def test_each_class_is_measured_beside_its_own_holder(
     records: list[tuple[str | None, ...]],

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -243,19 +244,7 @@ def test_no_class_has_no_figure() -> None:
         assert figures.shape == (0,)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "values", "counts"),
-    [
-        ([1, 1], [0, 1], [1, 1]),
-        ([0, 2], [0, 1], [1, 1]),
-        ([1, 0], [0, 1], [1, 1]),
-        ([0, 0], [1, 0], [1, 1]),
-        ([0, 0], [1, 1], [1, 1]),
-        ([0, 0], [-1, 1], [1, 1]),
-        ([0, 0], [0, 1], [1, 0]),
-        ([0, 0], [0, 1], [1]),
-    ],
-)
+@cases(__file__, "numbers", "values", "counts")
 def test_malformed_tables_are_refused(
     numbers: list[int], values: list[int], counts: list[int]
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import attribute, local_table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,35 +156,15 @@ def test_people_for_whom_there_is_no_place() -> None:
         attack(first, second, "same people", 2)
 
 
-def test_what_meets() -> None:
+@cases(__file__, "kind", "first", "second", "pairs")
+def test_what_meets(kind: Any, first: str | None, second: str | None, pairs: int) -> None:
     """Intervals that touch meet, and so do missing values; sets need a common member."""
-
-    def pairs(kind: Any, first: str | None, second: str | None) -> int:
-        one = read_release({"x": [first], "disease": ["flu"]}, {"x": kind})
-        other = read_release({"x": [second], "disease": ["flu"]}, {"x": kind})
-        return attack(one, other, "unknown", 2)[2].pairs
-
-    assert pairs("integer", "[20, 28]", "[28, 36]") == 1
-    assert pairs("integer", "[20, 28]", "[29, 36]") == 0
-    assert pairs("integer", "[20, 28)", "[28, 36)") == 0
-    assert pairs("decimal", "(20, 28)", "27.5") == 1
-    assert pairs("integer", "(20, 28)", "28") == 0
-    assert pairs("integer", "[20, 28] or missing", None) == 1
-    assert pairs("integer", "[20, 28]", None) == 0
-    assert pairs("date", "2020-01-01/2020-03-01", "2020-03-01") == 1
-    assert pairs("category", "{a, b}", "{b, c}") == 1
-    assert pairs("category", "{a, c}", "{b, d}") == 0
-    assert pairs("category", "{a, missing}", None) == 1
-    assert pairs("category", "*", "b") == 1
+    one = read_release({"x": [first], "disease": ["flu"]}, {"x": kind})
+    other = read_release({"x": [second], "disease": ["flu"]}, {"x": kind})
+    assert attack(one, other, "unknown", 2)[2].pairs == pairs
 
 
-@pytest.mark.parametrize(
-    ("limit", "told"),
-    [
-        ("MOST_PAIRS", "found 12 pairs of classes with the values that both publish"),
-        ("_MOST_VISITED", "found more than 3 pairs of classes that may share a person"),
-    ],
-)
+@cases(__file__, "limit", "told")
 def test_too_many_pairs(monkeypatch: pytest.MonkeyPatch, limit: str, told: str) -> None:
     monkeypatch.setattr(class_pairs, limit, 3)
     with pytest.raises(DataError, match=told) as found:
@@ -191,47 +172,44 @@ def test_too_many_pairs(monkeypatch: pytest.MonkeyPatch, limit: str, told: str) 
     assert "ledger" in str(found.value)
 
 
-def test_labels_of_rules_meet_labels_of_values() -> None:
-    """What a rule made is compared with what another one made, or none."""
+OF_RULES = {
+    "codes": attribute("x", "category", rule="prefix"),
+    "texts": attribute("x", "category"),
+    "widths": attribute("x", "decimal", rule="intervals"),
+    "whole": attribute("x", "integer"),
+    "floats": attribute("x", "float"),
+    "months": attribute("x", "date", rule="calendar"),
+    "days": attribute("x", "date"),
+    "flags": attribute("x", "boolean"),
+}
 
-    def pairs(first: str, of_first: Any, second: str, of_second: Any, raw: str = "") -> int:
-        releases = [
-            replace(
-                read_release({"x": [label], "disease": ["flu"]}, {"x": "category"}),
-                attributes=(of_own,),
-                raw_kinds={"x": raw} if raw else {},
-            )
-            for label, of_own in ((first, of_first), (second, of_second))
-        ]
-        return attack(releases[0], releases[1], "unknown", 2)[2].pairs
 
-    codes, texts = attribute("x", "category", rule="prefix"), attribute("x", "category")
-    assert pairs("061**", codes, "06123", texts) == 1
-    assert pairs("061**", codes, "06223", texts) == 0
-    assert pairs("061**", codes, "{06223, 06199}", texts) == 1
-    assert pairs("061**", codes, "0612*", codes) == 1
-    assert pairs("061**", codes, "062**", codes) == 0
-    widths = attribute("x", "decimal", rule="intervals")
-    whole, floats = attribute("x", "integer"), attribute("x", "float")
-    assert pairs("[20, 30)", widths, "[29, 35]", whole, "integer") == 1
-    assert pairs("[20, 30)", widths, "[30, 35]", whole, "integer") == 0
-    assert pairs("[20, 30)", widths, "29.99", floats, "float") == 1
-    assert pairs("[20, 30)", widths, "30.0", floats, "float") == 0
-    months, days = attribute("x", "date", rule="calendar"), attribute("x", "date")
-    assert pairs("2020-02", months, "2020-02-29/2020-05-01", days) == 1
-    assert pairs("2020-02", months, "2020-03-01/2020-05-01", days) == 0
-    assert pairs("2020-Q1", months, "2020-03", months) == 1
-    # Texts, as those of a hierarchy's file, are read as what the other release has.
-    assert pairs("{19, 20}", texts, "[20, 30]", whole) == 1
-    assert pairs("{19, n/a}", texts, "[20, 30]", whole) == 0
-    assert pairs("*", texts, "[20, 30]", whole) == 1
-    assert pairs("2020-03-01", texts, "2020-03-01/2020-05-01", days) == 1
-    assert pairs("061**", codes, "[6000, 6200]", whole) == 0
-    assert pairs("61**", codes, "[6199, 6200]", whole) == 1
-    assert pairs("61**", codes, "(6199, 6200]", whole) == 0
-    assert pairs("61**", codes, "[-5, 5]", whole) == 1
+def meet(first: str, of_first: str, second: str, of_second: str, raw: str = "") -> int:
+    releases = [
+        replace(
+            read_release({"x": [label], "disease": ["flu"]}, {"x": "category"}),
+            attributes=(OF_RULES[own],),
+            raw_kinds={"x": raw} if raw else {},
+        )
+        for label, own in ((first, of_first), (second, of_second))
+    ]
+    return attack(releases[0], releases[1], "unknown", 2)[2].pairs
+
+
+@cases(__file__, "first", "of_first", "second", "of_second", "raw", "pairs")
+def test_labels_of_rules_meet_labels_of_values(
+    first: str, of_first: str, second: str, of_second: str, raw: str, pairs: int
+) -> None:
+    """What a rule made is compared with what another one made, or none.
+
+    Texts, as those of a hierarchy's file, are read as what the other release has.
+    """
+    assert meet(first, of_first, second, of_second, raw) == pairs
+
+
+def test_kinds_that_cannot_meet() -> None:
     with pytest.raises(DataError, match="is of kind boolean, and of kind integer"):
-        pairs("20", whole, "true", attribute("x", "boolean"))
+        meet("20", "whole", "true", "flags")
 
 
 def test_labels_of_two_hierarchies() -> None:

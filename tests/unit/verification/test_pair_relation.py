@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import cases
 
 from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import Manifest
 from anonspark.verification.pair_relation import People, Statement, relation_of
-
-ADULTS = {"age": {"min": 18}}
 
 
 def recipient(**told: Any) -> People:
@@ -33,34 +32,14 @@ def plain(fingerprint: str = "seen", path: str = "people.csv", names: str = "ab"
     return People(Manifest(document), 90)
 
 
-FEW = {"rows_requested": None, "rows_withheld": None}
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        (recipient(), recipient(), "same people"),
-        (recipient(where=ADULTS), recipient(where=ADULTS), "same people"),
-        (recipient(), recipient(source_fingerprint="people of june"), "unknown"),
-        (recipient(), recipient(rows_requested=99), "unknown"),
-        (recipient(), recipient(where=ADULTS), "second inside first"),
-        (recipient(where=ADULTS), recipient(), "first inside second"),
-        (recipient(where=ADULTS), recipient(where={"age": {"min": 30}}), "unknown"),
-        # Few withheld: of one plan the same people, of two plans nobody knows.
-        (recipient(**FEW), recipient(**FEW), "same people"),
-        (recipient(**FEW), recipient(**FEW, run_id="june"), "unknown"),
-        (recipient(**FEW), recipient(where=ADULTS, run_id="june"), "unknown"),
-        (recipient(), recipient(where=ADULTS, run_id="june", **FEW), "second inside first"),
-        (plain(), plain(), "same people"),
-        (plain(), plain(fingerprint="other"), "unknown"),
-        (plain(), plain(path="other.csv"), "unknown"),
-        (plain(), plain(names="ac"), "unknown"),
-        (plain(fingerprint=""), plain(fingerprint=""), "unknown"),
-        (plain(), recipient(), "unknown"),
-    ],
-)
-def test_what_manifests_tell(one: People, other: People, expected: str) -> None:
-    assert relation_of(one, other, None) == expected
+@cases(__file__, "one", "other", "expected")
+def test_what_manifests_tell(
+    one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]], expected: str
+) -> None:
+    """Of few that were withheld: of one plan the same people, of two plans nobody knows."""
+    described = {"recipient": recipient, "plain": plain}
+    (first, second) = (described[k](**v) for own in (one, other) for k, v in own.items())
+    assert relation_of(first, second, None) == expected
 
 
 @pytest.mark.parametrize("said", ["same people", "inside", None])

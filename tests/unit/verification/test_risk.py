@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,20 +72,7 @@ def test_rules_compare_with_what_is_acceptable() -> None:
     assert risk_row(prosecutor, lenient)["high_at_risk"] is False
 
 
-@pytest.mark.parametrize(
-    ("after", "utility", "risk"),
-    [
-        # Table 4-6: more classes, fewer outliers, the same risk.
-        ((2712, 307, 5), 1, 1),
-        # A fall of the risk is a success; as printed it would be a failure.
-        ((2712, 307, 6), 1, 1),
-        ((2712, 307, 4), 1, 0),
-        ((1816, 307, 5), 0, 1),
-        ((2712, 7550, 5), 0, 1),
-        ((1817, 7549, 5), 1, 1),
-        ((1816, 7550, 4), 0, 0),
-    ],
-)
+@cases(__file__, "after", "utility", "risk")
 def test_rho_gain_succeeds_where_both_rules_hold(
     after: tuple[int, int, int], utility: int, risk: int
 ) -> None:
