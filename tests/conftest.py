@@ -39,8 +39,10 @@ os.environ.pop("COLUMNS", None)
 
 # Continuous integration judges a change, so it draws the same examples every time; developers'
 # machines look for new ones. How long one takes is no matter of a test: the machine may be busy.
-settings.register_profile("new-examples", deadline=None)
-settings.register_profile("same-examples", deadline=None, derandomize=True)
+# A property that says nothing itself is tried on few at a time, and on many of them at night.
+settings.register_profile("new-examples", deadline=None, max_examples=30)
+settings.register_profile("same-examples", deadline=None, max_examples=30, derandomize=True)
+settings.register_profile("many-examples", deadline=None, max_examples=200)
 # For `make quick`; a test that says itself how many it draws goes on doing so.
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "new-examples")

@@ -678,36 +678,3 @@ def test_distances_that_mean_nothing(
     assert outcome.code == 3
     assert f"attributes.disease: {expected}" in outcome.err
     assert "flu" not in outcome.err
-
-
-@pytest.mark.parametrize("model", ["canon", "smondrian"])
-def test_cuts_that_a_criterion_forbids_are_the_same_for_any_size_of_tasks(
-    tmp_path: Path, model: str
-) -> None:
-    """A value that only near people have: most halves lack it, so other cuts are tried."""
-    generator, rows = np.random.default_rng(1), 30_000
-    age, zone = generator.integers(18, 90, rows), generator.integers(0, 400, rows)
-    rare = (np.abs(age - 50) < 12) & (np.abs(zone - 200) < 60)
-    table = {
-        "age": age,
-        "zone": zone,
-        "income": np.arange(rows) * 37 % 99991,
-        "disease": rare.astype(int),
-    }
-    write_table(tmp_path / "input.parquet", table)
-    found = set()
-    for task_rows in (3000, 100_000):
-        path = configuration_file(
-            tmp_path,
-            attributes={
-                **dict.fromkeys(("age", "zone", "income"), "quasi_identifier"),
-                "disease": "sensitive",
-            },
-            privacy={"k": 5, "l_diversity": {"attribute": "disease", "l": 2}},
-            model={"name": model},
-            output={"mode": "overwrite"},
-            execution={"task_rows": task_rows, "seed": 5},
-        )
-        run_pipeline(LocalEngine(), load_configuration(path))
-        found.add(summary(tmp_path / "release")["output_fingerprint"])
-    assert len(found) == 1

@@ -602,25 +602,6 @@ def test_tuples_too_many_for_the_driver(engine: LocalEngine, tmp_path: Path, sea
     assert of_any_run(run(engine, document)) == expected
 
 
-def test_shuffled_records_in_many_files(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
-    table = pq.read_table(adult).slice(0, 1_500)
-    order = np.random.default_rng(3).permutation(table.num_rows)
-    (tmp_path / "one").mkdir()
-    (tmp_path / "many").mkdir()
-    pq.write_table(table, tmp_path / "one" / "part.parquet")
-    for number, part in enumerate(np.array_split(order, 5)):
-        pq.write_table(table.take(part), tmp_path / "many" / f"part-{number}.parquet")
-    releases = []
-    for name in ("one", "many"):
-        document = adult_document(
-            tmp_path / name, tmp_path / f"{name}-release", CLOSE | DIVERSE, rho=1
-        )
-        if name == "many":
-            document["execution"] = {"task_rows": 150}
-        releases.append(of_any_run(run(engine, document)))
-    assert releases[0] == releases[1]
-
-
 @pytest.mark.parametrize("residual", ["drop", "suppress"])
 def test_files_do_not_tell_where_records_came_from(
     engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, residual: str
