@@ -101,7 +101,7 @@ def diabetes(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with gzip.open(source) as file:
         table = pc.read_csv(file).select(list(DIABETES))
     assert table.num_rows == 101_766
-    table = table.slice(0, 25_000)
+    table = table.slice(0, 8_000)
     path = tmp_path_factory.mktemp("diabetes") / "diabetes.parquet"
     pq.write_table(table.append_column("record", pa.array(range(table.num_rows))), path)
     return path

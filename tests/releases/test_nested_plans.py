@@ -64,8 +64,9 @@ def plan_of(folder: Path, table: pa.Table, draw: np.random.Generator, model: str
     }
 
 
-@pytest.mark.parametrize("model", ["smondrian", "microaggregation"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("model", "seed"), [("smondrian", 0), ("microaggregation", 1), ("smondrian", 2)]
+)
 def test_every_coalition_holds(tmp_path: Path, model: str, seed: int) -> None:
     draw = np.random.default_rng(seed)
     known: list[tuple[str, dict[int, tuple[tuple[Any, ...], str]]]] = []

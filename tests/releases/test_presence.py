@@ -5,25 +5,20 @@ Every figure is taken from published labels, never from what made them.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
-from helpers import attribute, command, configuration_file, local_table, published, write_table
+from helpers import attribute, local_table
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release import region_matching
-from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.regions import PublishedAttribute
 from anonspark.verification import presence
 from anonspark.verification.presence import Presence
 
@@ -352,55 +347,3 @@ def test_what_cannot_be_read_is_counted_and_not_shown(monkeypatch: pytest.Monkey
     monkeypatch.setattr(region_matching, "_MOST_CLASSES", 1)
     with pytest.raises(DataError, match="more than 1 classes"):
         measure_presence(fine, ages, pa.table({"age": [20]}))
-
-
-@pytest.mark.parametrize("style", ["interval", "bounds"])
-def test_the_input_of_a_run_covers_its_release(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
-) -> None:
-    generator = np.random.default_rng(7)
-    people = 300
-    table = pa.table(
-        {
-            "age": pa.array(
-                generator.integers(-9, 90, people), mask=generator.random(people) < 0.1
-            ),
-            "height": pa.array(generator.normal(size=people).astype(np.float32)),
-            "town": generator.choice(["a, b", "missing", " x", "{y}", "ö"], people).tolist(),
-            "born": pa.array(generator.integers(-9, 9, people).astype(np.int32)).cast(pa.date32()),
-            "seen": pa.array(generator.integers(-(10**7), 10**7, people)).cast(pa.timestamp("us")),
-            "paid": pa.array([Decimal(int(x)) / 4 for x in generator.integers(-9, 99, people)]),
-        }
-    )
-    write_table(tmp_path / "input.parquet", table)
-    path = configuration_file(
-        tmp_path,
-        attributes={
-            name: {"role": "quasi_identifier"} | ({"type": "text"} if name == "town" else {})
-            for name in table.column_names
-        },
-        model={"name": "su-mondrian"},
-        missing="category",
-        output={"style": style},
-    )
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 0, outcome.err
-    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
-    released = published(tmp_path / "release")
-    population = pq.read_table(tmp_path / "input.parquet")
-    attributes = published_attributes(Manifest(manifest))
-    found = measure_presence(released, attributes, population)
-    # Everybody is in the region of their own class, at least.
-    assert found.population == people
-    assert found.smallest > 0
-    assert found.classes > 10
-    assert found.classes_not_covered == 0
-    # With as many people more, elsewhere, nobody's probability grows, and theirs is 0.
-    higher = pc.add(population["height"], pa.scalar(1000, pa.float32()))
-    elsewhere = population.set_column(1, "height", higher)
-    everybody = pa.concat_tables([population, elsewhere])
-    wider = measure_presence(released, attributes, everybody, upper=0.0)
-    assert wider.smallest == 0.0
-    assert wider.population == 2 * people
-    assert wider.out_of_bounds == people
-    assert wider.classes_not_covered == 0

@@ -49,7 +49,6 @@ MODELS: list[dict[str, Any]] = [
     {"name": "su-mondrian", "split": "relaxed", "rho": 3},
     {"name": "u-canon"},
     {"name": "microaggregation"},
-    {"name": "auto"},
 ]
 
 

@@ -10,16 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, summary, write_table
 
+from anonspark.layers.publish import division
+
 ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
 
 def test_no_file_ends_where_raw_values_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(division, "_FILE_BYTES", 200_000)
     random = np.random.default_rng(0)
     ages = random.permutation(4_000)
-    # Long, so that the records fill several batches and files.
-    notes = [random.bytes(10_000).hex() for _ in ages]
+    notes = [random.bytes(100).hex() for _ in ages]
     write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": ages, "note": notes})
     configuration = configuration_file(
         tmp_path,
