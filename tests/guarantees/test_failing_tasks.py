@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_rows import case_rows
 from helpers import command, configuration_file, contents, write_table
 
 from anonspark.models import blockwise
@@ -32,35 +33,7 @@ def reason_to_fail(name: str) -> Callable[[], None]:
     return {"exception": fail, "memory": take_all_memory, "killed": be_killed}[name]
 
 
-@pytest.mark.parametrize(
-    ("reason", "code", "expected"),
-    [
-        pytest.param(
-            "exception",
-            1,
-            "round 1 of 2: a task failed each time that Spark ran it (spark.task.maxFailures), at "
-            "last with ValueError in Python; nothing was published",
-            id="exception",
-        ),
-        pytest.param(
-            "memory",
-            6,
-            "round 1 of 2: a Python worker ran out of memory: lower execution.task_rows "
-            "(no help after the warning large_block), or raise "
-            "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead; "
-            "nothing was published",
-            id="memory",
-        ),
-        pytest.param(
-            "killed",
-            6,
-            "round 1 of 2: a Python worker was killed, as systems do when memory runs out: lower "
-            "execution.task_rows (no help after the warning large_block), or raise "
-            "spark.executor.memoryOverhead; nothing was published",
-            id="killed",
-        ),
-    ],
-)
+@case_rows("reason", "code", "expected")
 def test_message(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from case_rows import case_rows
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -23,44 +24,7 @@ from anonspark.redaction import REDACTED, is_secret_option, redact, redact_optio
 PLANTED = "Wyvern7gold"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "s3a://KEY:{}@bucket/a",
-        "nothing is at hdfs://u:{}@host:8020/x: check",
-        "s3a://KEY:A/{}@bucket/p",
-        "s3a://KEY:A@{}@bucket/p",
-        "s3a://KEY:A {}@bucket/p",
-        "s3a://KEY%3A{}@bucket",
-        "s3a%3A%2F%2FKEY%3A{}%40bucket%2Fx",
-        "hdfs://u:12345{}@host/x",
-        "s3a://:{}@bucket/x",
-        "s3a:///KEY:{}@bucket/x",
-        "hdfs:/u:{}@host/x",
-        "found the text 's3a://KEY:{}...'",
-        "['s3a://a:{0}@b', 's3a://c:{0}@d']",
-        "a,s3a://u:{0}@b,s3a://v:{0}@d",
-        "s3a://a:{}'x@b/",
-        "s3a://u:{}@bucket.example:9000/x",
-        "mongodb://u:{}@h1:27017,h2:27017/db",
-        "abfss://container:{}@account",
-        "jdbc:postgresql://host:5432/db?user=a&password={}&ssl=true",
-        "jdbc:sqlserver://host:1433;user=a;password={};encrypt=true",
-        "jdbc:oracle:thin:scott/{}@//host:1521/db",
-        "jdbc:oracle:thin:scott/{}@host:1521:db",
-        "https://host/x?sv=1&sig={}%3D&se=2",
-        "https://host/x?X-Amz-Signature={}",
-        "wasbs://c@a.blob.core.windows.net/x?SIG={}",
-        "https://host/x?access_token={}#y",
-        "/data/x?password={}",
-        "url%3Fpassword%3D{}",
-        "--set 'input.options.password={}'",
-        'ScramLoginModule required username="u" password="{} and more";',
-        "fs.azure.account.key.acc.dfs.core.windows.net = {}",
-        "Caused by: java.io.IOException: Wrong FS: s3a://u:{}@b, expected: file:///\n\tat x",
-        "nothing is at s3a://KEY://{}@bucket/x",
-    ],
-)
+@case_rows("text")
 def test_credentials_in_texts(text: str) -> None:
     shown = redact(text.format(PLANTED))
     assert PLANTED not in shown
@@ -69,28 +33,7 @@ def test_credentials_in_texts(text: str) -> None:
     assert redact(shown) == shown
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hdfs://me@host/b",
-        "wasbs://container@account.blob.core.windows.net/x",
-        "hdfs://host:8020/a:b@c",
-        "path hdfs://host:8020: Hadoop cannot reach it",
-        "spark://h1:7077,h2:7077: no such master",
-        "Expected spark://HOST:PORT, yarn, k8s://HOST:PORT, local[N] or local[*].",
-        "k8s://https://HOST:6443/x",
-        "http://[::1]:80/x",
-        "file:///a:b/c",
-        "/data/a:b@c",
-        "12:30:11 anonspark: done",
-        "input.options.password: found a list; expected a text",
-        "attributes.token: the input has no such column",
-        "compass=3 bypass=2 design=4 sigma=3 author=x monkey=1",
-        "https://example.org/a?b=c&d=e",
-        "jdbc:mysql://host:3306/db",
-        '{"path": "hdfs://host:8020"}',
-    ],
-)
+@case_rows("text")
 def test_other_texts_stay_as_they_are(text: str) -> None:
     assert redact(text) == text
 

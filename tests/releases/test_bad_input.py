@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from case_rows import case_rows
 from helpers import command, configuration_file, contents, summary, write_table
 
 from anonspark.engine.spark import engine as spark_engine
@@ -556,20 +557,7 @@ class TestWrongConfiguration:
     """Exit code 2."""
 
     # What is wrong, in which words: unit/config/test_configuration.py.
-    @pytest.mark.parametrize(
-        ("sections", "told"),
-        [
-            ({"privcy": {"k": 5}}, ["privcy", "did you mean 'privacy'?"]),
-            ({"model": {"name": "su-mondrian", "roh": 3}}, ["model.roh", "did you mean 'rho'?"]),
-            ({"privacy": {"k": "five"}}, ["privacy.k", "found the text 'five'"]),
-            ({"attributes": {"age": "sensitive"}}, ["attributes", "no quasi_identifier"]),
-            (
-                {"privacy": {"alpha_k_anonymity": {"attribute": "diseases", "alpha": 0.5}}},
-                ["privacy.alpha_k_anonymity.attribute", "did you mean 'disease'?"],
-            ),
-        ],
-        ids=["section", "key", "value", "no-quasi-identifier", "criterion-about-nothing"],
-    )
+    @case_rows("sections", "told")
     def test_wrong_value(
         self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]
     ) -> None:
@@ -620,20 +608,7 @@ class TestWrongConfiguration:
         )
 
     @pytest.mark.usefixtures("spark")
-    @pytest.mark.parametrize(
-        ("format", "options", "told"),
-        [
-            pytest.param("csv", {"sep": ""}, ["IllegalArgument"], id="csv-without-separator"),
-            pytest.param("csv", {"quote": "Zebediah"}, ["SparkRuntimeException"], id="csv-quote"),
-            pytest.param(
-                "csv", {"encoding": "Kryptonitis"}, ["IllegalArgument"], id="csv-of-no-encoding"
-            ),
-            pytest.param("json", {"timeZone": "Zebediah"}, ["DateTimeException"], id="time-zone"),
-            pytest.param(
-                "parquet", {"mergeSchema": "Zebediah"}, ["IllegalArgument"], id="no-truth-value"
-            ),
-        ],
-    )
+    @case_rows("format", "options", "told")
     def test_options_that_the_data_source_does_not_take(
         self,
         refused: Refused,
@@ -655,26 +630,7 @@ class TestWrongConfiguration:
         refused(path, 2, "input.format, input.options: the data source", *told, commands=commands)
 
     @pytest.mark.usefixtures("spark")
-    @pytest.mark.parametrize(
-        ("address", "options", "told"),
-        [
-            pytest.param(
-                "jdbc:postgresql://h/x", {}, ["'jdbc'", "IllegalArgument"], id="without-a-table"
-            ),
-            pytest.param(
-                "jdbc:postgresql://h/x?password=Zebediah",
-                {"dbtable": "Kryptonitis"},
-                ["driver or class", "java.sql.SQLException", "--packages"],
-                id="without-a-driver",
-            ),
-            pytest.param(
-                "jdbc:h2:Zebediah",
-                {"dbtable": "t", "driver": "no.Kryptonitis"},
-                ["driver or class", "ClassNotFoundException"],
-                id="with-an-unknown-driver",
-            ),
-        ],
-    )
+    @case_rows("address", "options", "told")
     def test_databases_that_cannot_be_read(
         self,
         refused: Refused,
@@ -779,19 +735,7 @@ class TestWrongConfiguration:
         refused(broken, 2, str(broken), commands=("check", "plan", "run"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        pytest.param(["rum"], "rum", id="unknown-command"),
-        pytest.param(["run"], "CONFIG", id="no-configuration"),
-        pytest.param(["run", "a.yaml", "b.yaml"], "b.yaml", id="two-configurations"),
-        pytest.param(["run", "a.yaml", "--sett", "a=b"], "--sett", id="unknown-option"),
-        pytest.param(["run", "a.yaml", "--set"], "--set", id="option-without-value"),
-        pytest.param(["verify"], "PUBLISHED", id="no-release"),
-        pytest.param(["generate", "--rows", "many", "--out", "x"], "--rows", id="not-a-number"),
-        pytest.param(["demo", "--rows", "5"], "--rows", id="too-few-rows"),
-    ],
-)
+@case_rows("arguments", "told")
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
     outcome = command(capsys, *arguments)
     assert outcome.code == 2

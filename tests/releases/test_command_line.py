@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from case_rows import case_rows
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 from places import REPOSITORY
 
@@ -249,19 +250,7 @@ def test_verify_requires_the_given_configuration(
     assert "lacks the published columns 'weight'" in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("damage", "told"),
-    [
-        ("no-release", "no manifest.json"),
-        ("no-manifest", "no manifest.json"),
-        ("broken-manifest", "not a manifest of anonspark"),
-        ("other-manifest", "published.quasi_identifier_columns: expected a value there"),
-        ("no-data", "data"),
-        ("empty-data", "data"),
-        ("broken-data", "data"),
-        ("column-removed", "have other columns"),
-    ],
-)
+@case_rows("damage", "told")
 def test_verify_of_what_is_no_release(
     release: Path, capsys: pytest.CaptureFixture[str], damage: str, told: str
 ) -> None:

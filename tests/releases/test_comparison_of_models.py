@@ -16,6 +16,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from case_rows import case_rows
 from helpers import command, write_table
 
 from anonspark.comparison.grid import load_grid
@@ -237,41 +238,7 @@ def test_what_cannot_be_measured_is_null_and_says_why(
     assert row["accuracy_majority"] == 1
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "keys", "code", "words"),
-    [
-        ({"target": "ill"}, {}, 2, "evaluation.holdout: .*missing|evaluation: .*holdout"),
-        ({"holdout": {"path": "{holdout}"}}, {}, 2, "evaluation.target"),
-        (
-            {"target": "age", "holdout": {"path": "{holdout}"}},
-            {},
-            2,
-            "evaluation.target: 'age' is a quasi_identifier of the base",
-        ),
-        (
-            {"target": "wage", "holdout": {"path": "{holdout}"}},
-            {},
-            2,
-            "'wage' is no attribute of the base.*'visits', 'ill'",
-        ),
-        ({"target": "ill", "holdout": {"path": "{lacking}"}}, {}, 3, "holdout.path: lacks .*'job'"),
-        ({"target": "ill", "holdout": {"path": "no/such"}}, {}, 3, "evaluation.holdout.path"),
-        ({"target": "ill", "holdout": {"path": "{other}"}}, {}, 3, "holdout.path: .*'age'"),
-        (
-            {"target": "ill", "holdout": {"path": "{holdout}"}, "queries": False},
-            {"rank_by": "mean_query_error"},
-            2,
-            "evaluation.queries",
-        ),
-        (None, {"rank_by": "association_loss"}, 2, "evaluate.association.target"),
-        (
-            {"target": "constant", "holdout": {"path": "{constant}"}},
-            {},
-            2,
-            "evaluation.target: column 'constant' has 1 different values",
-        ),
-    ],
-)
+@case_rows("evaluation", "keys", "code", "words")
 def test_bad_input(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

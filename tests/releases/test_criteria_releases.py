@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from case_rows import case_rows
 from helpers import (
     command,
     configuration_file,
@@ -481,9 +482,6 @@ def test_records_left_over_that_violate_a_criterion(
 # Delta-presence -----------------------------------------------------------------------------------
 
 
-PRESENT = ("age", "income")
-
-
 @pytest.fixture
 def presence(tmp_path: Path) -> Callable[..., Path]:
     """Write a configuration with a population; classes of one attribute do not overlap."""
@@ -560,25 +558,7 @@ def test_a_population_whose_file_tells_how_it_is_read(
     assert json.loads(outcome.out)["presence"]["population"] == 120
 
 
-@pytest.mark.parametrize(
-    ("population", "least", "most", "sections", "code", "told"),
-    [
-        pytest.param("twice", 0.0, 0.4, {}, 4, "expected 0 to 0.4", id="too-likely"),
-        pytest.param("elsewhere", 0.1, 1.0, {}, 4, "for 60 of 120 records", id="too-unlikely"),
-        pytest.param("half", 0.0, 1.0, {}, 4, "not a population of the released", id="no-superset"),
-        pytest.param("gone", 0.0, 1.0, {}, 3, "privacy.delta_presence.population", id="no-table"),
-        pytest.param(
-            "ages",
-            0.0,
-            1.0,
-            {"attributes": dict.fromkeys(PRESENT, "quasi_identifier")},
-            3,
-            "lacks the columns 'income'",
-            id="no-column",
-        ),
-        pytest.param("twice", 0.0, 1.0, {"output": {"style": "mean"}}, 2, "mean", id="style-mean"),
-    ],
-)
+@case_rows("population", "least", "most", "sections", "code", "told")
 def test_presence_that_is_not(
     presence: Callable[..., Path],
     tmp_path: Path,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
+from case_rows import case_rows
 from data_sets import ADULT_BY_HIERARCHIES
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
@@ -219,24 +220,7 @@ def test_classes_tell_no_more_of_a_value_than_the_data(
         assert labels == set(table["age"].to_pylist())
 
 
-@pytest.mark.parametrize(
-    ("style", "ages", "expected"),
-    [
-        pytest.param(
-            "interval",
-            [20, 24, 29, 35, 38, None],
-            ["[20-30[", "[35-40[ or missing"],
-            id="some missing",
-        ),
-        pytest.param("interval", [20, 24, 36, *[None] * 4], ["*", "missing"], id="all missing"),
-        pytest.param(
-            "bounds",
-            [20, 24, 29, 35, 38, None],
-            [["20", "24", "29"], ["35", "38", None]],
-            id="bounds",
-        ),
-    ],
-)
+@case_rows("style", "ages", "expected")
 def test_missing_values_are_told(
     engine: LocalEngine, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
 ) -> None:

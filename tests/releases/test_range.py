@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_rows import case_rows
 from helpers import command, configuration_file, contents, of_any_run, summary, write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -346,18 +347,7 @@ def test_penalties_of_rules_count_the_range(
         assert high - low == (99 if "intervals" in rule else 1460)
 
 
-@pytest.mark.parametrize(
-    ("name", "bounds", "told"),
-    [
-        ("sex", [1, 2], "kind is category; expected a number, date"),
-        ("age", [17.5, 80], "expected whole numbers, as"),
-        ("age", [0, 2**70], "expected whole numbers of 64 bits"),
-        ("age", ["1950-01-01", "1999-12-31"], "expected numbers"),
-        ("born", [0, 20000], "expected days"),
-        ("born", ["1950-01-01 10:00", "1999-12-31"], "expected days"),
-        ("seen", [0, 1], "expected moments"),
-    ],
-)
+@case_rows("name", "bounds", "told")
 def test_ranges_that_do_not_fit_the_column(
     tmp_path: Path, name: str, bounds: list[Any], told: str
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from case_rows import case_rows
 from helpers import command, configuration_file, of_any_run, published, write_table
 
 from anonspark.config import load_configuration, parse_configuration
@@ -191,34 +192,7 @@ def test_an_empty_text_is_no_object(
     assert "a record is not valid JSON, or not of the columns' types" in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("attributes", "told"),
-    [
-        (
-            {"address": "quasi_identifier"},
-            "attributes.address: a quasi-identifier cannot have type struct<city:string,geo:struct<"
-            "height:string,secret:bigint>,street:string>: it is a struct; list its fields in its "
-            "place: address.city, address.geo.height, address.geo.secret, address.street",
-        ),
-        (
-            {"address.geo": "quasi_identifier"},
-            "it is a struct; list its fields in its place: address.geo.height, address.geo.secret",
-        ),
-        (
-            {"tags": "quasi_identifier"},
-            "attributes.tags: a quasi-identifier cannot have type array<string>: it is an array, "
-            "which has any number of values a record; make a column of one value of it first",
-        ),
-        ({"counts": "quasi_identifier"}, "it is a map, which has any number of values a record"),
-        ({"counts.a": "insensitive"}, "attributes.counts.a: the input has no such column: 'counts"),
-        ({"address.ctiy": "sensitive"}, "did you mean 'address.city'?"),
-        (
-            {"address": "insensitive", "address.street": "identifier"},
-            "attributes.address: the struct would be published as it is, and with it "
-            "address.street, which is listed as identifier",
-        ),
-    ],
-)
+@case_rows("attributes", "told")
 def test_what_cannot_be_an_attribute(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], attributes: dict[str, str], told: str
 ) -> None:

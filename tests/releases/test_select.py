@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from case_rows import case_rows
 from helpers import command, contents, write_table
 
 import anonspark
@@ -30,13 +31,6 @@ from anonspark.selection.wanted import open_wanted
 # So many records, and so many of one value: numbers that occur nowhere else.
 ROWS, PLANTED_RECORDS = 73_129, 51_847
 PLANTED_VALUE = "Okapi in no domain"
-
-
-EVEN = {"from": 0, "to": 10, "width": 1}
-MANY = EVEN | {"to": 99_999}
-WIDE = {name: {"bins": EVEN | {"to": 99_000}} for name in ("job", "age", "town", "vaccinated")} | {
-    "ill": {"values": [str(number) for number in range(30)]}
-}
 
 
 def people(rows: int = ROWS) -> pa.Table:
@@ -409,66 +403,7 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
     assert forms[0] == forms[1]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"epsilon": 0}, "selection.epsilon: found"),
-        ({"epsilon": -1}, "selection.epsilon: found"),
-        ({"epsilon": 101}, "selection.epsilon: found"),
-        ({"epsilon": "0.0000001"}, "selection.epsilon: found"),
-        ({"epsilon": "1_0"}, "selection.epsilon: found"),
-        ({"epsilon": "\u0661"}, "selection.epsilon: found"),
-        ({"epsilon": "1e999999999"}, "selection.epsilon: found"),
-        ({"epsilon": "1e-999999999"}, "selection.epsilon: found"),
-        ({"epsilon": "much"}, "selection.epsilon: found"),
-        ({"epsilon": "1e40"}, "selection.epsilon: found"),
-        ({"epsilon": "nan"}, "selection.epsilon: found"),
-        ({"epsilon": None}, "selection.epsilon: found"),
-        ({"count": 0}, "selection.count"),
-        ({"count": 5}, "selection.count: found 5, but there are 4 candidates"),
-        ({"candidates": ["job", "ill"]}, "selection.candidates: found the target among them"),
-        ({"candidates": ["jobs"]}, "selection.candidates: 'jobs' are no attributes"),
-        ({"target": "name"}, "selection.target: 'name' is an identifier"),
-        ({"candidates": []}, "selection.candidates: found none"),
-        ({"candidates": ["job", "job"], "count": 1}, "selection.candidates: found a name twice"),
-        ({"person": "ill"}, "selection.person: found the target"),
-        ({"person": "job", "candidates": ["job"]}, "selection.candidates: found the person"),
-        ({"rows_per_person": 2}, "selection.rows_per_person: found without person"),
-        ({"person": "name", "rows_per_person": 0}, "selection.rows_per_person"),
-        ({"score": "information_gain"}, "selection.records_at_most: missing"),
-        ({"mechanism": "tables", "tables_epsilon": 1}, "selection.tables_epsilon"),
-        ({"domains": {"ill": {"values": ["no", "no"]}}}, "selection.domains.ill.values"),
-        ({"domains": {"ill": {"values": []}}}, "selection.domains.ill.values"),
-        ({"domains": {"ill": {"values": ["no", " "]}}}, "selection.domains.ill.values"),
-        ({"domains": {"ill": {"values": ["no", " no"]}}}, "selection.domains.ill.values"),
-        ({"domains": {"ill": {"values": ["yes"]}}}, "selection.target: found 1 declared class"),
-        ({"domains": {"agee": {"bins": [3]}}}, "selection.domains.agee: found a domain of what is"),
-        ({"domains": {"age": {"bins": [3, 2]}}}, "selection.domains.age.bins"),
-        ({"domains": {"age": {"bins": [2, 2]}}}, "selection.domains.age.bins"),
-        ({"domains": {"age": {"bins": [1, float("inf")]}}}, "selection.domains.age.bins"),
-        ({"domains": {"age": {"bins": []}}}, "selection.domains.age.bins"),
-        ({"domains": {"age": {"bins": EVEN | {"to": 1e12}}}}, "found more than 100,000 bins"),
-        ({"domains": {"age": {"bins": EVEN | {"to": float("nan")}}}}, "selection.domains.age.bins"),
-        ({"domains": {"age": {"bins": EVEN | {"to": -1}}}}, "selection.domains.age.bins"),
-        ({"domains": {"age": {"bins": MANY}}}, "age have more than 100,000 values"),
-        ({"domains": WIDE}, "cells; expected at most 10,000,000"),
-        (
-            {"score": "chi_square", "domains": {"ill": {"values": ["a", "b", "c"]}}},
-            "chi_square under top is for two classes, found 3; choose gini, or mechanism: tables",
-        ),
-        (
-            {"domains": {"age": {"bins": [1], "values": ["a"]}}},
-            "selection.domains.age: found values and bins; expected one of these",
-        ),
-        ({"domains": {"age": {}}}, "found none of values, bins and hierarchy"),
-        ({"domains": {"age": {"bins": []}}}, "selection.domains.age.bins: found"),
-        ({"domains": {"age": {"bins": EVEN | {"width": 0}}}}, "selection.domains.age.bins.width:"),
-        (
-            {"domains": {"age": {"hierarchy": "/none.csv"}}},
-            "selection.domains.age.hierarchy: no hierarchy file is at",
-        ),
-    ],
-)
+@case_rows("changes", "expected")
 def test_what_is_wrong_is_told_before_data_are_opened(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -485,21 +420,7 @@ def test_what_is_wrong_is_told_before_data_are_opened(
     assert not (tmp_path / "ledger").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (None, "ledger: missing; expected path, dataset and limit"),
-        ({"limit": "-1"}, "ledger.limit: found the text '-1'"),
-        ({"limit": "0"}, "ledger.limit: found the text '0'"),
-        ({"limit": "1e40"}, "ledger.limit: found"),
-        ({"limit": None}, "ledger.limit: missing, and there is no ledger at"),
-        (
-            {"dataset": "../people"},
-            "ledger.dataset: found the text '../people'; expected at most 1",
-        ),
-        ({"path": "/proc/none"}, "ledger.path: no ledger can be made at"),
-    ],
-)
+@case_rows("change", "expected")
 def test_ledgers_that_nothing_is_charged_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Any, expected: str
 ) -> None:

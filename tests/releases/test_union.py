@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_rows import case_rows
 from helpers import (
     command,
     configuration_file,
@@ -360,19 +361,7 @@ def test_a_part_with_less_than_the_coding_asks_for(parts: Path) -> None:
     assert not (parts / "union").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"out": "north/union"}, "found one inside the other"),
-        ({"out": "."}, "found one inside the other"),
-        ({"out": "north"}, "found the same place"),
-        ({"out": "stricter"}, "exists already"),
-        ({"out": "un*ion"}, "would take for a pattern"),
-        ({"holder_column": "Age"}, "expected a name that no column of the parts has"),
-        ({"holder_column": " "}, "expected a name that no column of the parts has"),
-        ({"seed": 2**63}, "--seed: expected a whole number"),
-    ],
-)
+@case_rows("options", "told")
 def test_options_that_are_refused(made: Path, options: dict[str, Any], told: str) -> None:
     before = sorted(contents(made))
     with pytest.raises(ConfigurationError, match=told):

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from case_rows import case_rows
 from helpers import command, configuration_file, metrics, published, summary, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -864,28 +865,7 @@ def test_whoever_takes_pseudonyms_of_another_is_found_out(folder: Path, tmp_path
         verify_release(LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration)
 
 
-@pytest.mark.parametrize(
-    ("sections", "told"),
-    [
-        ({"privacy": {"k": K}}, "which privacy.unit does not name"),
-        ({"privacy": {"k": K, "unit": "patient"}}, "role 'insensitive', which is published"),
-        (
-            {"output": {"pseudonyms": {"patient": "Age"}}, "attributes": HIDDEN},
-            "the name of the attribute 'age'",
-        ),
-        (
-            {"output": {"pseudonyms": {"patient": "a", "zone": "b"}}, "attributes": HIDDEN},
-            "found a second one",
-        ),
-        (
-            {
-                "output": {"pseudonyms": {"patient": "age_min"}, "style": "bounds"},
-                "attributes": HIDDEN,
-            },
-            "that output.style 'bounds' generates for 'age'",
-        ),
-    ],
-)
+@case_rows("sections", "told")
 def test_pseudonyms_that_cannot_be(tmp_path: Path, sections: Mapping[str, Any], told: str) -> None:
     output = {"pseudonyms": {"patient": "person"}, **sections.get("output", {})}
     changed = {**sections, "output": {"path": str(tmp_path / "release"), **output}}

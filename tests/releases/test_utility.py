@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from case_rows import case_rows
 from evaluated import ROWS, labels, people, write_raw_release, write_release
 from helpers import command, configuration_file, local_table, published, write_table
 
@@ -265,20 +266,7 @@ def test_bounds_a_holdout_and_more_than_two_classes(
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["--target", "age"], 2, "'age' is not published as it is; expected"),
-        (["--target", "income"], 2, "'ill', 'visits'|'visits', 'ill'"),
-        (["--holdout", "there"], 2, "--holdout: .* --target"),
-        (["--original", "no/such/path"], 3, "--original: nothing is at no/such/path"),
-        (["--original", "{lacking}"], 3, "--original: lacks the column 'age'"),
-        (["--original", "{empty}"], 3, "holds no records"),
-        (["--original", "{other}"], 3, "values of column 'born' cannot be read as a date"),
-        (["--target", "ill", "--holdout", "{lacking}"], 3, "--holdout: lacks the column 'age'"),
-        (["--target", "ill", "--original", "{healthy}"], 2, "has 1 different values; expected"),
-    ],
-)
+@case_rows("arguments", "code", "words")
 def test_bad_input(
     original: Path,
     raw_release: Path,
