@@ -199,7 +199,7 @@ def test_large_classes_are_shared_out(
     intervals = {"intervals": [20, 100], "origin": 0}
     sexes = tmp_path / "sexes.csv"
     sexes.write_text("f,*\nm,*\n")
-    for name, parts in (("release", 6), ("again", 2)):
+    for name, engine, parts in (("release", "spark", 6), ("again", "local", 2)):
         configuration = configuration_file(
             tmp_path,
             input={"path": str(write_parts(tmp_path / f"input-{name}", table, parts))},
@@ -216,7 +216,7 @@ def test_large_classes_are_shared_out(
                 "residual": "suppress",
             },
             output={"path": str(tmp_path / name)},
-            execution={"engine": "local"},
+            execution={"engine": engine},
         )
         outcome = command(capsys, "run", configuration, "--quiet")
         assert outcome.code == 0, outcome.err
