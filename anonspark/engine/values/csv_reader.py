@@ -134,9 +134,7 @@ class CsvReader(TextLines):
 
     def _cleaned(self, block: bytes) -> bytes:
         """Return lines without comments, and blank lines empty."""
-        if self.multi_line:
-            return block
-        block = super()._cleaned(block)
+        block = block if self.multi_line else super()._cleaned(block)
         return _without_lines(block, self.comment, rb"[^\n]*") if self.comment else block
 
     @property

@@ -226,6 +226,9 @@ FILES: list[tuple[str | bytes, dict[str, Any], list[str], list[tuple[Any, ...]]]
     ("a|b\n1|'x|y'\n", {"sep": "|", "quote": "'"}, ["int32", "string"], [(1, "x|y")]),
     ('a\tb\n1\t"x\n', {"sep": "\\t", "quote": ""}, ["int32", "string"], [(1, '"x')]),
     ("#c\na,b\n#1,2\n3,4\n", {"comment": "#"}, ["int32", "int32"], [(3, 4)]),
+    ("#c\na,b\n3,4\n", {"comment": "#", "multiLine": "true"}, ["int32", "int32"], [(3, 4)]),
+    ('a\tb\n1\t"x\ty"\n', {"sep": "\t"}, ["int32", "string"], [(1, "x\ty")]),
+    ('a b\n1 "x y"\n', {"sep": " "}, ["int32", "string"], [(1, "x y")]),
     ("a,b\n1,-\n2,3\n", {"nullValue": "-"}, ["int32", "int32"], [(1, None), (2, 3)]),
     (
         "a,b\n 1 , x \n",
