@@ -73,7 +73,8 @@ class TextFiles:
 
         def infer(part: Part) -> Forms:
             with reading_file(self.reader.where):
-                return self.reader.infer(self._blocks(part))
+                reader = self.reader.in_folders(part.file.folders)
+                return reader.infer(self._blocks(part))
 
         return reduce(Forms.__or__, map_in_threads(infer, self.parts()), Forms())
 
@@ -98,7 +99,8 @@ class TextFiles:
         # One column at least tells how many records there are.
         outer = pa.schema([schema.field(name) for name in read or schema.names[:1]])
         with reading_file(self.reader.where):
-            for batch in self.reader.read(self._blocks(part), outer):
+            reader = self.reader.in_folders(part.file.folders)
+            for batch in reader.read(self._blocks(part), outer):
                 arrays = [
                     pa.repeat(constants[name], len(batch))
                     if name in constants

@@ -230,7 +230,7 @@ class CsvReader(TextLines):
 
     def _stays(self, batch: pa.RecordBatch) -> pa.Array | None:
         """Return which records have all required values; None for all of them."""
-        stays = None
+        stays = pa.repeat(pa.scalar(False), len(batch)) if self.leaves_out else None
         for name in self._required:
             has_value = pc.is_valid(self._without_markers(batch.column(name)))
             stays = has_value if stays is None else pc.and_(stays, has_value)

@@ -57,14 +57,17 @@ class JsonReader(TextLines):
 
     def _stays(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record has all required values."""
-        return not any(self._is_missing(_value_at(record, name)) for name in self.required)
+        return not self.leaves_out and not any(
+            self._is_missing(_value_at(record, name)) for name in self.required
+        )
 
     def infer(self, blocks: Iterable[bytes]) -> Forms:
         """Return the forms of the values in blocks of whole lines, of records that stay."""
         forms: dict[str, Any] = {}
         for records in self._records(blocks):
-            for record in filter(self._stays, records):
-                self._add(forms, record)
+            for record in records:
+                # One that is left out has its columns nonetheless.
+                self._add(forms, record if self._stays(record) else dict.fromkeys(record))
         return Forms(forms)
 
     def _add(self, members: dict[str, Any], record: Mapping[str, Any]) -> None:

@@ -7,9 +7,9 @@ import gzip
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import IO, Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import IO, Any, Self
 
 import pyarrow as pa
 
@@ -54,6 +54,8 @@ class TextLines(ABC):
         Whether lines that are no record are passed over, each by itself; else they are errors.
     multi_line : bool
         Whether a record may have several lines; then a file is read as a whole.
+    leaves_out : bool
+        Whether all records are left out; see :meth:`in_folders`.
     """
 
     where: str = ""
@@ -63,6 +65,17 @@ class TextLines(ABC):
     required: tuple[str, ...] = ()
     skips_malformed: bool = False
     multi_line: bool = False
+    leaves_out: bool = False
+
+    def in_folders(self, folders: Mapping[str, str | None]) -> Self:
+        """Return the reader of a file whose folders name values, which may be missing."""
+        lower = {name.lower() for name in self.required}
+        missing = (None, "", *self.markers)
+        return replace(
+            self,
+            required=tuple(set(self.required) - set(folders)),
+            leaves_out=any(name.lower() in lower and folders[name] in missing for name in folders),
+        )
 
     @abstractmethod
     def infer(self, blocks: Iterable[bytes]) -> Forms:

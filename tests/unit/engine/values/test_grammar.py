@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import random
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -399,3 +400,16 @@ def test_kinds_of_json_that_have_no_type_in_common() -> None:
             JsonReader("input.path: t", attributes=(name,)).schema(forms)
     schema = JsonReader("input.path: t", attributes=()).schema(forms)
     assert schema.field("a").type == pa.string()
+
+
+@pytest.mark.parametrize("reader", [CsvReader("t", header=True, infers=True), JsonReader("t")])
+def test_records_in_folders_of_missing_values_decide_nothing(
+    reader: CsvReader | JsonReader,
+) -> None:
+    reader = replace(reader, markers=("NA",), required=("zip", "b"))
+    blocks = [b"x,1\n"] if isinstance(reader, CsvReader) else [b'{"a": "x", "b": 1}\n']
+    if isinstance(reader, CsvReader):
+        reader = reader.with_header("a,b")
+    for folder, is_left_out in (("00501", False), ("NA", True), (None, True)):
+        forms = reader.in_folders({"zip": folder}).infer(blocks)
+        assert [bool(forms.columns[name]) for name in "ab"] == [not is_left_out] * 2
