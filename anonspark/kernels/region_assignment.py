@@ -6,7 +6,7 @@ import numpy as np
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.separation import without_noise
-from anonspark.kernels.signatures import float64, int64, types
+from anonspark.kernels.signatures import boolean, float64, int64, types
 
 _LEAF_REGIONS = 8
 
@@ -14,14 +14,16 @@ _BOXES = float64[:, :, ::1]
 _TREE = types.Tuple((int64[::1], int64[:, ::1], _BOXES))
 
 
-@kernel(_TREE(_BOXES))
-def build_box_tree(boxes):
+@kernel(_TREE(_BOXES, boolean))
+def build_box_tree(boxes, relative):
     """Build a tree over boxes.
 
     Parameters
     ----------
     boxes : float64 ndarray of shape (n, 2, d)
         Lower and upper ends of each, both included.
+    relative : bool
+        Whether spreads are measured by those of all boxes, so that dimensions of any length count.
 
     Returns
     -------
@@ -36,13 +38,15 @@ def build_box_tree(boxes):
     Notes
     -----
     O(n log^2 n) time, O(n) memory. Every node is halved by the middles of its boxes along the
-    dimension in which they are most spread out.
+    dimension in which they are most spread out, so that the depth is the logarithm of n whatever
+    the boxes are.
     """
     n, d = boxes.shape[0], boxes.shape[2]
     members = np.arange(n)
     capacity = 2 * (n // (_LEAF_REGIONS // 2) + 1) + 1
     nodes = np.empty((capacity, 3), np.int64)
     node_boxes = np.empty((capacity, 2, d), np.float64)
+    whole = np.ones(d, np.float64)
     count = 0
     # Entries: first place, last place + 1, parent whose right child this is (-1: none).
     stack = np.empty((130, 3), np.int64)
@@ -69,8 +73,10 @@ def build_box_tree(boxes):
                 last = max(last, middle)
             node_boxes[node, 0, j] = lowest
             node_boxes[node, 1, j] = highest
-            if last - first > widest:
-                axis, widest = j, last - first
+            if relative and node == 0:
+                whole[j] = max(last - first, 0.5)
+            if (last - first) / whole[j] > widest:
+                axis, widest = j, (last - first) / whole[j]
         if stop - start <= _LEAF_REGIONS:
             continue
         middles = np.empty(stop - start, np.float64)

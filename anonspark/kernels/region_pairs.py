@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.region_search import _regions_of
+from anonspark.kernels.region_search import REGIONS, _regions_of
 from anonspark.kernels.signatures import boolean, int32, int64, types
 
 _CODES = int32[:, ::1]
@@ -52,21 +52,7 @@ def _regions_meet(low, high, gaps, offsets, runs, first, second):
     return True
 
 
-@kernel(
-    int64(
-        _CODES,
-        _CODES,
-        _CODES,
-        int64[::1],
-        _CODES,
-        int64[::1],
-        int64[:, ::1],
-        _CODES,
-        _CODES,
-        int64,
-        int64[::1],
-    )
-)
+@kernel(int64(*REGIONS, int64, int64[::1]))
 def _regions_met(
     low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, found
 ):
@@ -99,23 +85,7 @@ def _regions_met(
 
 
 @kernel(
-    types.UniTuple(int64, 2)(
-        _CODES,
-        _CODES,
-        _CODES,
-        int64[::1],
-        _CODES,
-        int64[::1],
-        int64[:, ::1],
-        _CODES,
-        _CODES,
-        int64,
-        int64,
-        int64[::1],
-        int64[::1],
-        int32[::1],
-        int32[::1],
-    )
+    types.UniTuple(int64, 2)(*REGIONS, int64, int64, int64[::1], int64[::1], int32[::1], int32[::1])
 )
 def match_payloads(
     low,
@@ -190,23 +160,9 @@ def match_payloads(
     return pairs, triples
 
 
-_POINTS = (
-    _CODES,
-    _CODES,
-    _CODES,
-    _CODES,
-    int64[::1],
-    _CODES,
-    int64[::1],
-    int64[:, ::1],
-    _CODES,
-    _CODES,
-)
-
-
 @kernel(
     types.Tuple((int64[::1], int64[:, ::1]))(
-        *_POINTS, *_POINTS, int64[::1], int64[::1], int64[:, ::1]
+        _CODES, *REGIONS, _CODES, *REGIONS, int64[::1], int64[::1], int64[:, ::1]
     )
 )
 def sum_candidates(

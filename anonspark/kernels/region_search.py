@@ -9,22 +9,27 @@ points as its class has records.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.region_assignment import build_box_tree
 from anonspark.kernels.signatures import boolean, float64, int32, int64, types, void
-
-_LEAF_REGIONS = 8
 
 # Fewer places of a group are looked at one by one.
 _FEW_PLACES = 24
 
 _CODES = int32[:, ::1]
-_TREE = types.Tuple((int64[::1], int64[:, ::1], int32[:, ::1], int32[:, ::1]))
+
+REGIONS = (*(_CODES,) * 3, int64[::1], _CODES, int64[::1], int64[:, ::1], _CODES, _CODES)
+"""Types of regions and their tree, as :func:`count_points` takes them: from ``low`` on."""
 
 
-@kernel(_TREE(_CODES, _CODES))
-def build_region_tree(low, high):
+def build_region_tree(
+    low: npt.NDArray[np.int32], high: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[Any], ...]:
     """Build a tree over boxes.
 
     Parameters
@@ -34,71 +39,15 @@ def build_region_tree(low, high):
 
     Returns
     -------
-    members : int64 ndarray of shape (n,)
-        The boxes, leaf by leaf.
-    nodes : int64 ndarray of shape (nodes, 3)
-        Per node: first and last + 1 place in ``members``, and its right child, -1 for a leaf; the
-        left child is the next node.
+    members, nodes
+        Of :func:`~anonspark.kernels.region_assignment.build_box_tree`, which tells the cost.
     node_low, node_high : int32 ndarray of shape (nodes, d)
         The box around all boxes of a node.
-
-    Notes
-    -----
-    O(n log^2 n) time, O(n) memory. Every node is halved by the middles of its boxes along the
-    dimension in which they are most spread out, measured by the spread of all boxes, so that the
-    depth is the logarithm of n whatever the boxes are.
     """
-    n, d = low.shape
-    members = np.arange(n)
-    capacity = 2 * (n // (_LEAF_REGIONS // 2) + 1) + 1
-    nodes = np.empty((capacity, 3), np.int64)
-    node_low = np.empty((capacity, d), np.int32)
-    node_high = np.empty((capacity, d), np.int32)
-    whole = np.zeros(d, np.float64)
-    count = 0
-    # Entries: first place, last place + 1, parent whose right child this is (-1: none).
-    stack = np.empty((130, 3), np.int64)
-    stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, -1
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        start, stop, parent = stack[depth, 0], stack[depth, 1], stack[depth, 2]
-        node = count
-        count += 1
-        if parent >= 0:
-            nodes[parent, 2] = node
-        nodes[node, 0], nodes[node, 1], nodes[node, 2] = start, stop, -1
-        axis, widest = 0, -1.0
-        for j in range(d):
-            lowest, highest = np.int64(2**31 - 1), np.int64(-(2**31))
-            first, last = np.int64(2**62), np.int64(-(2**62))
-            for place in range(start, stop):
-                member = members[place]
-                lowest = min(lowest, np.int64(low[member, j]))
-                highest = max(highest, np.int64(high[member, j]))
-                middle = np.int64(low[member, j]) + np.int64(high[member, j])
-                first = min(first, middle)
-                last = max(last, middle)
-            node_low[node, j] = lowest
-            node_high[node, j] = highest
-            spread = float(last - first)
-            if node == 0:
-                whole[j] = max(spread, 1.0)
-            if spread / whole[j] > widest:
-                axis, widest = j, spread / whole[j]
-        if stop - start <= _LEAF_REGIONS:
-            continue
-        middles = np.empty(stop - start, np.int64)
-        for place in range(start, stop):
-            member = members[place]
-            middles[place - start] = np.int64(low[member, axis]) + np.int64(high[member, axis])
-        members[start:stop] = members[start:stop][np.argsort(middles, kind="mergesort")]
-        half = start + (stop - start) // 2
-        stack[depth, 0], stack[depth, 1], stack[depth, 2] = half, stop, node
-        depth += 1
-        stack[depth, 0], stack[depth, 1], stack[depth, 2] = start, half, -1
-        depth += 1
-    return members, nodes[:count].copy(), node_low[:count].copy(), node_high[:count].copy()
+    boxes = np.stack([low, high], axis=1).astype(np.float64)
+    members, nodes, node_boxes = build_box_tree(boxes, True)
+    ends = np.clip(node_boxes, -(2**31), 2**31 - 1).astype(np.int32)
+    return members, nodes, *(np.ascontiguousarray(ends[:, end]) for end in range(2))
 
 
 @kernel(boolean(_CODES, int64, _CODES, _CODES, int64))
@@ -129,35 +78,9 @@ def _in_runs(points, point, gaps, offsets, runs, region):
     return True
 
 
-@kernel(
-    int64(
-        _CODES,
-        int64,
-        _CODES,
-        _CODES,
-        _CODES,
-        int64[::1],
-        _CODES,
-        int64[::1],
-        int64[:, ::1],
-        _CODES,
-        _CODES,
-        int64[::1],
-    )
-)
+@kernel(int64(_CODES, int64, *REGIONS, int64[::1]))
 def _regions_of(
-    points,
-    point,
-    low,
-    high,
-    gaps,
-    offsets,
-    runs,
-    members,
-    nodes,
-    node_low,
-    node_high,
-    found,
+    points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, found
 ):
     """Fill ``found`` with the regions that hold a point; return how many."""
     stack = np.empty(130, np.int64)
@@ -184,21 +107,7 @@ def _regions_of(
     return count
 
 
-_REGIONS = (
-    _CODES,
-    _CODES,
-    _CODES,
-    _CODES,
-    int64[::1],
-    _CODES,
-    int64[::1],
-    int64[:, ::1],
-    _CODES,
-    _CODES,
-)
-
-
-@kernel(void(*_REGIONS, int64[::1]))
+@kernel(void(_CODES, *REGIONS, int64[::1]))
 def count_points(
     points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, counts
 ):
@@ -235,7 +144,7 @@ def count_points(
             counts[found[i]] += 1
 
 
-@kernel(float64[::1](*_REGIONS, float64[::1]))
+@kernel(float64[::1](_CODES, *REGIONS, float64[::1]))
 def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, shares):
     """Add up a figure of all regions that hold each point.
 
@@ -364,7 +273,7 @@ def _largest_matching(starts, pairs, room, held):
 
 @kernel(
     types.Tuple((int64[::1], int64[::1], int64[::1]))(
-        _CODES, int64[::1], int64[::1], int64[::1], int64[::1], int64, *_REGIONS[1:]
+        _CODES, int64[::1], int64[::1], int64[::1], int64[::1], int64, *REGIONS
     )
 )
 def match_groups(

@@ -336,7 +336,7 @@ class MappedRegions:
 
     @cached_property
     def _tree(self) -> tuple[npt.NDArray[Any], ...]:
-        members, nodes, node_boxes = build_box_tree(self._boxes)
+        members, nodes, node_boxes = build_box_tree(self._boxes, False)
         boxes = self._boxes[members]
         edges = (boxes[:, 1] - boxes[:, 0]).sum(axis=1)
         return boxes, edges, members, nodes, node_boxes

@@ -233,7 +233,7 @@ def test_the_descent_finds_what_asking_every_region_finds(seed: int, regions: in
     edges = (boxes[:, 1] - boxes[:, 0]).sum(axis=1)
     points = draw.integers(0, 9, (30, d)) / 8.0
     points[draw.random((30, d)) < 0.1] = np.nan
-    members, nodes, node_boxes = build_box_tree(boxes)
+    members, nodes, node_boxes = build_box_tree(boxes, False)
     order = draw.permutation(len(points))
     found = assign_points(points, order, boxes[members], edges[members], members, nodes, node_boxes)
     assert found.tolist() == slowly(points, boxes, edges)
