@@ -27,6 +27,7 @@ from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.classes import ClassFigures, Generalizer
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.outliers.separation import (
+    GroupedRecords,
     OutlierSeparation,
     PayingSeparation,
     PublishedSeparation,
@@ -288,6 +289,11 @@ class Contents:
             None if self.atoms is None else self.atoms[rows],
         )
 
+    def grouped(self, order: Codes, starts: Codes) -> GroupedRecords:
+        """Return the records of groups, which begin at ``starts`` of ``order``."""
+        own = self.codes, self.normalized, self.values
+        return GroupedRecords(*own, order, starts, self.requirements)
+
 
 @dataclass(frozen=True)
 class FormGroups:
@@ -426,14 +432,7 @@ class FinishBlocks:
             if self.separation is None:
                 normal = np.ones(len(order), bool)
             else:
-                normal = self.separation.normal_records(
-                    contents.codes,
-                    contents.normalized,
-                    contents.values,
-                    order,
-                    groups.starts,
-                    contents.requirements,
-                )
+                normal = self.separation.normal_records(contents.grouped(order, groups.starts))
             kept.append(order[normal])
             classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
             groups_of.append(groups)

@@ -86,14 +86,7 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
         separation = model.separation(price)
         if number == model.rounds or separation is None:
             break
-        normal = separation.normal_records(
-            contents.codes,
-            contents.normalized,
-            contents.values,
-            groups.order,
-            groups.starts,
-            contents.requirements,
-        )
+        normal = separation.normal_records(contents.grouped(groups.order, groups.starts))
         rows = np.sort(groups.order[~normal])
         if not _may_have_a_round(contents, rows):
             break

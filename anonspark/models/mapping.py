@@ -14,10 +14,10 @@ from anonspark.core.columns import ATOM, code_column, quasi_identifier_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
-from anonspark.kernels.criteria import Requirements, group_satisfies
+from anonspark.kernels.criteria import group_satisfies
 from anonspark.kernels.merging import name_groups
 from anonspark.layers.generalize.classes import ClassFigures
-from anonspark.layers.outliers.separation import OutlierSeparation
+from anonspark.layers.outliers.separation import GroupedRecords, OutlierSeparation
 from anonspark.layers.partition.node import Leaf
 from anonspark.models.atom_midpoints import own_column
 from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms
@@ -102,16 +102,9 @@ class _Fit(OutlierSeparation):
     neighbors: int = 1
     by_density: bool = False
 
-    def normal_records(
-        self,
-        codes: Codes,  # noqa: ARG002
-        normalized: npt.NDArray[np.float64],  # noqa: ARG002
-        values: Codes,
-        order: Codes,
-        starts: Codes,
-        requirements: Requirements,
-    ) -> npt.NDArray[np.bool_]:
+    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
         """Return which records stay; see :class:`OutlierSeparation`."""
+        _, _, values, order, starts, requirements = records
         counts = np.zeros(requirements.shares.shape[0], np.int64)
         present = np.empty(requirements.shares.shape[0], np.int64)
         normal = np.zeros(len(order), bool)

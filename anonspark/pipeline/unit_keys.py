@@ -24,7 +24,7 @@ from anonspark.engine.raw_columns import Reading, is_number, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import xxhash64
 from anonspark.engine.values.values import as_floats, read_values
-from anonspark.staged.sampling import draw_divisor
+from anonspark.staged.sampling import DrawByHash, draw_divisor
 
 Integers = npt.NDArray[np.int64]
 
@@ -161,14 +161,14 @@ def find_unit_keys(
     if not possible:
         return []
     mask = np.int64(draw_divisor(records, _DRAWN_RECORDS) - 1)
-    drawing = _Draw(tuple(names[key] for key in possible), tuple(names.values()), mask)
+    drawing = _DrawKeys(tuple(names[key] for key in possible), tuple(names.values()), mask)
     schema = pa.schema([(name, pa.int64()) for name in names.values()])
     collected = hashed.map_batches(drawing, schema).collect()
     hashes = {name: collected[own].to_numpy() for name, own in names.items()}
     found = []
     for name in possible:
         own = counts[name]
-        drawn = _is_drawn(hashes[name], mask)
+        drawn = drawing.draws(hashes[name])
         stable, is_sure = _evidence(
             {other: column[drawn] for other, column in hashes.items()}, name
         )
@@ -213,11 +213,6 @@ def _may_repeat_as_people(name: str, own: KeyCounts, records: int) -> bool:
     )
 
 
-def _is_drawn(hashes: Integers, mask: np.int64) -> npt.NDArray[np.bool_]:
-    drawn: npt.NDArray[np.bool_] = (hashes & mask == 0) & (hashes != _NOBODY)
-    return drawn
-
-
 @dataclass(frozen=True)
 class _Hash:
     """Hash the values of each column."""
@@ -240,20 +235,13 @@ class _Hash:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-@dataclass(frozen=True)
-class _Draw:
+class _DrawKeys(DrawByHash):
     """Leave the hashes of records that are drawn by the value of any key."""
 
-    keys: tuple[str, ...]
-    names: tuple[str, ...]
-    mask: np.int64
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            drawn = np.zeros(len(batch), bool)
-            for key in self.keys:
-                drawn |= _is_drawn(batch.column(key).to_numpy(), self.mask)
-            yield batch.select(self.names).filter(pa.array(drawn))
+    def draws(self, hashes: Integers) -> npt.NDArray[np.bool_]:
+        """Return which values are drawn; nothing that is missing is."""
+        drawn: npt.NDArray[np.bool_] = super().draws(hashes) & (hashes != _NOBODY)
+        return drawn
 
 
 def _evidence(hashes: Mapping[str, Integers], key: str) -> tuple[list[str], bool]:

@@ -56,7 +56,7 @@ def drawn_by_hash(table: Table, columns: Sequence[str], rows: int, most: int) ->
         equal ones all are drawn or none.
     """
     schema = pa.schema([table.schema.field(name) for name in columns])
-    drawing = _DrawByHash(tuple(columns), np.int64(draw_divisor(rows, most) - 1))
+    drawing = DrawByHash((RECORD_HASH,), tuple(columns), np.int64(draw_divisor(rows, most) - 1))
     return table.select([*columns, RECORD_HASH]).map_batches(drawing, schema)
 
 
@@ -155,16 +155,33 @@ def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
 
 
 @dataclass(frozen=True)
-class _DrawByHash:
-    """Takes the records whose hash is a multiple of a power of two."""
+class DrawByHash:
+    """Takes the records of which a hash is a multiple of a power of two.
 
+    Parameters
+    ----------
+    hashes, columns : tuple of str
+        Columns with hashes, and those that are taken.
+    mask : int64
+        The power of two, less 1: see :func:`draw_divisor`.
+    """
+
+    hashes: tuple[str, ...]
     columns: tuple[str, ...]
     mask: np.int64
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the columns of the records that any hash draws."""
         for batch in batches:
-            drawn = batch.column(RECORD_HASH).to_numpy() & self.mask == 0
+            drawn = np.zeros(len(batch), bool)
+            for name in self.hashes:
+                drawn |= self.draws(batch.column(name).to_numpy())
             yield batch.select(self.columns).filter(pa.array(drawn))
+
+    def draws(self, hashes: Integers) -> npt.NDArray[np.bool_]:
+        """Return which hashes are drawn."""
+        drawn: npt.NDArray[np.bool_] = hashes & self.mask == 0
+        return drawn
 
 
 @dataclass(frozen=True)

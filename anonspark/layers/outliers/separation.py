@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,17 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paying_separation import Spans, separate_where_paying
 from anonspark.kernels.separation import separate_outliers
+
+
+class GroupedRecords(NamedTuple):
+    """Records of groups, as :mod:`anonspark.kernels.separation` takes them."""
+
+    codes: npt.NDArray[np.int64]
+    normalized: npt.NDArray[np.float64]
+    values: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    requirements: Requirements
 
 
 @dataclass(frozen=True)
@@ -33,42 +45,17 @@ class OutlierSeparation:
     by_density: bool
 
     @abstractmethod
-    def normal_records(
-        self,
-        codes: npt.NDArray[np.int64],
-        normalized: npt.NDArray[np.float64],
-        values: npt.NDArray[np.int64],
-        order: npt.NDArray[np.int64],
-        starts: npt.NDArray[np.int64],
-        requirements: Requirements,
-    ) -> npt.NDArray[np.bool_]:
-        """Return whether each of ``order`` stays; see :mod:`anonspark.kernels.separation`."""
+    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
+        """Return whether each of ``order`` stays."""
 
 
 @dataclass(frozen=True)
 class PublishedSeparation(OutlierSeparation):
     """Keeps the k records nearest to each group's reference, as published (docs/algorithms.md)."""
 
-    def normal_records(
-        self,
-        codes: npt.NDArray[np.int64],
-        normalized: npt.NDArray[np.float64],
-        values: npt.NDArray[np.int64],
-        order: npt.NDArray[np.int64],
-        starts: npt.NDArray[np.int64],
-        requirements: Requirements,
-    ) -> npt.NDArray[np.bool_]:
-        """Return whether each of ``order`` stays; see :mod:`anonspark.kernels.separation`."""
-        normal: npt.NDArray[np.bool_] = separate_outliers(
-            codes,
-            normalized,
-            values,
-            order,
-            starts,
-            requirements,
-            self.neighbors,
-            self.by_density,
-        )
+    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
+        """Return whether each of ``order`` stays."""
+        normal: npt.NDArray[np.bool_] = separate_outliers(*records, self.neighbors, self.by_density)
         return normal
 
 
@@ -90,27 +77,10 @@ class PayingSeparation(OutlierSeparation):
     def _spans(self) -> Spans:
         return spans_of(self.quasi_identifiers)
 
-    def normal_records(
-        self,
-        codes: npt.NDArray[np.int64],
-        normalized: npt.NDArray[np.float64],
-        values: npt.NDArray[np.int64],
-        order: npt.NDArray[np.int64],
-        starts: npt.NDArray[np.int64],
-        requirements: Requirements,
-    ) -> npt.NDArray[np.bool_]:
+    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
         """Return whether each stays; see :mod:`anonspark.kernels.paying_separation`."""
         kept: npt.NDArray[np.bool_] = separate_where_paying(
-            codes,
-            normalized,
-            values,
-            order,
-            starts,
-            requirements,
-            self._spans,
-            self.neighbors,
-            self.by_density,
-            self.price,
+            *records, self._spans, self.neighbors, self.by_density, self.price
         )
         return kept
 

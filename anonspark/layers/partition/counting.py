@@ -30,6 +30,7 @@ from anonspark.layers.partition.people import (
     PeopleOfSides,
     PeopleSplit,
     RangesOfSide,
+    Side,
     ValueRanges,
 )
 
@@ -102,23 +103,15 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class UnitCount:
-    """A number of different people that the driver asks for.
+class UnitCount(Side):
+    """A number of different people of a side.
 
     Parameters
     ----------
-    node : int
-        Leaf of the tree whose records are looked at.
-    boundary : Boundary
-    goes_left : bool
-        Which side of it.
     most : int
         What is asked is whether there are so many: they are not counted any further.
     """
 
-    node: int
-    boundary: Boundary
-    goes_left: bool
     most: int
 
 

@@ -44,8 +44,8 @@ class PeopleSplit:
 
 
 @dataclass(frozen=True)
-class MatchedValues:
-    """The values that are of another person each, which the driver asks for.
+class Side:
+    """A side of a cut, of whose people the driver asks something.
 
     Parameters
     ----------
@@ -61,22 +61,12 @@ class MatchedValues:
     goes_left: bool
 
 
-@dataclass(frozen=True)
-class ValueRanges:
-    """The first and the last value of each person, which the driver asks for.
+class MatchedValues(Side):
+    """The values that are of another person each."""
 
-    Parameters
-    ----------
-    node : int
-        Leaf of the tree whose records are looked at.
-    boundary : Boundary
-    goes_left : bool
-        Which side of it.
-    """
 
-    node: int
-    boundary: Boundary
-    goes_left: bool
+class ValueRanges(Side):
+    """The first and the last value of each person."""
 
 
 @dataclass(frozen=True)
