@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from anonspark.core.arrays import Integers
 
 _TWO = 2
 _DECIMALS = 9

@@ -11,10 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
+from anonspark.core.arrays import Figures, Integers
 
 QUANTILES = 20
 """Into so many parts the present values of numbers and times are divided."""

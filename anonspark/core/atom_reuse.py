@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.core.strata import PEOPLE, Soundness, Stratum, join_strata, reading_order
-
-Integers = npt.NDArray[np.int64]
 
 OUTSIDE = 0
 """Pattern of persons who are in no release of a plan."""

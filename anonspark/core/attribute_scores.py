@@ -10,12 +10,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.association import entropy
-
-Integers = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
 
 UNITS = 256
 """Units of a whole score for a record."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Figures
 from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.core.units import PairedPeople, PeopleOfGroup, Units
@@ -112,15 +113,15 @@ class Criteria:
         return self.units is not None and bool(self.criteria)
 
     @cached_property
-    def shares_of_people(self) -> npt.NDArray[np.float64]:
+    def shares_of_people(self) -> Figures:
         """Share of the people of the whole input who have each value, those numbered through."""
         number = self.units.number if self.units is not None else 1
         parts = [one.people for one in self.sensitive if one.people is not None]
-        shares: npt.NDArray[np.float64] = np.concatenate([np.zeros(0, np.int64), *parts]) / number
+        shares: Figures = np.concatenate([np.zeros(0, np.int64), *parts]) / number
         return shares
 
     @cached_property
-    def even_shares(self) -> npt.NDArray[np.float64]:
+    def even_shares(self) -> Figures:
         """Share of each value where people count as one, in equal parts for each value."""
         parts = [one.even_shares for one in self.sensitive if one.even_shares is not None]
         return np.concatenate([np.zeros(0), *parts])

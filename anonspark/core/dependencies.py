@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Integers = npt.NDArray[np.int64]
+from anonspark.core.arrays import Integers
+
 Floats = npt.NDArray[np.float64]
 
 NEARLY = 0.95

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 
@@ -26,13 +27,13 @@ Positions = npt.NDArray[np.float64]
 _EXACT_IN_FLOAT64 = 2**53
 
 
-def _order_preserving_bits(values: npt.NDArray[np.float64]) -> Codes:
+def _order_preserving_bits(values: Figures) -> Codes:
     """Map float64 to int64 so that the order is kept; -0.0 and 0.0 are one value."""
     bits = (values + 0.0).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
 
 
-def _float_of_bits(codes: Codes) -> npt.NDArray[np.float64]:
+def _float_of_bits(codes: Codes) -> Figures:
     bits = np.where(codes < 0, np.int64(-(2**63)) - codes - 1, codes)
     return np.ascontiguousarray(bits).view(np.float64)
 

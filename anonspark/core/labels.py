@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Flags
 from anonspark.core.kinds import Kind
 
 # From the first of January of the year 0.
@@ -78,7 +78,7 @@ def _timestamp_label(micros: int) -> str:
 
 
 def interval_labels(
-    low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: npt.NDArray[np.bool_]
+    low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: Flags
 ) -> pa.StringArray:
     """Return the labels of all values from one to another, both included.
 

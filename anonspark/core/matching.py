@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.kernels.people import match_values
-
-Integers = npt.NDArray[np.int64]
 
 
 def matched_values(values: Integers, people: Integers, most: int) -> int:

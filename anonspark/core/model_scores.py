@@ -21,10 +21,9 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
+from anonspark.core.arrays import Figures, Integers
+
 Verdict = Literal["loses", "gains", "no difference shown"]
 
 STEPS = 10_000

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+
+from anonspark.core.arrays import Integers
 
 PSEUDONYM = pa.string()
 """Type of a pseudonym: 32 hexadecimal digits."""
@@ -30,7 +31,7 @@ def release_key(seed: int, *facts: str) -> bytes:
     return own.digest()
 
 
-def pseudonyms_of(units: npt.NDArray[np.int64], key: bytes) -> pa.Array:
+def pseudonyms_of(units: Integers, key: bytes) -> pa.Array:
     """Return the pseudonyms of people.
 
     Parameters

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Figures = npt.NDArray[np.float64]
+from anonspark.core.arrays import Figures, Flags
 
 # Sums of shares are rounded: a range that misses the wanted share by less is long enough.
 _TOLERANCE = 1e-9
@@ -48,7 +47,7 @@ class Queries:
 
     low: Figures
     high: Figures
-    asked: npt.NDArray[np.bool_]
+    asked: Flags
 
     def __len__(self) -> int:
         return int(self.low.shape[1])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from anonspark.core.arrays import Figures, Integers
 
 
 def comparable(values: pa.Array, *, as_text: bool) -> pa.Array:
@@ -53,20 +54,20 @@ class SensitiveAttribute:
     name: str
     column: str
     values: pa.Array
-    counts: npt.NDArray[np.int64]
-    parents: npt.NDArray[np.int64]
-    heights: npt.NDArray[np.int64]
+    counts: Integers
+    parents: Integers
+    heights: Integers
     as_text: bool = False
-    people: npt.NDArray[np.int64] | None = None
-    even_shares: npt.NDArray[np.float64] | None = None
+    people: Integers | None = None
+    even_shares: Figures | None = None
 
     @property
-    def shares(self) -> npt.NDArray[np.float64]:
+    def shares(self) -> Figures:
         """Share of each value in the whole input."""
-        shares: npt.NDArray[np.float64] = self.counts / max(int(self.counts.sum()), 1)
+        shares: Figures = self.counts / max(int(self.counts.sum()), 1)
         return shares
 
-    def encode(self, column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Integers:
         """Return the place of each value among :attr:`values`.
 
         Raises
@@ -82,5 +83,5 @@ class SensitiveAttribute:
         places = pc.index_in(column, value_set=self.values)
         if places.null_count:
             raise ValueError("a sensitive value is unknown in the staged records")
-        encoded: npt.NDArray[np.int64] = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        encoded: Integers = places.to_numpy(zero_copy_only=False).astype(np.int64)
         return encoded

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-Figures = npt.NDArray[np.float64]
+from anonspark.core.arrays import Figures, Integers
 
 _N = TypeVar("_N", int, float)
 
@@ -59,7 +58,7 @@ class Spread:
     low: Figures
     high: Figures
     points: Figures
-    starts: npt.NDArray[np.int64]
+    starts: Integers
     total: Figures
     missing: Figures
 

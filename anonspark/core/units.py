@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from anonspark.core.arrays import Integers
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.columns import published_column
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
@@ -137,9 +138,9 @@ class _Pack:
     def _for_all_files(
         self,
         table: pa.Table,
-        names: npt.NDArray[np.int64],
-        contents: npt.NDArray[np.int64],
-        places: npt.NDArray[np.int64],
+        names: Integers,
+        contents: Integers,
+        places: Integers,
     ) -> Addressed:
         order = places[np.lexsort((contents[places], names[places]))]
         starts = _starts(names[order], contents[order])
@@ -199,17 +200,15 @@ class _InOrder:
             yield from named.combine_chunks().to_batches()
 
 
-def _with(
-    records: pa.Table, copies: npt.NDArray[np.int64], files: npt.NDArray[np.int32]
-) -> pa.Table:
+def _with(records: pa.Table, copies: Integers, files: npt.NDArray[np.int32]) -> pa.Table:
     return records.append_column(_COPIES, pa.array(copies)).append_column(_FILE, pa.array(files))
 
 
 def _starts(
-    names: npt.NDArray[np.int64],
-    contents: npt.NDArray[np.int64],
-    together: npt.NDArray[np.bool_] | None = None,
-) -> npt.NDArray[np.int64]:
+    names: Integers,
+    contents: Integers,
+    together: Flags | None = None,
+) -> Integers:
     """Return where equal pairs begin, in order; where they are not together each is one."""
     first = np.ones(len(names), bool)
     first[1:] = (names[1:] != names[:-1]) | (contents[1:] != contents[:-1])

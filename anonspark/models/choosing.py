@@ -18,6 +18,7 @@ from anonspark.config.models import (
     ModelOptions,
     MondrianOptions,
 )
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import ATOM, RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
@@ -133,8 +134,6 @@ def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes) -> Dec
     (total,) = exact_sums(penalties)
     return total
 
-
-Figures = npt.NDArray[np.float64]
 
 _CANDIDATES: tuple[ModelOptions, ...] = (
     MondrianOptions(name="su-mondrian"),
@@ -400,9 +399,7 @@ def _domain(positions: Figures, *, evenly: bool) -> Domain:
     return Domain(values, counts / len(positions), evenly)
 
 
-def _regions(
-    codes: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], one: QuasiIdentifier
-) -> tuple[Figures, Figures]:
+def _regions(codes: Integers, starts: Integers, one: QuasiIdentifier) -> tuple[Figures, Figures]:
     """Return the lowest and highest position that each class's published value covers."""
     low = np.minimum.reduceat(codes, starts[:-1])
     high = np.maximum.reduceat(codes, starts[:-1])

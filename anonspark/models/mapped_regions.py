@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Flags
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.errors import ConfigurationError
 from anonspark.kernels.region_assignment import assign_points, build_box_tree
@@ -29,7 +30,6 @@ from anonspark.release.regions import (
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Region = OrderedRegion | CategoryRegion
 
 # Of a grid by which points are sorted, and its dimensions at most.
@@ -214,7 +214,7 @@ class CodeSets:
         """Codes of each set."""
         return np.diff(self.starts)
 
-    def ends(self, own: npt.NDArray[np.bool_] | None = None) -> tuple[Codes, Codes, Flags]:
+    def ends(self, own: Flags | None = None) -> tuple[Codes, Codes, Flags]:
         """Return smallest and largest code of each set, and which sets are empty.
 
         Parameters

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.config.models import MappingOptions
+from anonspark.core.arrays import Flags
 from anonspark.core.columns import ATOM, code_column, quasi_identifier_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.tasks import Batches
@@ -102,7 +103,7 @@ class _Fit(OutlierSeparation):
     neighbors: int = 1
     by_density: bool = False
 
-    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
+    def normal_records(self, records: GroupedRecords) -> Flags:
         """Return which records stay; see :class:`OutlierSeparation`."""
         _, _, values, order, starts, requirements = records
         counts = np.zeros(requirements.shares.shape[0], np.int64)

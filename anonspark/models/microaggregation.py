@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from anonspark.config.models import CanonOptions, MicroaggregationOptions
+from anonspark.core.arrays import Integers
 from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
@@ -71,9 +71,6 @@ class Canon(BlockwiseModel):
     def group_former(self) -> GroupFormer:
         """The compiled cut at the median distance."""
         return _CanonGroups(self.task.criteria, spread=self.options.vantage == "spread")
-
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.config.models import ModelOptions
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import (
     CLASS_ID,
     PART,
@@ -284,8 +284,8 @@ class WholeGroups:
         What each adds to ``gcp_total``.
     """
 
-    sizes: npt.NDArray[np.int64]
-    penalties: npt.NDArray[np.float64]
+    sizes: Integers
+    penalties: Figures
 
 
 def class_batch(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 
+from anonspark.core.arrays import Figures
 from anonspark.page.svg import (
     HALF_LETTER,
     WIDTH,
@@ -45,7 +45,7 @@ class HeatMap:
 
     title: str
     labels: Sequence[str]
-    matrix: npt.NDArray[np.float64]
+    matrix: Figures
     words: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Integers
 from anonspark.core.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
@@ -61,7 +60,7 @@ class Residual:
 
     records: Records
     rows: int
-    counts: list[npt.NDArray[np.int64]]
+    counts: list[Integers]
     has_k_units: bool = True
     people: PeopleOfGroup | None = None
     labels: pa.Table | None = None

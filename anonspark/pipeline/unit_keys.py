@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.recognition.names import (
     Unit,
     is_key_name,
@@ -25,8 +25,6 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import xxhash64
 from anonspark.engine.values.values import as_floats, read_values
 from anonspark.staged.sampling import DrawByHash, draw_divisor
-
-Integers = npt.NDArray[np.int64]
 
 MOST_RECORDS_OF_A_VALUE = 50
 """On the average. Fewer values are those of a code of many people, as a kind of admission."""
@@ -238,9 +236,9 @@ class _Hash:
 class _DrawKeys(DrawByHash):
     """Leave the hashes of records that are drawn by the value of any key."""
 
-    def draws(self, hashes: Integers) -> npt.NDArray[np.bool_]:
+    def draws(self, hashes: Integers) -> Flags:
         """Return which values are drawn; nothing that is missing is."""
-        drawn: npt.NDArray[np.bool_] = super().draws(hashes) & (hashes != _NOBODY)
+        drawn: Flags = super().draws(hashes) & (hashes != _NOBODY)
         return drawn
 
 

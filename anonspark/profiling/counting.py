@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Flags
 from anonspark.core.recognition.disguised import DAY, NUMBER, OTHER_DAY, OTHER_NUMBER
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain, is_text
@@ -19,8 +19,6 @@ from anonspark.engine.values.hashing import xxhash64
 from anonspark.engine.values.texts import parse
 from anonspark.engine.values.values import blank_rows, coded_values, read_values
 from anonspark.staged.records import together
-
-Integers = npt.NDArray[np.int64]
 
 PART_BYTES = 2**25
 """Of so many bytes of records of a task together it is counted at once."""
@@ -211,7 +209,7 @@ def _counts(places: object, values: object, records: object) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=_COUNTS)
 
 
-def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:
+def _facts_of(values: pa.Array) -> list[Flags]:
     """Return of each value whether each of the facts beside "missing" holds."""
     none = np.zeros(len(values), bool)
     if is_text(values.type):
@@ -227,12 +225,12 @@ def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:
     return [none] * (len(_FACTS) - 2) + [infinite]
 
 
-def _matching(values: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
+def _matching(values: pa.Array, pattern: str) -> Flags:
     return _flags(pc.match_substring_regex(values, pattern))
 
 
-def _flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = pc.fill_null(booleans, False).to_numpy(zero_copy_only=False)
+def _flags(booleans: pa.Array) -> Flags:
+    found: Flags = pc.fill_null(booleans, False).to_numpy(zero_copy_only=False)
     return found.astype(bool)
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.core.dependencies import Dependency, find_dependencies
 from anonspark.core.recognition.disguised import letters_misorder, natural_order
 from anonspark.core.recognition.missing import MISSING_WORDS
@@ -55,8 +55,6 @@ _WRITTEN = {"text", "code", "mixed", "whole number"}
 
 # Kinds of values that are given away, too, where they are nearly right.
 _MEASURED = {"whole number", "number", "date", "timestamp"}
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.dependencies import joined_codes
-
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 LARGEST_SET = 3
 """Columns of a set at most."""

@@ -9,15 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config.problems import found
+from anonspark.core.arrays import Flags
 from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
 from anonspark.engine.values.texts import parse
 
-Flags = npt.NDArray[np.bool_]
 Value = str | int | float | bool
 
 _BLANKS = " "

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.config import Configuration
+from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.raw_columns import Reading, type_name
@@ -21,7 +22,7 @@ from anonspark.engine.values.texts import write
 from anonspark.engine.values.values import blank_rows, plain, read_values
 from anonspark.errors import DataError
 from anonspark.ledger.key import SUBJECT_BYTES, Key
-from anonspark.recipients.conditions import Condition, Flags
+from anonspark.recipients.conditions import Condition
 
 PATTERN = "pattern"
 """64-bit integer; bit i is set where a record satisfies the i-th recipient's conditions, and has

@@ -14,12 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.spreads import joined_runs
 from anonspark.release.raw_records import DECIMAL_DIGITS, Places
 from anonspark.release.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
-
-Integers = npt.NDArray[np.int64]
 
 _INT64 = np.iinfo(np.int64)
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.errors import DataError
 from anonspark.kernels.region_search import (
@@ -25,9 +26,7 @@ from anonspark.release.raw_records import PreparedTable
 from anonspark.release.region_axes import CategoryAxis, OrderedAxis, Runs, sets_of_codes
 from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
 
-Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-Figures = npt.NDArray[np.float64]
 
 _MOST_CLASSES = 1_000_000
 
@@ -108,7 +107,7 @@ class RegionSearch:
         """Number of regions, in the order of the classes."""
         return len(self.regions[0])
 
-    def points(self, batch: pa.RecordBatch | pa.Table) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    def points(self, batch: pa.RecordBatch | pa.Table) -> tuple[Codes, Flags]:
         """Return codes and whether a value is unreadable, both of shape (rows, d)."""
         codes = np.empty((batch.num_rows, len(self.axes)), np.int32)
         unreadable = np.empty(codes.shape, bool)

@@ -20,15 +20,13 @@ from itertools import pairwise, zip_longest
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Integers
 from anonspark.core.kinds import Kind
 from anonspark.core.ranges import places_of_range
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
-
-Integers = npt.NDArray[np.int64]
 
 Number = int | float | Decimal
 """Value of an ordered attribute: dates are days, timestamps microseconds since 1970-01-01 UTC."""

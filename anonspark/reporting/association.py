@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from anonspark.core.arrays import Figures, Integers
 
 SCALE = 1 << 18
 """Parts and positions are counted in units of 1 / SCALE: sums of integers have one result."""

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.texts import write
 from anonspark.engine.values.values import read_values
 from anonspark.selection.domains import Domain, Rows
-
-Integers = npt.NDArray[np.int64]
 
 MOST_CELLS = 10_000_000
 """Cells of all tables together at most."""

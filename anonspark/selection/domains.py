@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.engine.raw_columns import Reading, is_number, is_plain, is_text
 from anonspark.engine.values.texts import parse, write
 from anonspark.engine.values.values import read_values
 
-Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 MOST_ROWS = 100_000

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.core.attribute_scores import (
     WIDTH_OF_GINI,
     chi_square,
@@ -25,7 +25,6 @@ from anonspark.core.attribute_scores import (
 )
 from anonspark.core.exact_noise import Below, discrete_laplace, permute_and_flip
 
-Integers = npt.NDArray[np.int64]
 Score = Literal["gini", "information_gain", "chi_square"]
 Neighbors = Literal["add_remove", "replace"]
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from anonspark.core.arrays import Integers
 from anonspark.core.exact_noise import Below
 from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import require_ours
@@ -41,8 +39,6 @@ from anonspark.selection.writing import (
     require_places,
     set_aside,
 )
-
-Integers = npt.NDArray[np.int64]
 
 _LOGGER = logging.getLogger("anonspark")
 

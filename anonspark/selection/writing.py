@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import yaml
 
 from anonspark._version import __version__
 from anonspark.config.budget import in_decimals
+from anonspark.core.arrays import Integers
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, PublishingError
@@ -25,8 +24,6 @@ from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, T
 from anonspark.selection.mechanisms import Ranked
 from anonspark.selection.settings import SelectionSettings
 from anonspark.selection.wanted import Wanted
-
-Integers = npt.NDArray[np.int64]
 
 _SCORES = pa.schema([("attribute", pa.string()), ("rank", pa.int64()), ("score", pa.float64())])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import RECORD_HASH, UNIT, code_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
@@ -19,7 +19,7 @@ def key_matrix(
     quasi_identifiers: Sequence[QuasiIdentifier],
     criteria: Criteria,
     first: int = 0,
-) -> npt.NDArray[np.int64]:
+) -> Integers:
     """Return what records are compared and counted by.
 
     Parameters
@@ -74,7 +74,7 @@ def coded_schema(schema: pa.Schema, d: int) -> pa.Schema:
     return pa.schema([*codes, *(field for field in schema if field.name not in raw)])
 
 
-def with_codes(records: pa.Table, keys: npt.NDArray[np.int64], d: int) -> pa.Table:
+def with_codes(records: pa.Table, keys: Integers, d: int) -> pa.Table:
     """Return records that hold codes in place of their raw values.
 
     Parameters
@@ -107,9 +107,7 @@ def key_width(d: int, criteria: Criteria) -> int:
     return d + 2 + len(criteria.sensitive) + (criteria.units is not None)
 
 
-def normalized_positions(
-    codes: npt.NDArray[np.int64], quasi_identifiers: Sequence[QuasiIdentifier]
-) -> npt.NDArray[np.float64]:
+def normalized_positions(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) -> Figures:
     """Return where records lie for distances: min-max normalized and weighted.
 
     Parameters

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
 from anonspark.engine.tasks import Batches, takes_dictionaries, task_number
@@ -353,7 +354,7 @@ def _bytes_of(values: pa.Array) -> int:
     return int(values.nbytes)
 
 
-def bytes_of_each(values: pa.Array) -> npt.NDArray[np.int64]:
+def bytes_of_each(values: pa.Array) -> Integers:
     """Return what each value takes before it is compressed; :func:`bytes_of` is their sum.
 
     Parameters

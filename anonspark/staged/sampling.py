@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.columns import RECORD_HASH
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
 from anonspark.engine.values.values import plain
 
-Integers = npt.NDArray[np.int64]
 Unsigned = npt.NDArray[np.uint64]
 
 HASH = "sampled by"
@@ -178,9 +178,9 @@ class DrawByHash:
                 drawn |= self.draws(batch.column(name).to_numpy())
             yield batch.select(self.columns).filter(pa.array(drawn))
 
-    def draws(self, hashes: Integers) -> npt.NDArray[np.bool_]:
+    def draws(self, hashes: Integers) -> Flags:
         """Return which hashes are drawn."""
-        drawn: npt.NDArray[np.bool_] = hashes & self.mask == 0
+        drawn: Flags = hashes & self.mask == 0
         return drawn
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.core.kinds import Kind
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_text, type_name
@@ -22,8 +22,6 @@ from anonspark.release.region_matching import class_keys, collect_classes
 from anonspark.release.regions import PublishedAttribute
 from anonspark.verification.claims import Claim
 from anonspark.verification.left_out import told_values
-
-Integers = npt.NDArray[np.int64]
 
 MOST_CELLS = 20_000_000
 

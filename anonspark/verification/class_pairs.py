@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.kinds import Kind
 from anonspark.errors import DataError
@@ -31,7 +32,6 @@ from anonspark.release.regions import (
 )
 from anonspark.verification.class_cells import Cells, ReadRelease, TwoReleases
 
-Integers = npt.NDArray[np.int64]
 CellNumbers = npt.NDArray[np.int32]
 
 MOST_PAIRS = 20_000_000

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
 from anonspark.verification import measures
-from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts
+from anonspark.verification.measures import Uncertainty, ValueCounts
 from anonspark.verification.sensitive_values import SensitiveValues
 
 _TOLERANCE = 1e-9

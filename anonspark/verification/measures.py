@@ -18,11 +18,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criterion import Criterion, CriterionKind
 from anonspark.verification.sensitive_values import SensitiveValues
-
-Integers = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
 
 _Number = TypeVar("_Number", np.int64, np.float64)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
@@ -28,7 +29,6 @@ from anonspark.verification.criteria import (
     values_of_classes,
     worst_of,
 )
-from anonspark.verification.measures import Integers
 from anonspark.verification.sensitive_values import SensitiveValues
 
 # They choose between two looks of the sign before them.

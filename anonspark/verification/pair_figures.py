@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.errors import DataError
 from anonspark.verification.class_cells import Cells, TwoReleases
 from anonspark.verification.class_pairs import CompatiblePairs
 from anonspark.verification.pair_relation import Relation
 
-Integers = npt.NDArray[np.int64]
 _Indices = npt.NDArray[np.int32]
 
 _MOST_ROUNDS = 100
@@ -33,7 +33,7 @@ class Margin:
     """
 
     records: Integers
-    known: npt.NDArray[np.bool_]
+    known: Flags
 
 
 @dataclass(frozen=True)

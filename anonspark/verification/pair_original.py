@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.region_pairs import sum_candidates
@@ -17,8 +17,6 @@ from anonspark.release.region_matching import Codes, RegionSearch, build_search
 from anonspark.release.regions import Leaves
 from anonspark.verification.class_cells import ReadRelease, TwoReleases
 from anonspark.verification.pair_figures import BoundedPairs
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class _LookUp:
     pairs: Integers
     figures: Integers
     values: Integers
-    required: npt.NDArray[np.bool_]
+    required: Flags
     k: int
     schema: pa.Schema
 
@@ -165,9 +163,7 @@ class _LookUp:
             sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
         yield pa.record_batch([pa.array([one]) for one in sums], schema=self.schema)
 
-    def _second_points(
-        self, batch: pa.RecordBatch, d: int, others: int
-    ) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    def _second_points(self, batch: pa.RecordBatch, d: int, others: int) -> tuple[Codes, Flags]:
         names = [f"{prefix}value_{index}" for index in range(others) for prefix in ("", "missing_")]
         own = [
             batch.column(f"{prefix}value_{d + index}")

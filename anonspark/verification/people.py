@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import UNIT
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.verification.criteria import MeasuredCriterion, satisfies, worst_of
-from anonspark.verification.measures import Figures, Integers
 from anonspark.verification.sensitive_values import SensitiveValues
 
 # Pairs that one task holds.

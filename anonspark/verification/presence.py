@@ -16,18 +16,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.release.raw_records import PreparedTable, prepare_table, require_all_read
 from anonspark.release.region_matching import RegionSearch, build_search, collect_classes
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
-
-Integers = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
 
 _SUBJECT = "population"
 

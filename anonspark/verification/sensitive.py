@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.core.criterion import MOST_VALUES
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
@@ -20,10 +20,10 @@ from anonspark.verification.sensitive_values import SensitiveValues
 
 class _Tree(Protocol):
     @property
-    def parents(self) -> npt.NDArray[np.int64]: ...
+    def parents(self) -> Integers: ...
 
     @property
-    def heights(self) -> npt.NDArray[np.int64]: ...
+    def heights(self) -> Integers: ...
 
 
 class Taxonomy(Protocol):
@@ -169,8 +169,8 @@ def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
 
 
 def _as_listed(
-    key: str, values: pa.Array, counts: npt.NDArray[np.int64], listed: Sequence[str]
-) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    key: str, values: pa.Array, counts: Integers, listed: Sequence[str]
+) -> tuple[pa.Array, Integers]:
     """Return the listed values, missing last, and how often each occurs."""
     texts: list[Any] = pc.utf8_trim_whitespace(values.cast(pa.string())).to_pylist()
     order: list[str | None] = list(dict.fromkeys(value.strip() for value in listed))

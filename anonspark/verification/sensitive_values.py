@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from anonspark.core.arrays import Figures, Integers
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class SensitiveValues:
 
     name: str
     values: pa.Array
-    shares: npt.NDArray[np.float64]
-    parents: npt.NDArray[np.int64]
-    heights: npt.NDArray[np.int64]
+    shares: Figures
+    parents: Integers
+    heights: Integers
     as_text: bool
     is_ordered: bool
 
-    def encode(self, column: pa.Array) -> npt.NDArray[np.int64]:
+    def encode(self, column: pa.Array) -> Integers:
         """Return the place of each value among :attr:`values`.
 
         Raises

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_readable, type_name
 from anonspark.engine.tasks import Batches
@@ -36,8 +37,6 @@ from anonspark.release.region_matching import (
     collect_classes,
 )
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
-
-Integers = npt.NDArray[np.int64]
 
 _SUBJECT = "original"
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from anonspark.core.arrays import Integers
 
 
 class Level(NamedTuple):

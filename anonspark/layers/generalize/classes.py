@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Flags
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import (
@@ -25,7 +26,6 @@ from anonspark.core.labels import (
 Style = Literal["interval", "bounds", "mean"]
 
 Codes = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class _Extent:
 
     lowest: Codes
     highest: Codes
-    some_missing: npt.NDArray[np.bool_]
-    all_missing: npt.NDArray[np.bool_]
+    some_missing: Flags
+    all_missing: Flags
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,7 @@ def _extent(quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes) -> _
     return _Extent(lowest, np.where(all_missing, lowest, highest), some_missing, all_missing)
 
 
-def _decode(
-    quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: npt.NDArray[np.bool_]
-) -> pa.Array:
+def _decode(quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: Flags) -> pa.Array:
     if all_missing.any():
         codes = np.where(all_missing, quasi_identifier.missing_code, codes)
     return quasi_identifier.decode(codes)
@@ -371,9 +369,7 @@ def _mean(
     return pa.array(means, mean_type, mask=extent.all_missing)
 
 
-def _exact_means(
-    values: Figures, present: npt.NDArray[np.bool_], starts: Codes, counts: Codes
-) -> list[float]:
+def _exact_means(values: Figures, present: Flags, starts: Codes, counts: Codes) -> list[float]:
     """Return means that depend on the exact sums of values alone, as rounding on the way would not.
 
     A mean whose last digits depended on single values would give them away.

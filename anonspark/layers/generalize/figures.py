@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures
 from anonspark.core.columns import (
     CLASS_ID,
     ROUND,
@@ -19,7 +20,6 @@ from anonspark.core.columns import (
 )
 from anonspark.layers.generalize.classes import ClassFigures, PublishedColumn
 
-Figures = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 _PLACES = 15

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.labels import MISSING, hierarchy_label
 from anonspark.layers.generalize.classes import ClassFigures, PublishedColumn
 from anonspark.layers.partition.lattice.domain import AttributeGroups, Levels
 
 Codes = npt.NDArray[np.int32]
-Figures = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class FullDomainRecoding:
             names.append(labels.take(pc.if_else(beyond, pa.scalar(None, pa.int32()), own)))
         return names
 
-    def figures(self, groups: Codes, sizes: npt.NDArray[np.int64]) -> ClassFigures:
+    def figures(self, groups: Codes, sizes: Integers) -> ClassFigures:
         """Return the loss of classes, with labels as bounds, in the order of the configuration.
 
         Parameters

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paying_separation import Spans, separate_where_paying
@@ -20,11 +20,11 @@ from anonspark.kernels.separation import separate_outliers
 class GroupedRecords(NamedTuple):
     """Records of groups, as :mod:`anonspark.kernels.separation` takes them."""
 
-    codes: npt.NDArray[np.int64]
-    normalized: npt.NDArray[np.float64]
-    values: npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
+    codes: Integers
+    normalized: Figures
+    values: Integers
+    order: Integers
+    starts: Integers
     requirements: Requirements
 
 
@@ -45,7 +45,7 @@ class OutlierSeparation:
     by_density: bool
 
     @abstractmethod
-    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
+    def normal_records(self, records: GroupedRecords) -> Flags:
         """Return whether each of ``order`` stays."""
 
 
@@ -53,9 +53,9 @@ class OutlierSeparation:
 class PublishedSeparation(OutlierSeparation):
     """Keeps the k records nearest to each group's reference, as published (docs/algorithms.md)."""
 
-    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
+    def normal_records(self, records: GroupedRecords) -> Flags:
         """Return whether each of ``order`` stays."""
-        normal: npt.NDArray[np.bool_] = separate_outliers(*records, self.neighbors, self.by_density)
+        normal: Flags = separate_outliers(*records, self.neighbors, self.by_density)
         return normal
 
 
@@ -77,9 +77,9 @@ class PayingSeparation(OutlierSeparation):
     def _spans(self) -> Spans:
         return spans_of(self.quasi_identifiers)
 
-    def normal_records(self, records: GroupedRecords) -> npt.NDArray[np.bool_]:
+    def normal_records(self, records: GroupedRecords) -> Flags:
         """Return whether each stays; see :mod:`anonspark.kernels.paying_separation`."""
-        kept: npt.NDArray[np.bool_] = separate_where_paying(
+        kept: Flags = separate_where_paying(
             *records, self._spans, self.neighbors, self.by_density, self.price
         )
         return kept

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.vantage_points import distances_from
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.staged.keys import normalized_positions
-
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.kernels.descent import (
     BEFORE,
     BEFORE_OR_EQUAL,
@@ -33,8 +34,6 @@ from anonspark.layers.partition.people import (
     Side,
     ValueRanges,
 )
-
-Integers = npt.NDArray[np.int64]
 
 _SMALLEST = np.iinfo(np.int64).min
 _LARGEST = np.iinfo(np.int64).max
@@ -272,9 +271,7 @@ class Counter:
             codes = keys[row, :d].tolist()
             drawn[place] = min(drawn.get(place, codes), codes)
 
-    def _meet(
-        self, keys: Integers, leaves: npt.NDArray[np.int32], met: list[npt.NDArray[np.int64]]
-    ) -> None:
+    def _meet(self, keys: Integers, leaves: npt.NDArray[np.int32], met: list[Integers]) -> None:
         """Take notice of the people of a batch, of each question at most as many as it asks for."""
         for place, question in enumerate(self.units):
             columns = np.ascontiguousarray(keys[leaves == question.node].T)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.descent import find_leaves
 from anonspark.staged.keys import normalized_positions
 
-Integers = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
 
 
@@ -103,7 +103,7 @@ class Descent:
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     boundaries: BoundaryArrays
-    equal_goes_left: npt.NDArray[np.bool_]
+    equal_goes_left: Flags
     children: Integers
 
     def __len__(self) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Figures
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES, TRIES
@@ -117,7 +117,7 @@ class DistanceCut:
             for side, most in wanted.items()
         ]
 
-    def _vantage_points(self, node: Node) -> Asking[npt.NDArray[np.float64]]:
+    def _vantage_points(self, node: Node) -> Asking[Figures]:
         """Draw candidates and put the best one first."""
         wanted = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
         # If that is too few, for records of equal content count once, the limit is raised.
@@ -138,5 +138,5 @@ class DistanceCut:
         if not self.spread:
             return positions[0]
         candidates, samples = positions
-        ordered: npt.NDArray[np.float64] = candidates[order_by_spread(candidates, samples)]
+        ordered: Figures = candidates[order_by_spread(candidates, samples)]
         return ordered

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path
@@ -38,7 +38,6 @@ from anonspark.layers.partition.predicting import (
     slack,
 )
 
-Integers = npt.NDArray[np.int64]
 Point = tuple[float, ...]
 
 
@@ -252,9 +251,7 @@ class DistanceForesight:
                     for one in drawn
                 ]
 
-    def _go(
-        self, drawn: _Drawn, boundary: Boundary
-    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _go(self, drawn: _Drawn, boundary: Boundary) -> tuple[Flags, Flags]:
         """Return which contents are on the left of a boundary and which on the right."""
         columns = with_distances(drawn.columns, boundary.vantage_point, self.rule.quasi_identifiers)
         left = goes_left(columns, boundary)

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.kernels.descent import DISTANCE
 from anonspark.layers.partition.brackets import Bracket, agree, goes_left, row_of
 from anonspark.layers.partition.counting import Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.cutting import interval_of_tie
-
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

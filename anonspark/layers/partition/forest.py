@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.layers.partition.brackets import Bracket
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -88,9 +86,9 @@ class ForestArrays:
 
     places: Integers
     attributes: Integers
-    points: npt.NDArray[np.float64]
+    points: Figures
     ends: Integers
     levels: Integers
-    decided: npt.NDArray[np.bool_]
+    decided: Flags
     children: Integers
     measured: bool

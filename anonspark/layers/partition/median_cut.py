@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.mondrian import choose_boundaries, further_ranks
@@ -30,8 +30,6 @@ from anonspark.layers.partition.one_pass import CountedForest
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.predicting import Predictor
 from anonspark.layers.partition.rank_search import ask, find_rank, find_ranks
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Integers
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.brackets import follow_brackets
 from anonspark.layers.partition.brackets import with_distances
@@ -24,8 +25,6 @@ from anonspark.layers.partition.evidence import (
 )
 from anonspark.layers.partition.forest import Forest, ForestArrays
 from anonspark.layers.partition.packing import PackedKeys
-
-Integers = npt.NDArray[np.int64]
 
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

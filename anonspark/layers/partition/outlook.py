@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.layers.partition.counting import Draw
 from anonspark.layers.partition.cut_tree import CutTree
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.one_pass import CountedForest
-
-Integers = npt.NDArray[np.int64]
 
 
 class CountsForest(Protocol):

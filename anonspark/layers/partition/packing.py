@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Integers
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.tasks import Batches
@@ -90,13 +90,13 @@ class PackedKeys:
                 }
             )
 
-    def _sample(self, keys: npt.NDArray[np.int64]) -> bytes | None:
+    def _sample(self, keys: Integers) -> bytes | None:
         if self.sampling is None:
             return None
         records, weights = self.sampling.draw(keys, len(self.quasi_identifiers))
         return self.pack_records(keys[records], weights)
 
-    def unpack(self, batches: Batches) -> Iterator[npt.NDArray[np.int64]]:
+    def unpack(self, batches: Batches) -> Iterator[Integers]:
         """Yield the key matrices that :meth:`pack` packed.
 
         Yields
@@ -115,7 +115,7 @@ class PackedKeys:
                     begin += n * int(size)
                 yield keys
 
-    def pack_records(self, keys: npt.NDArray[np.int64], marks: npt.NDArray[np.int64]) -> bytes:
+    def pack_records(self, keys: Integers, marks: Integers) -> bytes:
         """Return some records, each with a mark, as one value for :meth:`unpack_records`.
 
         Parameters
@@ -128,9 +128,7 @@ class PackedKeys:
         head = np.array([len(keys), *(column.itemsize for column in columns)], np.int64)
         return b"".join(column.tobytes() for column in (head, *columns))
 
-    def unpack_records(
-        self, packed: Sequence[bytes]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def unpack_records(self, packed: Sequence[bytes]) -> tuple[Integers, Integers]:
         """Return the records of some values.
 
         Returns
@@ -167,12 +165,12 @@ class PackedKeys:
     def _record_width(self) -> int:
         return key_width(len(self.quasi_identifiers), self.criteria) - self._counts_units
 
-    def of_records(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def of_records(self, keys: Integers) -> Integers:
         """Return key matrices without what only :meth:`unpack_records` lacks."""
         return np.ascontiguousarray(keys[:, : self._record_width])
 
 
-def _smallest_type(column: npt.NDArray[np.int64]) -> type[np.signedinteger]:
+def _smallest_type(column: Integers) -> type[np.signedinteger]:
     lowest, highest = column.min(initial=0), column.max(initial=0)
     return next(
         one for one in _TYPES if np.iinfo(one).min <= lowest and highest <= np.iinfo(one).max

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.columns import UNIT
 from anonspark.core.criteria import Counts
 from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
@@ -23,8 +23,6 @@ from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.brackets import goes_left, with_distances
 from anonspark.layers.partition.cut_tree import Boundary, Descent
 from anonspark.layers.partition.packing import PackedKeys
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class _Records:
                 if start < stop:
                     yield place, np.ascontiguousarray(keys[order[start:stop]].T)
 
-    def goes_left(self, columns: Integers, boundary: Boundary) -> npt.NDArray[np.bool_]:
+    def goes_left(self, columns: Integers, boundary: Boundary) -> Flags:
         """Return which records a boundary sends to the left."""
         quasi_identifiers = self.descent.quasi_identifiers
         measured = with_distances(columns, boundary.vantage_point, quasi_identifiers)

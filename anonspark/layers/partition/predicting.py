@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.layers.partition.brackets import Bracket, bracket_around
 from anonspark.layers.partition.counting import Answer
 from anonspark.layers.partition.evidence import SampleEvidence
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.node import Cut, Node
-
-Integers = npt.NDArray[np.int64]
 
 MOST_HANDED_BACK = 2**21
 """Records that the driver gets of one pass, more or less."""

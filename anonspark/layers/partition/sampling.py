@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.kernels.brackets import find_outermost
 from anonspark.kernels.descent import draw_records
-
-Integers = npt.NDArray[np.int64]
 
 MOST_SAMPLED = 2**18
 """Records of a sample, more or less: what the driver gets of a table of any size."""

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import UNIT
 from anonspark.core.criteria import Criteria
 from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
@@ -16,9 +16,6 @@ from anonspark.core.units import PeopleOfGroup, Units
 from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
 from anonspark.staged.records import Records, Rows
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _PAIRS = pa.schema([("item", pa.int64()), (UNIT, pa.int64())])
 _VALUES = pa.schema([("attribute", pa.int64()), ("item", pa.int64()), (UNIT, pa.int64())])

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Integers
 from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, SIZE
 from anonspark.engine.tasks import Batches
 from anonspark.staged.records import BYTES, FIRST_NUMBER, ROWS, Records, unpack_batches
@@ -74,7 +75,7 @@ class Division:
     large: tuple[int, ...]
     equal: Mapping[int, list[EqualRecords]]
 
-    def files_of(self, names: Codes, hashes: Codes, first: int) -> npt.NDArray[np.int64]:
+    def files_of(self, names: Codes, hashes: Codes, first: int) -> Integers:
         """Return the file of each record of a batch.
 
         Parameters
@@ -104,7 +105,7 @@ class Division:
             found[own] = (found[own] + ranks * pieces // equal.total) % self.files
         return found
 
-    def files_with(self, names: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def files_with(self, names: Codes) -> tuple[Integers, Integers]:
         """Return the files in which records of classes may be.
 
         Parameters
@@ -125,9 +126,9 @@ class Division:
             ),
         )
 
-    def _file_of(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    def _file_of(self, keys: npt.NDArray[np.uint64]) -> Integers:
         high = (keys >> np.uint64(32)).astype(np.int64)
-        files: npt.NDArray[np.int64] = high * self.files >> 32
+        files: Integers = high * self.files >> 32
         return files
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.config import Configuration
+from anonspark.core.arrays import Integers
 from anonspark.core.columns import (
     CLASS_ID,
     PAYLOAD_HASH,
@@ -145,7 +145,7 @@ class _InOrder:
             taken = pa.Table.from_arrays(arrays, list(self.columns))
             yield from taken.combine_chunks().to_batches()
 
-    def _bytes(self, records: pa.Table, classes: pa.Table, owners: npt.NDArray[np.int64]) -> int:
+    def _bytes(self, records: pa.Table, classes: pa.Table, owners: Integers) -> int:
         """Return what the records take as they are published, before they are compressed."""
         total = bytes_of(records)
         for name in filter(is_published, classes.column_names):
@@ -160,7 +160,7 @@ def _with_pseudonyms(records: pa.Table, key: bytes) -> pa.Table:
     return records.set_column(place, UNIT, pseudonyms)
 
 
-def _places_of(names: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _places_of(names: Integers, known: Integers) -> Integers:
     """Return where names stand among those known.
 
     Raises
@@ -169,9 +169,7 @@ def _places_of(names: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> np
         If one is not known.
     """
     order = np.argsort(known)
-    places: npt.NDArray[np.int64] = order[
-        np.searchsorted(known, names, sorter=order).clip(max=len(known) - 1)
-    ]
+    places: Integers = order[np.searchsorted(known, names, sorter=order).clip(max=len(known) - 1)]
     if not np.array_equal(known[places], names):
         raise ValueError("the class of a record was not sent to the record's file")
     return places

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.arrays import Flags
 from anonspark.layers.partition.lattice.domain import Levels
 
 Nodes = npt.NDArray[np.int64]
@@ -43,14 +44,14 @@ class Lattice:
         nodes = np.array(list(product(*ranges)), np.int64).reshape(self.size, -1)
         return nodes[np.argsort(nodes.sum(axis=1), kind="stable")]
 
-    def above(self, node: Levels) -> npt.NDArray[np.bool_]:
+    def above(self, node: Levels) -> Flags:
         """Return which nodes generalize one, itself among them."""
-        found: npt.NDArray[np.bool_] = np.all(self.nodes >= np.array(node), axis=1)
+        found: Flags = np.all(self.nodes >= np.array(node), axis=1)
         return found
 
-    def below(self, node: Levels) -> npt.NDArray[np.bool_]:
+    def below(self, node: Levels) -> Flags:
         """Return which nodes one generalizes, itself among them."""
-        found: npt.NDArray[np.bool_] = np.all(self.nodes <= np.array(node), axis=1)
+        found: Flags = np.all(self.nodes <= np.array(node), axis=1)
         return found
 
     def successors(self, node: Levels) -> list[Levels]:

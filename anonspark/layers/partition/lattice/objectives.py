@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from anonspark.config.models import ObjectiveName
+from anonspark.core.arrays import Figures
 from anonspark.layers.partition.lattice.domain import AttributeGroups, Domain, Levels
 from anonspark.layers.partition.lattice.tuples import NodeScore
 
 Counts = npt.NDArray[np.int64]
-Figures = npt.NDArray[np.float64]
 
 # Of a cost: what machines may make of the last digits must not decide between nodes.
 _DECIMALS = 6

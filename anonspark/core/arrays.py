@@ -1,0 +1,10 @@
+"""Types of arrays that many modules name."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
