@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from anonspark.api.anonymizing import anonymize
 from anonspark.api.distribution import Distribution
-from anonspark.api.measuring import compare, evaluate, report
-from anonspark.api.profiles import profile
-from anonspark.api.proving import verify, verify_together
-from anonspark.api.reading import read
+from anonspark.api.measuring import compare, evaluate, profile, report
+from anonspark.api.proving import read, verify, verify_together
 from anonspark.api.release import Release
 from anonspark.api.results import Comparison, Profile, Selection, Union, Utility, Verification
-from anonspark.api.sharing import distribute, select, union
+from anonspark.api.sharing import anonymize, distribute, select, union
 from anonspark.reading.published import PublishedRelease
 
 __all__ = [

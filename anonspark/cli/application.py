@@ -15,28 +15,19 @@ import typer
 from typer.main import get_command
 
 from anonspark._version import __version__
-from anonspark.cli.commands.arrange import arrange
-from anonspark.cli.commands.check import check
+from anonspark.cli.commands.arrange import arrange, select_attributes
+from anonspark.cli.commands.check import check, plan
 from anonspark.cli.commands.clean import clean
 from anonspark.cli.commands.compare import compare
-from anonspark.cli.commands.demo import demo
-from anonspark.cli.commands.distribute import distribute
+from anonspark.cli.commands.demo import demo, fetch, generate
+from anonspark.cli.commands.distribute import distribute, union
 from anonspark.cli.commands.doctor import doctor
-from anonspark.cli.commands.evaluate import evaluate
-from anonspark.cli.commands.fetch import fetch
-from anonspark.cli.commands.generate import generate
-from anonspark.cli.commands.history import history
-from anonspark.cli.commands.init import init
+from anonspark.cli.commands.init import init, profile
 from anonspark.cli.commands.ledger import ledger
-from anonspark.cli.commands.mapping import mapping
-from anonspark.cli.commands.plan import plan
-from anonspark.cli.commands.profile import profile
-from anonspark.cli.commands.query import query
-from anonspark.cli.commands.report import report_release
+from anonspark.cli.commands.query import mapping, query
+from anonspark.cli.commands.report import evaluate, history, report_release
 from anonspark.cli.commands.run import run
 from anonspark.cli.commands.schema import schema
-from anonspark.cli.commands.select import select_attributes
-from anonspark.cli.commands.union import union
 from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import ERR

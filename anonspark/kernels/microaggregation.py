@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonspark.kernels.best_cuts import cut_where_best
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.group_costs import group_cost, varying_axes
-from anonspark.kernels.group_exchange import exchange_records
-from anonspark.kernels.group_growing import grow_groups
+from anonspark.kernels.group_exchange import exchange_records, grow_groups
 from anonspark.kernels.merging import total_penalty
-from anonspark.kernels.order_cutting import cut_curve
+from anonspark.kernels.order_cutting import cut_curve, cut_where_best
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
 from anonspark.kernels.sorting import sort_stably
@@ -423,9 +421,9 @@ def form_groups(points, k):
     The cheapest of three solutions. Groups are grown inside cells of about 4096 records, each from
     the record furthest from the cell's mean; this wins for small k. The Hilbert curve through all
     records is cut, see :func:`~anonspark.kernels.order_cutting.cut_order`, and all records are cut
-    where it costs least, see :func:`~anonspark.kernels.best_cuts.cut_where_best`; one of these wins
-    for large k. O(n log^2 n) time for sorting, O(n d max(4096, 8 k)) for growing, but O(n d) for k
-    in the thousands, O(n d) memory.
+    where it costs least, see :func:`~anonspark.kernels.order_cutting.cut_where_best`; one of these
+    wins for large k. O(n log^2 n) time for sorting, O(n d max(4096, 8 k)) for growing, but O(n d)
+    for k in the thousands, O(n d) memory.
     """
     n = points.shape[0]
     records = np.arange(n)

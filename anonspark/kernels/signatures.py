@@ -2,7 +2,7 @@
 
 Numba takes a quarter of a second of processor time to import, and is not everywhere: a process that
 calls what was built with the package has no need of it. So a signature is written down here, to be
-read by Numba, and by what looks at the arguments of a call (:mod:`anonspark.kernels.arguments`).
+read by Numba, and by what looks at the arguments of a call (:mod:`anonspark.kernels.compiling`).
 """
 
 from __future__ import annotations

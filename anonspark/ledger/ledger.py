@@ -1,4 +1,4 @@
-"""A ledger that is opened, or made."""
+"""A ledger that is opened, or made, and releases that it withdraws."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.ledger.chain import now
 from anonspark.ledger.creating import digest_of, text_of
-from anonspark.ledger.events import BASE, CREATED, PLANNED, PREPARED, Events
+from anonspark.ledger.events import BASE, CREATED, PLANNED, PREPARED, WITHDRAWN, Events
 from anonspark.ledger.key import Key, read_key
 from anonspark.ledger.last_event import path_of, remember
 from anonspark.ledger.layout import FORMAT, Layout
+from anonspark.ledger.lock import locked
 from anonspark.ledger.releases import LedgerRelease, releases_of
 
 
@@ -208,3 +209,47 @@ def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
             f"ledger: {layout.head} is not as anonspark writes it; bring it back from a copy"
         ) from error
     return dict(head)
+
+
+def withdraw_release(
+    files: Files, path: str, release: str, *, reason: str, by: str, key_file: str | None = None
+) -> None:
+    """Write down that a release no longer counts.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Of the ledger.
+    release : str
+    reason, by : str
+        Why, and who says so.
+    key_file : str or None
+        File of the key; None is the one with which the ledger was made.
+
+    Raises
+    ------
+    ConfigurationError
+        If the ledger has no such release, or it does not count anyway.
+    PublishingError
+        If another process is at work on the ledger.
+    """
+    key = key_of(files, path, key_file)
+    layout = open_ledger(files, path, key).layout
+    with locked(files, layout, "withdraw"):
+        ledger = open_ledger(files, path, key)
+        known = ledger.releases
+        if release not in known:
+            counted = ", ".join(one.name for one in ledger.counted) or "none"
+            raise ConfigurationError(
+                f"RELEASE: the ledger has no {release!r}; those that count are: {counted}"
+            )
+        one = known[release]
+        if one.state != "published":
+            raise ConfigurationError(
+                f"RELEASE: {release!r} is {one.state}; expected one that is published"
+            )
+        ledger.events.append(
+            WITHDRAWN,
+            {"release": release, "recipient": one.recipient, "reason": reason, "by": by},
+        )

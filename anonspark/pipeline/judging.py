@@ -1,4 +1,4 @@
-"""Whether figures are within the bounds that the configuration sets: gates, and drift."""
+"""What a ledger is told of a release, and gates and drift: whether figures are within bounds."""
 
 from __future__ import annotations
 

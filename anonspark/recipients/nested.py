@@ -3,35 +3,343 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config.models import FullDomainOptions
-from anonspark.core.columns import ATOM, SUBJECT
+from anonspark.core.atom_reuse import OUTSIDE, AtomDemand, divide_atom
+from anonspark.core.columns import (
+    ATOM,
+    CLASS_ID,
+    SUBJECT,
+    payload_column,
+    quasi_identifier_column,
+)
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy, Level
 from anonspark.core.strata import PEOPLE, Soundness, join_strata
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
+from anonspark.kernels.paths import child_path
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.staging import Staging
-from anonspark.ledger.key import Key
+from anonspark.ledger.check import members_of
+from anonspark.ledger.joint_classes import Signatures, value_column
+from anonspark.ledger.key import SUBJECT_BYTES, Key
 from anonspark.ledger.ledger import Ledger
+from anonspark.ledger.members import kept
 from anonspark.models.atoms import MergedAtoms
+from anonspark.models.full_domain import FullDomain
+from anonspark.models.model import Model, Task
 from anonspark.pipeline.choosing import ModelMaker
+from anonspark.pipeline.tasks import generalizer_of, task_of
 from anonspark.progress import Progress
-from anonspark.recipients.base_levels import AboveBase, base_levels
-from anonspark.recipients.base_partition import ATOMS, PartitionMaker, strata_of
-from anonspark.recipients.freezing import PATTERN
+from anonspark.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
+from anonspark.recipients.freezing import PATTERN, column_of
 from anonspark.recipients.frozen_input import OpenFrozen
 from anonspark.recipients.frozen_source import FrozenSource, rows_of
 from anonspark.recipients.making import too_few_left
 from anonspark.recipients.plan import Plan
-from anonspark.recipients.reuse import reused_atoms
 from anonspark.recipients.strategy import Making
 from anonspark.staged.records import PACKED, PackRecords, Records
+
+_COUNTED = "counted"
+_TASKS = 64
+
+
+def reused_atoms(
+    engine: Engine,
+    ledger: Ledger,
+    frozen: FrozenSource,
+    demand: Soundness,
+    recipients: int,
+    hash_key: int,
+    *,
+    repeated: bool = False,
+) -> Table | None:
+    """Return the atoms of a ledger as they are in a new plan; None where it has none.
+
+    Parameters
+    ----------
+    engine : Engine
+    ledger : Ledger
+    frozen : FrozenSource
+        Of the new plan.
+    demand : Soundness
+        Of joint classes.
+    recipients : int
+        Of the new plan.
+    hash_key : int
+        Of the hashes of sensitive values.
+    repeated : bool
+        Whether somebody may have several records.
+
+    Returns
+    -------
+    Table or None
+        Of :data:`anonspark.recipients.base_partition.ATOMS`, a row for each person who was ever in
+        an atom that is not forgotten; the pattern is 0 for those who are given to nobody now. Lazy.
+
+    Notes
+    -----
+    A shuffle of the members of all releases that count, two of the atoms' persons, and one that
+    brings the persons of an atom together. An atom nobody of which is in a release that counts is
+    forgotten.
+    """
+    if not ledger.generation or not ledger.counted:
+        return None
+    base = kept(engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
+    signatures = Signatures.of(
+        [members_of(engine, ledger, one) for one in ledger.counted], list(demand.diversity)
+    )
+    then = {
+        value_column(place, name): number
+        for place, one in enumerate(ledger.counted)
+        for name, number in demand.diversity.items()
+        if name in one.sensitive
+    }
+    known = signatures.table.select([SUBJECT, *then])
+    known = known.map_batches(_Mark(_COUNTED), pa.schema([*known.schema, (_COUNTED, pa.int64())]))
+    people = base.join(known, [SUBJECT], small=False)
+    now = {f"now_{index}": number for index, number in enumerate(demand.diversity.values())}
+    columns = [column_of(frozen.columns.index(name)) for name in demand.diversity]
+    source = frozen.records.rows(SUBJECT, PATTERN, *columns)
+    for name, column in zip(now, columns, strict=True):
+        source = source.with_hashes({name: [column]}, hash_key)
+    people = people.join(source.select([SUBJECT, PATTERN, *now]), [SUBJECT], small=False)
+    divide = _DivideAtoms(AtomDemand(demand.k, recipients, then, now), repeated)
+    return people.group([ATOM], _TASKS).map_batches(divide, ATOMS)
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Adds a column of ones."""
+
+    name: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.append_column(self.name, pa.array(np.ones(len(batch), np.int64)))
+
+
+@dataclass(frozen=True)
+class _DivideAtoms:
+    """Divides the atoms of one task."""
+
+    demand: AtomDemand
+    repeated: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        tables = [pa.Table.from_batches([batch]) for batch in batches if len(batch)]
+        if not tables:
+            return
+        rows = pa.concat_tables(tables).combine_chunks()
+        atoms = rows.column(ATOM).to_numpy()
+        order = np.argsort(atoms, kind="stable")
+        rows, atoms = rows.take(pa.array(order)), atoms[order]
+        patterns = rows.column(PATTERN).fill_null(OUTSIDE).to_numpy().copy()
+        counted = rows.column(_COUNTED).is_valid().to_numpy()
+        names, starts = np.unique(atoms, return_index=True)
+        stops = np.append(starts[1:], len(atoms))
+        new, named = patterns.copy(), atoms.copy()
+        kept_rows = np.ones(len(atoms), bool)
+        for name, start, stop in zip(names.tolist(), starts.tolist(), stops.tolist(), strict=True):
+            if not counted[start:stop].any():
+                kept_rows[start:stop] = False
+                continue
+            own = patterns[start:stop]
+            if not self._stays(own):
+                new[start:stop] = self._divided(rows.slice(start, stop - start), own)
+            named[start:stop] = _names(name, new[start:stop])
+        arrays = [rows.column(SUBJECT).combine_chunks(), pa.array(named), pa.array(new)]
+        found = pa.RecordBatch.from_arrays(arrays, schema=ATOMS)
+        yield found if kept_rows.all() else found.filter(pa.array(kept_rows))
+
+    def _stays(self, patterns: np.ndarray) -> bool:
+        """Return whether an atom is known to stay as it is."""
+        if (patterns == OUTSIDE).all():
+            return True
+        whole = (patterns == patterns[0]).all() and len(patterns) >= self.demand.k
+        return bool(whole) and not (self.demand.now or self.demand.then or self.repeated)
+
+    def _divided(self, rows: pa.Table, patterns: np.ndarray) -> np.ndarray:
+        names: Mapping[str, int] = {**self.demand.then, **self.demand.now}
+        values: dict[str, Sequence[int | None]] = {
+            name: rows.column(name).to_pylist() for name in names
+        }
+        keys = rows.column(SUBJECT).to_pylist()
+        people = [key[:SUBJECT_BYTES] for key in keys] if self.repeated else None
+        return divide_atom(patterns, keys, values, self.demand, people)
+
+
+def _names(atom: int, patterns: np.ndarray) -> np.ndarray:
+    """Return the names of the parts of an atom: its own where it is not divided."""
+    found, places = np.unique(patterns, return_inverse=True)
+    if len(found) == 1:
+        return np.full(len(patterns), atom, np.int64)
+    path = np.array([atom], np.int64).view(np.uint64)[0]
+    names = [child_path(path, np.uint64(one)) for one in found.tolist()]
+    return np.array(names, np.uint64).view(np.int64)[places]
+
+
+_STRATUM = "stratum"
+
+
+@dataclass(frozen=True)
+class BaseLevels:
+    """The best node of all strata together.
+
+    Parameters
+    ----------
+    levels : mapping of str to int
+        Of every quasi-identifier.
+    atoms : Table
+        Of :data:`anonspark.recipients.base_partition.ATOMS`: its classes, each of one stratum.
+        What the node suppresses is in none, and withheld from everybody.
+    """
+
+    levels: Mapping[str, int]
+    atoms: Table
+
+
+@dataclass(frozen=True)
+class AboveBase:
+    """Makes the model of a release: the best node at or above the base's.
+
+    Parameters
+    ----------
+    options : FullDomainOptions
+    levels : mapping of str to int
+        Of the base.
+    """
+
+    options: FullDomainOptions
+    levels: Mapping[str, int]
+
+    def __call__(self, task: Task) -> Model:
+        """Return the model for the quasi-identifiers of a release."""
+        own = [one.name for one in task.generalizer.quasi_identifiers]
+        least = dict(self.options.minimum_levels)
+        least = {name: max(self.levels[name], least.get(name, 0)) for name in own}
+        most = {name: own for name, own in self.options.maximum_levels.items() if name in least}
+        changed = {"minimum_levels": least, "maximum_levels": most, "levels": []}
+        return FullDomain(self.options.model_copy(update=changed), task)
+
+
+def base_levels(
+    maker: PartitionMaker,
+    options: FullDomainOptions,
+    snapshot: Snapshot,
+    becomes: Mapping[int, int],
+) -> BaseLevels:
+    """Find the best node for all strata together, in one lattice.
+
+    Parameters
+    ----------
+    maker : PartitionMaker
+    options : FullDomainOptions
+        Of the base.
+    snapshot : Snapshot
+        Of :meth:`anonspark.recipients.base_partition.PartitionMaker.snapshot`.
+    becomes : mapping of int to int
+        What the pattern of each stratum becomes.
+
+    Raises
+    ------
+    GuaranteeError
+        If no node has a class that satisfies what is demanded of joint classes, or all suppress
+        too much.
+
+    Notes
+    -----
+    A pass that tells the stratum of each record, and the passes of
+    :class:`anonspark.models.full_domain.FullDomain`.
+    """
+    d = len(snapshot.quasi_identifiers)
+    payload = sum(name.startswith(payload_column(0)[:-1]) for name in snapshot.records.schema.names)
+    patterns = sorted({one for one in becomes.values() if one})
+    stratum = _axis(snapshot, [str(one) for one in patterns])
+    quasi_identifiers = (*snapshot.quasi_identifiers, stratum)
+    fields = list(snapshot.records.schema)
+    schema = pa.schema(
+        [
+            *fields,
+            (quasi_identifier_column(d), pa.string()),
+            (payload_column(payload), pa.int64()),
+        ]
+    )
+    tell = _TellStrata(dict(becomes), schema)
+    packed = snapshot.records.map_batches(_Packed(tell), PACKED)
+    path = f"{maker.staging.records}/strata"
+    packed.stage(path)
+    records = Records(maker.engine.staged([path], PACKED), schema)
+    rows = sum(records.packed.select(["rows"]).collect()["rows"].to_pylist())
+    own = replace(snapshot, records=records, rows=rows, quasi_identifiers=quasi_identifiers)
+    generalizer = generalizer_of(maker.configuration, quasi_identifiers)
+    task = task_of(maker.configuration, generalizer, snapshot.criteria)
+    changed = {
+        "residual": "drop",
+        "maximum_levels": options.maximum_levels | {stratum.name: 0},
+        "levels": [one | {stratum.name: 0} for one in options.levels],
+    }
+    model = FullDomain(options.model_copy(update=changed), task)
+    rounds = maker.run(model, own, generalizer, "levels")
+    names = [CLASS_ID, SUBJECT, payload_column(payload)]
+    atoms = rounds.finished.map_batches(NameAtoms(maker.generation), ATOMS, names)
+    levels = dict(rounds.results[0].levels or {})
+    del levels[stratum.name]
+    return BaseLevels(levels, atoms)
+
+
+def _axis(snapshot: Snapshot, patterns: list[str]) -> QuasiIdentifier:
+    """Return strata as a quasi-identifier that is never recoded."""
+    name = _STRATUM
+    while name in (one.name for one in snapshot.quasi_identifiers):
+        name += "_"
+    hierarchy = Hierarchy(tuple(patterns), (Level((0,), ("*",)),))
+    return QuasiIdentifier(
+        name,
+        "category",
+        pa.string(),
+        0,
+        len(patterns) - 1,
+        categories=tuple(patterns),
+        hierarchy=hierarchy,
+    )
+
+
+@dataclass(frozen=True)
+class _TellStrata:
+    """Yields the records that somebody gets and that have no atom, with their strata."""
+
+    becomes: Mapping[int, int]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
+            now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+            if ATOM in batch.schema.names:
+                now[batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)] = 0
+            kept = batch.filter(pa.array(now != 0))
+            strata = pa.array(now[now != 0])
+            arrays = [*kept.columns, strata.cast(pa.string()), strata]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """Packs what a function yields."""
+
+    function: _TellStrata
+
+    def __call__(self, batches: Batches) -> Batches:
+        return PackRecords()(self.function(batches))
+
 
 _GROUPED = "grouped"
 _ATOMS = "atoms"
@@ -110,7 +418,7 @@ class NestedMaker:
         Notes
         -----
         One pass over the source that stages what atoms are made of; those of a ledger cost as
-        :func:`anonspark.recipients.reuse.reused_atoms`, others as
+        :func:`anonspark.recipients.nested.reused_atoms`, others as
         :meth:`anonspark.recipients.base_partition.PartitionMaker.atoms`; then one shuffle of the
         source, two where there are atoms of a ledger.
         """

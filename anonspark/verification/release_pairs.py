@@ -27,8 +27,12 @@ from anonspark.verification.pair_figures import (
     bound_pairs,
     figures_of_pairs,
 )
-from anonspark.verification.pair_labels import attributes_of_all, leaves_of
-from anonspark.verification.pair_original import PairCandidates, count_pair_candidates
+from anonspark.verification.pair_original import (
+    PairCandidates,
+    attributes_of_all,
+    count_pair_candidates,
+    leaves_of,
+)
 from anonspark.verification.pair_relation import People, Relation, Statement, relation_of
 from anonspark.verification.result import Verification
 

@@ -43,7 +43,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Run many settings on one input, and rank them; what was run before is not run again."""
-    from anonspark.cli.comparison_display import show_comparison
+    from anonspark.cli.display import show_comparison
     from anonspark.comparison.trial import load_comparison
 
     progress = LOG.get().follow(quiet=quiet)

@@ -1,4 +1,4 @@
-"""The command ``anonspark demo``."""
+"""The commands ``anonspark demo``, ``generate`` and ``fetch``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, Quiet
+from anonspark.cli.options import AsJson, Master, Quiet
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import work_with_spark
+from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,3 +66,51 @@ def demo(
         f"Change it:     anonspark run {path} --set privacy.k=50",
         sep="\n",
     )
+
+
+def generate(
+    rows: Annotated[int, typer.Option(help="People to generate.")],
+    out: Annotated[str, typer.Option(help="Directory to write to; must not exist.")],
+    seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
+    format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
+    master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a table of invented people, of any size, in parallel."""
+    progress = LOG.get().follow(quiet=quiet)
+
+    def write(engine: SparkEngine) -> None:
+        from anonspark.demo.people import write_people
+
+        with progress.stage("generate people", rows=rows):
+            write_people(engine.session, rows, out, seed, format)
+
+    work_with_spark(master, write)
+    if as_json:
+        print_json({"rows": rows, "path": out, "format": format})
+    else:
+        OUT.print(f"{rows:,} people at {out}")
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help="Data set: adult.")],
+    out: Annotated[Path, typer.Option(help="Directory to write to.")],
+    url: Annotated[
+        str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Download a public data set, check its SHA-256 and write it as CSV."""
+    from anonspark.demo.fetch import ADULT_URL, fetch_adult
+
+    if name != "adult":
+        raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
+    with LOG.get().follow(quiet=quiet).stage(f"fetch {name}"):
+        paths = fetch_adult(out, base_url=url or ADULT_URL)
+    if as_json:
+        print_json({"files": [str(path) for path in paths]})
+        return
+    for path in paths:
+        OUT.print(str(path))

@@ -266,7 +266,7 @@ def withdraw(
     master: Master = None,
 ) -> None:
     """Write down that a recipient has destroyed a release: it no longer counts."""
-    from anonspark.ledger.withdrawing import withdraw_release
+    from anonspark.ledger.ledger import withdraw_release
 
     def write(engine: Engine) -> None:
         withdraw_release(engine.files, path, release, reason=reason, by=by, key_file=key_file)

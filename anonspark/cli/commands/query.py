@@ -1,4 +1,4 @@
-"""The command ``anonspark query``."""
+"""The commands ``anonspark query`` and ``mapping``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import typer
 
 from anonspark.cli.logs import LOG
 from anonspark.cli.options import AsJson, EngineOption, Master, Quiet, hierarchy_files
-from anonspark.cli.printing import print_json
+from anonspark.cli.printing import print_csv, print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import of_paths, work_with_engine
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
+    from anonspark.reading.mapping import Mapped
     from anonspark.reading.published import Answer
 
 
@@ -36,7 +37,7 @@ def query(
     quiet: Quiet = False,
 ) -> None:
     """Count the records of a release that meet a condition, with certain bounds."""
-    from anonspark.cli.query_display import show_answer
+    from anonspark.cli.display import show_answer
     from anonspark.reading.hierarchies import OPTION
     from anonspark.reading.published import open_published
     from anonspark.reading.questions import UnquotedNameError, parse_assignments, parse_question
@@ -58,3 +59,34 @@ def query(
         print_json(answer.as_dict())
     else:
         show_answer(OUT, answer)
+
+
+def mapping(
+    release: Annotated[
+        str,
+        typer.Argument(metavar="RELEASE", help="Directory of a release by full-domain recoding."),
+    ],
+    hierarchies: Annotated[
+        list[str] | None, hierarchy_files("where it is not where the run read it")
+    ] = None,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print as CSV which value was published as which label; for who has the hierarchies."""
+    from anonspark.reading.mapping import COLUMNS, as_rows, read_mapping
+    from anonspark.reading.questions import parse_assignments
+
+    files = parse_assignments(hierarchies or ())
+    progress = LOG.get().follow(quiet=quiet)
+
+    def read(engine: Engine) -> list[Mapped]:
+        with progress.stage("mapping"):
+            return read_mapping(engine, release, files)
+
+    rows = as_rows(work_with_engine(*of_paths(engine_name, release), master, read))
+    if as_json:
+        print_json(rows)
+    else:
+        print_csv(COLUMNS, rows)

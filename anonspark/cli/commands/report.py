@@ -1,4 +1,4 @@
-"""The command ``anonspark report``."""
+"""The commands ``anonspark report``, ``history`` and ``evaluate``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from anonspark.cli.working import of_paths, work_with_engine
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.reporting.making import WrittenReport
+    from anonspark.reporting.nights import Night
+    from anonspark.utility.evaluation import Utility
 
 
 def report_release(  # noqa: PLR0913 - each parameter is an option of the command
@@ -73,3 +75,71 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
             "before that is settled",
             output,
         )
+
+
+def history(
+    directory: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="What metrics.append_to names, or where releases lie."),
+    ],
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the trend as a page, too.")
+    ] = None,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the trend of all runs below a directory, those that failed too."""
+    from anonspark.cli.display import show_history
+
+    progress = LOG.get().follow(quiet=quiet)
+
+    def read(engine: Engine) -> list[Night]:
+        from anonspark.reporting.history_page import write_history
+        from anonspark.reporting.nights import read_nights
+
+        with progress.stage("history"):
+            nights = read_nights(engine, directory)
+            if html is not None:
+                write_history(engine.files, nights, directory, html)
+            return nights
+
+    nights = work_with_engine(*of_paths(engine_name, directory), master, read)
+    if as_json:
+        print_json([one.as_dict() for one in nights])
+        return
+    show_history(OUT, nights)
+    if html is not None:
+        OUT.print(f"Page: {html}")
+
+
+def evaluate(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    original: Annotated[str, typer.Option(metavar="PATH", help="The table that it was made of.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Train models that predict this published column."),
+    ] = None,
+    holdout: Holdout = None,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how useful a release is: errors of counts, and what models learn from it."""
+    from anonspark.cli.utility_display import show_utility
+
+    progress = LOG.get().follow(quiet=quiet)
+
+    def measure(engine: Engine) -> Utility:
+        from anonspark.utility.evaluation import evaluate as measure_utility
+
+        with progress.stage("evaluate"):
+            return measure_utility(engine, release, original, target, holdout)
+
+    utility = work_with_engine(*of_paths(engine_name, release, original, holdout), master, measure)
+    if as_json:
+        print_json(utility.as_dict())
+    else:
+        show_utility(OUT, release, utility)

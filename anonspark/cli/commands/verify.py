@@ -147,7 +147,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     quiet: Quiet = False,
 ) -> None:
     """Prove a release from its files alone; exit code 4 where the proof fails."""
-    from anonspark.cli.pairs_display import show_proof
+    from anonspark.cli.verification_display import show_proof
 
     roles = _roles(quasi_identifier, sensitive, k, config)
     progress = LOG.get().follow(quiet=quiet)

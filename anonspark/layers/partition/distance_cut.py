@@ -3,29 +3,270 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
-from anonspark.core.arrays import Figures
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES, TRIES
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.vantage_points import order_by_spread
-from anonspark.layers.partition.counting import Draw, Drawn
+from anonspark.layers.partition.brackets import (
+    Bracket,
+    distance_bracket,
+    goes_left,
+    with_distances,
+)
+from anonspark.layers.partition.counting import Answer, Draw, Drawn, Question, Request, draw_among
+from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.cutting import (
     ask_values,
     half,
     interval_of_distances,
     sides_satisfy,
 )
-from anonspark.layers.partition.distance_foresight import DistanceForesight
+from anonspark.layers.partition.evidence import Evidence
+from anonspark.layers.partition.forest import Forest
+from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
 from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.predicting import (
+    FEWEST_SAMPLED,
+    MOST_HANDED_BACK,
+    count_inside,
+    slack,
+)
 from anonspark.staged.keys import normalized_positions
+
+Point = tuple[float, ...]
+
+
+class DrawsVantagePoints(Protocol):
+    """A rule that draws vantage points and cuts by the distance to them."""
+
+    @property
+    def quasi_identifiers(self) -> Sequence[QuasiIdentifier]:
+        """In configuration order."""
+
+    @property
+    def distances(self) -> tuple[int, int]:
+        """Interval of all distance keys."""
+
+    def draws(self, node: int, path: int, rows: int) -> list[Draw]:
+        """Return the draws in a leaf for a node: this leaf or a child of it."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Records that were drawn for a node, some of which need not be in it.
+
+    Parameters
+    ----------
+    draw : Draw
+    columns : int64 ndarray of shape (width, n)
+        Transposed keys: of each content at least one record, with any of their numbers.
+    """
+
+    draw: Draw
+    columns: Integers
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a pass told of a node and one vantage point."""
+
+    point: Point
+    evidence: Evidence
+    answered: set[Question] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class DistanceForesight:
+    """Looks ahead for :func:`anonspark.layers.partition.growing.grow`.
+
+    Parameters
+    ----------
+    rule : DrawsVantagePoints
+    outlook : Outlook
+    """
+
+    rule: DrawsVantagePoints
+    outlook: Outlook
+    _known: dict[int, _Known] = field(default_factory=dict)
+    _drawn: dict[int, list[_Drawn]] = field(default_factory=dict)
+    """Of each node its own draws."""
+    _below: dict[int, tuple[list[_Drawn], list[_Drawn]]] = field(default_factory=dict)
+    """Of each node those of its left and its right child."""
+
+    def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
+        """Predict how far the nearer half reaches from each vantage point that is asked about.
+
+        Parameters
+        ----------
+        tree : CutTree
+            As it is now.
+        waiting : sequence of Waiting
+            Leaves that wait for answers, sorted by number.
+
+        Returns
+        -------
+        bool
+            Whether anything was counted: then at least one of these is answered.
+        """
+        asked = [(one.node, self._measured_from(one.asked)) for one in waiting]
+        measured = [
+            (node, point)
+            for node, point in asked
+            if point is not None and not self._is_known(node.number, point)
+        ]
+        nodes = [node for node, _ in measured]
+        places = self.outlook.in_leaves(tree, nodes)
+        forest = Forest()
+        points: dict[int, Point] = {}
+        draws: list[Draw] = []
+        first_draw: dict[int, int] = {}
+        handed_back = 0.0
+        for (node, point), own in zip(measured, places, strict=True):
+            predicted = self._predict(node, point, own[self.outlook.sampled[own] > 0])
+            if predicted is None:
+                continue
+            bracket, inside = predicted
+            if handed_back + inside > MOST_HANDED_BACK:
+                continue
+            handed_back += inside
+            points[node.number] = point
+            forest.cut(forest.plant(node.number), bracket)
+            if node.number not in self._below:
+                first_draw[node.number] = len(draws)
+                draws += [draw for side in self._draws_below(node) for draw in side]
+        if not forest.roots:
+            return False
+        counted = self.outlook.count(tree, forest, draws)
+        for number, place in forest.roots.items():
+            columns = counted.known(place, counted.nothing())
+            evidence = counted.evidence(place, columns)
+            if evidence is not None:
+                self._known[number] = _Known(points[number], evidence)
+        for node in nodes:
+            if node.number in first_draw:
+                place = first_draw[node.number]
+                left, right = self._draws_below(node)
+                drawn = [
+                    _Drawn(draw, counted.drawn(place + index))
+                    for index, draw in enumerate([*left, *right])
+                ]
+                self._below[node.number] = drawn[: len(left)], drawn[len(left) :]
+        return True
+
+    def _is_known(self, number: int, point: Point) -> bool:
+        known = self._known.get(number)
+        return known is not None and known.point == point
+
+    def _measured_from(self, asked: Sequence[Question]) -> Point | None:
+        """Return the vantage point of a question about all distances of a node."""
+        if len(asked) != 1 or not isinstance(asked[0], Request):
+            return None
+        request = asked[0]
+        of_all = request.boundary is not None and not request.boundary.keys
+        whole = (request.lowest, request.highest) == self.rule.distances
+        if request.key != DISTANCE or request.boundary is None or not (of_all and whole):
+            return None
+        return request.boundary.vantage_point
+
+    def _predict(self, node: Node, point: Point, sample: Integers) -> tuple[Bracket, float] | None:
+        """Return a bracket and about how many records are inside; None where that is too many."""
+        if len(sample) < FEWEST_SAMPLED:
+            return None
+        own = np.ascontiguousarray(self.outlook.columns[:, sample])
+        columns = with_distances(own, point, self.rule.quasi_identifiers)
+        d = len(self.rule.quasi_identifiers)
+        keys = (DISTANCE, *range(d), d, d + 1)
+        bracket = distance_bracket(keys, point, columns, slack(len(sample)))
+        inside = count_inside(bracket, columns)
+        if 2 * inside > len(sample):
+            return None
+        return bracket, inside * node.rows / len(sample)
+
+    def _draws_below(self, node: Node) -> tuple[list[Draw], list[Draw]]:
+        """Return the draws for both children of a node, none for those that are not cut."""
+        sides = []
+        for side, rows in enumerate((node.rows // 2, node.rows - node.rows // 2)):
+            path = int(child_path(np.uint64(node.path), np.uint64(side)))
+            is_cut = rows > self.outlook.largest_leaf
+            sides.append(self.rule.draws(node.number, path, rows) if is_cut else [])
+        return sides[0], sides[1]
+
+    def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
+        """Answer a node's questions, or return None if the cluster has to."""
+        draws = [one for one in questions if isinstance(one, Draw)]
+        if draws:
+            return self._answer_draws(node, draws)
+        known = self._known.get(node)
+        # Whoever asks again wants to be told more than before.
+        if known is None or not known.answered.isdisjoint(questions):
+            return None
+        known.answered.update(questions)
+        return known.evidence.answer(questions)
+
+    def _answer_draws(self, node: int, draws: Sequence[Draw]) -> list[Answer] | None:
+        known = {one.draw.salt: one for one in self._drawn.get(node, ())}
+        answers: list[Answer] = []
+        for draw in draws:
+            own = known.get(draw.salt)
+            if own is None or own.draw.limit < draw.limit:
+                return None
+            answers.append(self._by_priority(own.columns, draw))
+        return answers
+
+    def _by_priority(self, columns: Integers, draw: Draw) -> Drawn:
+        """Return drawn records as :meth:`.counting.Counter.answers` does."""
+        d = len(self.rule.quasi_identifiers)
+        everywhere = np.zeros(columns.shape[1], np.int32)
+        only = [Draw(0, draw.salt, draw.limit)]
+        _, records, priorities = draw_among(columns[d], everywhere, only, 1)
+        codes = columns[:d, records]
+        # Of different contents with equal priorities the one with the smallest codes counts.
+        order = np.lexsort([*codes[::-1], priorities])
+        _, first = np.unique(priorities[order], return_index=True)
+        return Drawn(np.ascontiguousarray(codes[:, order[first]].T))
+
+    def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
+        """Take notice of a cut: the draws of the children are known of exactly their records now.
+
+        Parameters
+        ----------
+        node : int
+            That was cut.
+        boundary : Boundary
+        numbers : (int, int)
+            Of its left and right child.
+        """
+        self._known.pop(node, None)
+        self._drawn.pop(node, None)
+        sides = self._below.pop(node, ([], []))
+        for place, (number, drawn) in enumerate(zip(numbers, sides, strict=True)):
+            if drawn:
+                self._drawn[number] = [
+                    _Drawn(one.draw, np.compress(self._go(one, boundary)[place], one.columns, 1))
+                    for one in drawn
+                ]
+
+    def _go(self, drawn: _Drawn, boundary: Boundary) -> tuple[Flags, Flags]:
+        """Return which contents are on the left of a boundary and which on the right."""
+        columns = with_distances(drawn.columns, boundary.vantage_point, self.rule.quasi_identifiers)
+        left = goes_left(columns, boundary)
+        if boundary.keys[-1] != len(self.rule.quasi_identifiers) + 1:
+            return left, ~left
+        # Only records of equal content are told apart by their numbers: some go either way.
+        by_content = Boundary(boundary.keys[:-1], boundary.thresholds[:-1], equal_goes_left=True)
+        before = goes_left(columns, replace(by_content, equal_goes_left=False))
+        return goes_left(columns, by_content), ~before
+
 
 _ALL = 2**64 - 1
 

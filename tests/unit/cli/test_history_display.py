@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from anonspark.cli.history_display import show_history
+from anonspark.cli.display import show_history
 from anonspark.reporting.nights import Night
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from anonspark.cli.query_display import show_answer
+from anonspark.cli.display import show_answer
 from anonspark.cli.terminal import Terminal
 from anonspark.reading.counting import Count
 from anonspark.reading.published import Answer

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from anonspark.kernels.arguments import check_of, describe
+from anonspark.kernels.compiling import check_of, describe
 from anonspark.kernels.signatures import boolean, float64, int32, int64, types, uint8, uint64
 
 NUMBERS = np.arange(6)

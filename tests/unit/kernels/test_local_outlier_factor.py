@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import LocalOutlierFactor
 
-from anonspark.kernels.local_outlier_factor import (
+from anonspark.kernels.separation import (
     _with_all_pairs,
     _with_tree,
     local_outlier_factors,

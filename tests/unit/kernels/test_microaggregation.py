@@ -13,9 +13,8 @@ import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.kernels.best_cuts import cut_where_best
 from anonspark.kernels.microaggregation import form_groups, microaggregate, refine_groups
-from anonspark.kernels.order_cutting import cut_order, hilbert_keys
+from anonspark.kernels.order_cutting import cut_order, cut_where_best, hilbert_keys
 
 Codes = npt.NDArray[np.int64]
 Points = npt.NDArray[np.float64]

@@ -25,8 +25,11 @@ from references import (
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.kernels.canonical_order import sort_groups
-from anonspark.kernels.local_outlier_factor import local_outlier_factors
-from anonspark.kernels.separation import neighbor_distance_sums, separate_outliers
+from anonspark.kernels.separation import (
+    local_outlier_factors,
+    neighbor_distance_sums,
+    separate_outliers,
+)
 
 INT64 = np.iinfo(np.int64)
 

@@ -4,16 +4,239 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, PublishedFile
-from anonspark.layers.publish.companions.readme import readme
-from anonspark.layers.publish.companions.views import view_text
-from anonspark.layers.publish.companions.wording import about_columns, title_of, type_of
-from anonspark.release.manifest import Manifest
+from anonspark.foreign_text import code_span
+from anonspark.layers.publish.companions.duckdb import quoted
+from anonspark.layers.publish.companions.views import VIEW, view_text
+from anonspark.layers.publish.companions.wording import about_columns, promises, title_of, type_of
+from anonspark.release.manifest import NOT_PROTECTED, Manifest
+from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.typed_names import has_unknown_labels, raw_type_of, typed_names
+
+_LEVELLED = ("full-domain", "rho-gain")
+
+
+def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
+    """Return the page of a release.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        No value of the data is read but what the manifest says.
+    schema : pyarrow.Schema
+        Of the published records.
+    files : collection of str
+        Names of the files beside this one.
+    """
+    parts = [
+        f"# {title_of(manifest)}",
+        _what_it_is(manifest),
+        _columns(manifest, schema),
+        _labels(manifest),
+        _levels(manifest),
+        _counting(manifest, schema, files),
+        _limits(manifest),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _what_it_is(manifest: Manifest) -> str:
+    rows = int(manifest.published.get("rows", 0))
+    version = str((manifest.document.get("versions") or {}).get("anonspark", ""))
+    made = f"anonspark {version}".strip()
+    text = (
+        f"{rows:,} records about people, made by {made}. Records that are alike in all "
+        "quasi-identifiers are a class: whoever knows a person's values finds the class and not "
+        "the person.\n\n"
+    )
+    text += "\n".join(f"- {sentence}" for sentence in promises(manifest))
+    if manifest.parts:
+        text += (
+            f"\n\nIt is the union of {len(manifest.parts)} releases of different holders. Note: "
+            f"{NOT_PROTECTED}."
+        )
+    return text
+
+
+def _columns(manifest: Manifest, schema: pa.Schema) -> str:
+    about = about_columns(manifest, schema)
+    lines = ["## Columns", "", "| column | type | role | what it is |", "| --- | --- | --- | --- |"]
+    for field in schema:
+        one = about[field.name]
+        cells = [code_span(field.name), type_of(field.type), one.role, one.meaning]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _labels(manifest: Manifest) -> str:
+    """Explain the labels that this release has."""
+    attributes = published_attributes(manifest)
+    lines = []
+    numbers = [one for one in attributes if _is_labelled_range(one)]
+    if any(one.kind not in ("date", "timestamp") for one in numbers):
+        lines.append("`44` is one value; `[17-25]` are all numbers from 17 to 25, both included.")
+    if any(one.kind in ("date", "timestamp") for one in numbers):
+        lines.append(
+            "`[2020-01-31/2020-03-01]` are all days (or times, in UTC) between, both included."
+        )
+    rules = {one.rule for one in attributes if one.style != "bounds"}
+    if "intervals" in rules:
+        lines.append("`[20-25[` are the numbers from 20 to 25 without 25.")
+    if "calendar" in rules:
+        lines.append("`2020-01`, `2020-Q1` and `2020` are all days of the month, quarter or year.")
+    if "prefix" in rules:
+        lines.append("`061**` are all codes of five characters that begin with 061.")
+    if any(one.is_category and one.style != "bounds" for one in attributes):
+        lines.append(
+            "`{a, b}` is one of these values; a value in double quotes is quoted as in JSON."
+        )
+    if any(has_unknown_labels(one, manifest) for one in attributes):
+        lines.append(
+            "The label of a hierarchy stands for a value or for all values of a group; which these "
+            "are the hierarchy tells, which is not in the release."
+        )
+    if rules - {None} or any(has_unknown_labels(one, manifest) for one in attributes):
+        lines.append("`*` is any value.")
+    if not manifest.drops_missing and manifest.style == "interval":
+        lines.append("`missing` is no value, `... or missing` a value or none.")
+    if manifest.style == "bounds":
+        lines.append(
+            "Both bounds are included, and are values that occur in the class; null where all "
+            "values are missing."
+        )
+    if manifest.style == "mean":
+        lines.append("A mean tells nothing of how far the values of a class lie apart.")
+    if not lines:
+        return ""
+    return "## Labels\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _levels(manifest: Manifest) -> str:
+    """Point to what a release with one level for each column tells of its levels."""
+    if manifest.parts or manifest.configuration["model"]["name"] not in _LEVELLED:
+        return ""
+    return """## Levels
+
+- Every quasi-identifier has one level of its hierarchy for all records of a round, see
+  `metrics/rounds`; `metrics/nodes`, where it is there, tells what levels above would be like.
+- `anonspark mapping .` prints which value has which label, for who has the hierarchies' files."""
+
+
+def _is_labelled_range(attribute: PublishedAttribute) -> bool:
+    return attribute.style == "interval" and not attribute.is_category and attribute.rule is None
+
+
+def _counting(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
+    question, sql = _example(manifest, schema)
+    text = f"""## How to count
+
+A class covers a region, so a count has an estimate (each class spread evenly over its region) and
+bounds that hold for certain: records of classes that lie inside, and of those that may.
+
+With anonspark, in this directory:
+
+```sh
+anonspark query . {_for_shell(question)}
+```
+
+```python
+import anonspark
+
+release = anonspark.read(".")
+release.count({question!r})   # estimate, lower, upper
+release.to_pandas()           # typed columns beside the labels
+```"""
+    if "views.sql" in files:
+        text += f"""
+
+With DuckDB, in this directory: `duckdb -init views.sql` makes the view `{VIEW}` with typed columns
+beside the labels."""
+        if sql:
+            text += f"\n\n```sql\n{sql}\n```"
+    if manifest.data_format == "parquet":
+        text += """
+
+With pandas alone: `pandas.read_parquet("data")` reads the labels as they are."""
+    return text
+
+
+def _for_shell(question: str) -> str:
+    return "'" + question.replace("'", "'\\''") + "'"
+
+
+def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
+    """Return a question, and the same in SQL where bounds have columns."""
+    for one in published_attributes(manifest):
+        if one.is_category or one.rule == "prefix" or one.style == "mean":
+            continue
+        if not _may_be_written(one.name):
+            continue
+        names = typed_names(one, schema.names, is_opaque=False, may_miss=not manifest.drops_missing)
+        first, last = names.get("min"), names.get("max")
+        if one.style == "bounds" and one.rule is None:
+            first, last = f"{one.name}_min", f"{one.name}_max"
+        low, high = ("30", "40")
+        if one.kind == "date":
+            low, high = "'1980-01-01'", "'1989-12-31'"
+        elif one.kind == "timestamp":
+            low, high = "'2020-01-01 00:00:00'", "'2020-12-31 23:59:59'"
+        question = f"{quoted(one.name)} between {low} and {high}"
+        if first is None or last is None or one.rule is not None:
+            # Of rules null may mean any value, which a comparison would leave out.
+            return question, ""
+        found = raw_type_of(one, schema)
+        if found is not None and pa.types.is_timestamp(found) and found.tz is not None:
+            # Whatever the time zone of the session.
+            low, high = (f"{text[:-1]}+00'" for text in (low, high))
+        first, last = quoted(first), quoted(last)
+        present = ""
+        if not manifest.drops_missing:
+            missing = names.get("missing", f"{one.name}_missing")
+            present = f" AND NOT {quoted(missing)}"
+        sql = (
+            "SELECT\n"
+            f"  count(*) FILTER (WHERE {first} >= {low} AND {last} <= {high}{present})"
+            " AS at_least,\n"
+            f"  count(*) FILTER (WHERE {last} >= {low} AND {first} <= {high}) AS at_most\n"
+            f"FROM {VIEW};"
+        )
+        return question, sql
+    name = next(filter(_may_be_written, schema.names), None)
+    return "" if name is None else f"{quoted(name)} is not null", ""
+
+
+def _may_be_written(name: str) -> bool:
+    """Return whether a name can stand in a block of code, which it must not end."""
+    return name.isprintable() and "`" not in name
+
+
+def _limits(manifest: Manifest) -> str:
+    lines = [
+        "Do not try to find out who a record is about, and do not join it with what would.",
+        "Columns that are published as they were are true of single people: a class whose records "
+        "agree in one of them tells it of everybody in the class.",
+        "Counts of few records have wide bounds; say them, and not the estimate alone.",
+    ]
+    columns = columns_text(manifest.summary)
+    if columns:
+        lines.append(f"{columns}. The release holds nothing of the others.")
+    left_out = [manifest.summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")]
+    if None in left_out:
+        lines.append("Records may have been left out; how many is not told.")
+    elif any(left_out):
+        number = sum(int(one or 0) for one in left_out)
+        lines.append(f"{number:,} records of the table that it was made of were left out.")
+    if manifest.style == "mean":
+        lines.append("Of means there are no bounds: every value of a class is possible.")
+    lines.append("`anonspark verify .` proves the promises above from the files alone.")
+    return "## Limits\n\n" + "\n".join(f"- {line}" for line in lines)
+
 
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "orc": "application/vnd.apache.orc"}
 
