@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from anonspark.config.execution import ExecutionOptions
+from anonspark.layers.partition.packing import MOST_SAMPLED
 from anonspark.layers.partition.predicting import MOST_HANDED_BACK
-from anonspark.layers.partition.sampling import MOST_SAMPLED
 
 # Stages of the pipeline that make up each step of the model.
 PUBLISHING = ("evaluate", "publish", "verify", "warnings", "metrics")

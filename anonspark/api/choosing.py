@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
+from anonspark.api.given import whole_number
 from anonspark.api.release import Release
 from anonspark.api.tables import is_of_spark, no_table
 from anonspark.engine.choice import Work, choose_engine
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_plain
 from anonspark.errors import ConfigurationError
+from anonspark.verification.homogeneity import homogeneity_of
+from anonspark.verification.sensitive import describe_values
 
 
 def functions_for(*given: object, written: tuple[str, ...] = ()) -> Any:
@@ -82,3 +88,64 @@ def place_of(release: object) -> str:
         f"release: found an object of the type {type(release).__name__}; expected what "
         "anonspark.anonymize returned, or the directory of a release"
     )
+
+
+PROPOSED: Final = "proposed"
+"""Stands for the l that ``anonspark init`` would propose."""
+
+
+def with_diversity(
+    document: Mapping[str, Any],
+    l: int | str | None,  # noqa: E741 - its name in the literature
+    table: Any,
+    functions: Any,
+) -> dict[str, Any]:
+    """Return what keywords ask for, with l-diversity of the sensitive attributes.
+
+    Parameters
+    ----------
+    document : mapping
+        Of :func:`anonspark.api.given.wanted_configuration`, made of keywords.
+    l : int, str or None
+        For every sensitive attribute; None asks for none.
+    table : DataFrame
+        Whose values are counted where l is to be proposed.
+    functions : module
+        The functions that take the table.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is no number of values, or nothing is sensitive.
+
+    Notes
+    -----
+    Where l is proposed, one job for each sensitive column.
+    """
+    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
+    if l is None or (l == PROPOSED and not names):
+        return dict(document)
+    if l == PROPOSED:
+        with functions.working(table) as (_, (given,)):
+            bounds = _proposed(given, names)
+    elif names:
+        bounds = dict.fromkeys(names, whole_number("l", l, 2))
+    else:
+        raise ConfigurationError(
+            "l: found it without a sensitive column; name one with sensitive, or leave l out"
+        )
+    criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
+    return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}
+
+
+def _proposed(table: Table, names: list[str]) -> dict[str, int]:
+    """Return the l that is proposed for each column, without those that none can be asked of."""
+    schema = table.schema
+    # What cannot be anonymized is refused where all other mistakes are.
+    sound = [
+        name
+        for name in names
+        if schema.names.count(name) == 1 and is_plain(schema.field(name).type)
+    ]
+    found = {name: homogeneity_of(describe_values(table, name), 0, None) for name in sound}
+    return {name: one.proposed_l for name, one in found.items() if one.proposed_l is not None}

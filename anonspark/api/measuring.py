@@ -12,8 +12,14 @@ from typing import Any, Literal
 
 import yaml
 
-from anonspark.api.choosing import as_text, functions_for, functions_for_table, place_of
-from anonspark.api.diversity import PROPOSED, with_diversity
+from anonspark.api.choosing import (
+    PROPOSED,
+    as_text,
+    functions_for,
+    functions_for_table,
+    place_of,
+    with_diversity,
+)
 from anonspark.api.given import (
     as_integer,
     as_place,

@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-from anonspark.api.choosing import functions_for, functions_for_table, place_of
+from anonspark.api.choosing import (
+    PROPOSED,
+    functions_for,
+    functions_for_table,
+    place_of,
+    with_diversity,
+)
 from anonspark.api.distribution import Distribution
-from anonspark.api.diversity import PROPOSED, with_diversity
 from anonspark.api.given import as_place, require_mapping, roles_of, wanted_configuration
 from anonspark.api.release import Release
 from anonspark.api.results import Selection, Union

@@ -5,9 +5,47 @@ from __future__ import annotations
 import numpy as np
 
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.group_costs import group_cost
 from anonspark.kernels.selection import select_float
 from anonspark.kernels.signatures import float64, int64, types, void
+
+
+@kernel(float64[:, ::1](float64[:, ::1], int64[::1]))
+def varying_axes(points, members):
+    """Return the values of some points axis by axis, without the axes on which all are equal."""
+    size, d = members.shape[0], points.shape[1]
+    axes = np.empty((d, size), np.float64)
+    count = 0
+    for j in range(d):
+        varies = False
+        for i in range(size):
+            axes[count, i] = points[members[i], j]
+            varies |= axes[count, i] != axes[count, 0]
+        if varies:
+            count += 1
+    return axes[:count].copy()
+
+
+@kernel(float64(float64[:, ::1], int64[::1], int64))
+def group_cost(axes, group_of, groups):
+    """Return the sum over all groups of size times the sum of the box's edges."""
+    d, n = axes.shape
+    sizes = np.zeros(groups, np.int64)
+    low = np.full((groups, d), np.inf)
+    high = np.full((groups, d), -np.inf)
+    for i in range(n):
+        group = group_of[i]
+        sizes[group] += 1
+        for j in range(d):
+            low[group, j] = min(low[group, j], axes[j, i])
+            high[group, j] = max(high[group, j], axes[j, i])
+    total = 0.0
+    for group in range(groups):
+        edges = 0.0
+        for j in range(d):
+            edges += high[group, j] - low[group, j]
+        total += sizes[group] * edges
+    return total
+
 
 # A group that grows takes this share of k at once, so that huge k stay linear.
 _STEPS_A_GROUP = 128
@@ -58,7 +96,7 @@ def grow_groups(original, k, scores, group_of):
     Returns
     -------
     float
-        What they cost, see :func:`anonspark.kernels.group_costs.group_cost`.
+        What they cost, see :func:`anonspark.kernels.group_exchange.group_cost`.
 
     Notes
     -----
@@ -236,7 +274,7 @@ def exchange_records(axes, k, group_of, groups):
     Returns
     -------
     float
-        What they cost then, see :func:`anonspark.kernels.group_costs.group_cost`.
+        What they cost then, see :func:`anonspark.kernels.group_exchange.group_cost`.
 
     Notes
     -----

@@ -11,8 +11,7 @@ import numpy as np
 
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.group_costs import group_cost, varying_axes
-from anonspark.kernels.group_exchange import exchange_records, grow_groups
+from anonspark.kernels.group_exchange import exchange_records, group_cost, grow_groups, varying_axes
 from anonspark.kernels.merging import total_penalty
 from anonspark.kernels.order_cutting import cut_curve, cut_where_best
 from anonspark.kernels.paths import child_path

@@ -13,9 +13,17 @@ from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.ledger.chain import now
 from anonspark.ledger.creating import digest_of, text_of
-from anonspark.ledger.events import BASE, CREATED, PLANNED, PREPARED, WITHDRAWN, Events
+from anonspark.ledger.events import (
+    BASE,
+    CREATED,
+    PLANNED,
+    PREPARED,
+    WITHDRAWN,
+    Events,
+    path_of,
+    remember,
+)
 from anonspark.ledger.key import Key, read_key
-from anonspark.ledger.last_event import path_of, remember
 from anonspark.ledger.layout import FORMAT, Layout
 from anonspark.ledger.lock import locked
 from anonspark.ledger.releases import LedgerRelease, releases_of

@@ -10,8 +10,7 @@ from itertools import chain
 from markupsafe import Markup
 
 from anonspark.page.blocks import Chart, Table
-from anonspark.page.legend import legend
-from anonspark.page.scale import number_text, ticks
+from anonspark.page.scale import legend, number_text, ticks
 from anonspark.page.svg import (
     HALF_LETTER,
     WIDTH,

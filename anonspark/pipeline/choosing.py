@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.models.choosing import Choice, choose_model
+from anonspark.models.choosing import LEAST_ROWS, Choice, Rival, choose_model, find_rival
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
-from anonspark.models.rivals import LEAST_ROWS, Rival, find_rival
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.tasks import generalizer_of, task_of
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.layers.evaluate.drift import Drift
-from anonspark.layers.evaluate.gates import GateResult
+from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.publish.writing import published_names
 from anonspark.models.choosing import Choice

@@ -20,7 +20,7 @@ from anonspark.layers.evaluate.withholding import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
 from anonspark.pipeline.basis import Basis
-from anonspark.pipeline.request import Request
+from anonspark.pipeline.context import Request
 from anonspark.redaction import Redacted
 from anonspark.utility.association import Association
 from anonspark.verification.classes import PublishedClasses

@@ -8,8 +8,14 @@ from typing import Any
 
 from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.layers.evaluate.drift import Drift, measure_drift, require_no_drift
-from anonspark.layers.evaluate.gates import GateResult, check_gates, require_passed
+from anonspark.layers.evaluate.gates import (
+    Drift,
+    GateResult,
+    check_gates,
+    measure_drift,
+    require_no_drift,
+    require_passed,
+)
 from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.history import last_comparable_run

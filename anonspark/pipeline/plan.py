@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -9,34 +10,43 @@ from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.config.coding import Coding
-from anonspark.config.models import MappingOptions
+from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.columns import payload_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import DataError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.partition.lattice.watching import LookedAt
 from anonspark.layers.prepare.hierarchies import read_hierarchies
-from anonspark.layers.prepare.snapshot import Inspection, inspect_input
+from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require_criteria
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
+from anonspark.layers.publish.staging import open_staging
 from anonspark.layers.publish.writing import published_names
-from anonspark.models.model import Model
+from anonspark.models.full_domain import FullDomain
+from anonspark.models.model import Model, Round
 from anonspark.pipeline.mapping import apply_mapping
+from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.dependencies import dependency_warnings
-from anonspark.pipeline.warnings.dropped_records import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
-from anonspark.pipeline.warnings.published_values import published_value_warnings
+from anonspark.pipeline.warnings.published_values import (
+    published_value_warnings,
+    text_value_warnings,
+)
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import (
     privacy_warnings_of_input,
     sensitive_value_warnings,
 )
-from anonspark.pipeline.warnings.text_values import text_value_warnings
+from anonspark.pipeline.warnings.settings import (
+    blank_row_warnings,
+    dropped_record_warnings,
+    seed_warnings,
+)
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
@@ -417,3 +427,67 @@ def _look(
     generalizer = generalizer_of(configuration, inspection.quasi_identifiers)
     # A model may refuse what only the data show, such as levels that a hierarchy has not.
     return inspection, generalizer, first_model(configuration, generalizer, criteria)
+
+
+def require_lattice(configuration: Configuration) -> FullDomainOptions:
+    """Return the options of a model that searches a lattice.
+
+    Raises
+    ------
+    ConfigurationError
+        If the model is another one.
+    """
+    options = configuration.model
+    if not isinstance(options, FullDomainOptions):
+        raise ConfigurationError(
+            f"--nodes: model.name is {options.name}, which searches no lattice; expected "
+            "full-domain or rho-gain; leave --nodes out, or choose one of them"
+        )
+    return options
+
+
+def look_at_nodes(
+    engine: Engine, configuration: Configuration, progress: Progress
+) -> list[LookedAt]:
+    """Tell of the nodes that the first round of a run would look at; nothing is anonymized.
+
+    Parameters
+    ----------
+    engine : Engine
+    configuration : Configuration
+    progress : Progress
+
+    Returns
+    -------
+    list of LookedAt
+        See :meth:`anonspark.models.full_domain.FullDomain.look`. They are for whoever has the
+        input: no release may tell them.
+
+    Raises
+    ------
+    ConfigurationError, DataError, GuaranteeError, PublishingError
+        If the input or the criteria cannot be used, or the model searches no lattice.
+
+    Notes
+    -----
+    One pass over the input, which is staged as in a run, beside the output or at
+    ``execution.staging_path``; then what the search costs. The staging is removed at the end.
+    """
+    options = require_lattice(configuration)
+    run_id = uuid.uuid4().hex[:12]
+    staging_path = configuration.execution.staging_path
+    opening = open_staging(
+        engine.files, configuration.output.path, run_id, staging_path=staging_path
+    )
+    with opening as staging, engine.running(run_id, progress):
+        with progress.stage("prepare"):
+            snapshot = prepare(engine, configuration, staging.records)
+            with engine.reading(configuration.input.paths):
+                snapshot = require_criteria(snapshot, configuration)
+        generalizer = generalizer_of(configuration, snapshot.quasi_identifiers)
+        model = FullDomain(options, task_of(configuration, generalizer, snapshot.criteria))
+        with progress.stage("look at nodes", rows=snapshot.rows):
+            table = Round(
+                snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell
+            )
+            return model.look(table)

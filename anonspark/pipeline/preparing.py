@@ -18,8 +18,8 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.repeats import repeats_of_others
 from anonspark.pipeline.warnings.dependencies import SAMPLE_ROWS, dependency_warnings
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
+from anonspark.pipeline.warnings.published_values import text_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.text_values import text_value_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 _LOGGER = logging.getLogger("anonspark")

@@ -10,7 +10,7 @@ from anonspark.config import Configuration
 from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.models.rivals import Rival
+from anonspark.models.choosing import Rival
 from anonspark.pipeline.figures import Row
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted

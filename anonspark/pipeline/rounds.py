@@ -26,8 +26,8 @@ from anonspark.layers.prepare.units import has_units
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema
-from anonspark.pipeline.warnings.large_blocks import large_block_warnings
 from anonspark.pipeline.warnings.release_warning import tell_warnings
+from anonspark.pipeline.warnings.settings import large_block_warnings
 from anonspark.progress import Progress
 from anonspark.staged.records import PACKED, ROWS, Records
 

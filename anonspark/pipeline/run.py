@@ -54,7 +54,7 @@ from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
 from anonspark.pipeline.verifying import verified_by_run, verify_staged
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.seeds import seed_warnings
+from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
 from anonspark.verification.population import require_population

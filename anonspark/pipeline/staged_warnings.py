@@ -13,15 +13,18 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.preparing import Prepared
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
-from anonspark.pipeline.warnings.dropped_records import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
-from anonspark.pipeline.warnings.large_blocks import large_block_warnings
 from anonspark.pipeline.warnings.published_values import (
     count_published_values,
     published_value_warnings,
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
+from anonspark.pipeline.warnings.settings import (
+    blank_row_warnings,
+    dropped_record_warnings,
+    large_block_warnings,
+)
 from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.verification.classes import PublishedClasses
 

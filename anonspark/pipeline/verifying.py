@@ -32,7 +32,6 @@ from anonspark.release.regions import leaves_by_label
 from anonspark.staged.records import Records
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
-from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.left_out import LEFT_OUT
 from anonspark.verification.people import (
     SharesOfPeople,
@@ -40,7 +39,11 @@ from anonspark.verification.people import (
     shares_of_people,
     unknown_people,
 )
-from anonspark.verification.population import broken_presence, measure_delta_presence
+from anonspark.verification.population import (
+    broken_presence,
+    broken_promises,
+    measure_delta_presence,
+)
 from anonspark.verification.presence import Presence
 from anonspark.verification.result import Verification
 from anonspark.verification.units import MeasuredUnits

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config import Configuration
+from anonspark.core.atom_reuse import PEOPLE, Soundness, Stratum
 from anonspark.core.columns import ATOM, CLASS_ID, SUBJECT
-from anonspark.core.strata import PEOPLE, Soundness, Stratum
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.paths import child_path, root_path
@@ -152,7 +152,7 @@ class PartitionMaker:
         snapshot : Snapshot
             Of :meth:`snapshot`; records that have atoms already are passed over.
         becomes : mapping of int to int
-            Of :func:`anonspark.core.strata.join_strata`.
+            Of :func:`anonspark.core.atom_reuse.join_strata`.
         counts : mapping of int to int
             Records of each pattern, those of nobody, too.
 

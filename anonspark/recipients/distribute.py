@@ -36,9 +36,8 @@ from anonspark.ledger.ledger import Ledger, open_ledger
 from anonspark.ledger.lock import locked
 from anonspark.ledger.members import Kept, keep
 from anonspark.ledger.stored_files import require_files
-from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.context import Request, RunContext
 from anonspark.pipeline.released import Release, released_before
-from anonspark.pipeline.request import Request
 from anonspark.pipeline.run import (
     StagedRelease,
     append_figures,
@@ -46,7 +45,7 @@ from anonspark.pipeline.run import (
     staged_release,
 )
 from anonspark.pipeline.warnings.release_warning import tell_warnings
-from anonspark.pipeline.warnings.seeds import seed_warnings
+from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.recipients.conditions import told_conditions
 from anonspark.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
@@ -60,10 +59,9 @@ from anonspark.recipients.making import prepare_making
 from anonspark.recipients.members import StagedMembers, require_presence, stage_members
 from anonspark.recipients.nested import NestedMaker
 from anonspark.recipients.other_strategy import OtherStrategy
-from anonspark.recipients.places import require_places
 from anonspark.recipients.plan import Plan, Recipient
 from anonspark.recipients.settling import is_published, require_known_releases, settle
-from anonspark.recipients.source import Source, read_source, require_rows
+from anonspark.recipients.source import Source, read_source, require_places, require_rows
 from anonspark.recipients.strategy import Independent, Making, Strategy
 from anonspark.redaction import Redacted
 

@@ -14,9 +14,8 @@ from anonspark.ledger.stored_files import require_files
 from anonspark.progress import Progress
 from anonspark.recipients.frozen_source import rows_of
 from anonspark.recipients.joint_check import coalitions_of
-from anonspark.recipients.places import require_places
 from anonspark.recipients.plan import Plan
-from anonspark.recipients.source import read_source, require_rows
+from anonspark.recipients.source import read_source, require_places, require_rows
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config.models import FullDomainOptions
-from anonspark.core.atom_reuse import OUTSIDE, AtomDemand, divide_atom
+from anonspark.core.atom_reuse import (
+    OUTSIDE,
+    PEOPLE,
+    AtomDemand,
+    Soundness,
+    divide_atom,
+    join_strata,
+)
 from anonspark.core.columns import (
     ATOM,
     CLASS_ID,
@@ -21,7 +28,6 @@ from anonspark.core.columns import (
 )
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy, Level
-from anonspark.core.strata import PEOPLE, Soundness, join_strata
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.paths import child_path

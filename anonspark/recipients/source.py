@@ -1,4 +1,4 @@
-"""The source of a plan: opened, checked and frozen."""
+"""The source of a plan: opened, checked and frozen; and where its releases go."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
+from anonspark.layers.publish.paths import require_apart, require_target
 from anonspark.ledger.key import Key
 from anonspark.recipients.freezing import RowsOf, plan_freezing, type_family
 from anonspark.recipients.frozen_source import FrozenSource, freeze, require_subjects
@@ -115,3 +117,32 @@ def require_rows(plan: Plan, rows: list[int]) -> None:
             problems += [f"recipients.{recipient.name}: {one}" for one in error.problems]
     if problems:
         raise DataError(*problems)
+
+
+def require_places(files: Files, plan: Plan) -> None:
+    """Check that releases, ledger, source and staging lie apart, and that releases lie at ours.
+
+    Parameters
+    ----------
+    files : Files
+    plan : Plan
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the key, or the keys of both places.
+    """
+    places = {
+        f"recipients.{one.name}.output.path": one.configuration.output.path
+        for one in plan.recipients
+    }
+    for key, path in {"output": plan.output, **places}.items():
+        require_target(files, key, path)
+    if plan.ledger is not None:
+        places["ledger.path"] = plan.ledger.path
+    if plan.base.execution.staging_path is not None:
+        places["base.execution.staging_path"] = plan.base.execution.staging_path
+    for number, path in enumerate(plan.base.input.paths_of_files):
+        if not set(path) & set("*?[{"):
+            places[f"base.input.path[{number}]"] = path
+    require_apart(files, places)

@@ -11,9 +11,8 @@ from anonspark.page.blocks import Block, Cell, Grade, Section, Table, Text, Tile
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.marginals import Marginal
-from anonspark.reporting.usefulness import sentence_of
+from anonspark.reporting.usefulness import distance, sentence_of
 from anonspark.reporting.weaknesses import weakness_items
-from anonspark.reporting.wording import distance
 from anonspark.utility.usefulness import kept_of
 
 LIMITS = ((0.05, "A"), (0.15, "B"), (0.30, "C"), (0.60, "D"))

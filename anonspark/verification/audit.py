@@ -21,7 +21,6 @@ from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim, Roles
 from anonspark.verification.classes import PublishedClasses, count_published_classes
-from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.matching import (
     Labels,
@@ -33,6 +32,7 @@ from anonspark.verification.matching import (
 from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.population import (
     broken_presence,
+    broken_promises,
     measure_delta_presence,
     open_population,
 )

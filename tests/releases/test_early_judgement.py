@@ -12,7 +12,7 @@ from helpers import write_table
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import GuaranteeError
-from anonspark.layers.evaluate.drift import Drift
+from anonspark.layers.evaluate.gates import Drift
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 

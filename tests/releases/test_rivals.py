@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import command, configuration_file, contents, write_table
 
-from anonspark.models import rivals
+from anonspark.models import choosing as rivals
 
 
 @pytest.fixture(scope="module")

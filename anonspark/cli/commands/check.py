@@ -96,7 +96,7 @@ def plan(
 
         if not nodes:
             return plan_run(engine, configuration, progress), None
-        from anonspark.pipeline.nodes import look_at_nodes, require_lattice
+        from anonspark.pipeline.plan import look_at_nodes, require_lattice
 
         require_lattice(configuration)
         return plan_run(engine, configuration, progress), look_at_nodes(

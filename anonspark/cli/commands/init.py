@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.data_options import (
-    Data,
-    DataFormat,
-    DataOptions,
-    SampleRows,
-    SampleSeed,
-    SmallK,
-    parsed_options,
-)
 from anonspark.cli.logs import LOG
 from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
 from anonspark.cli.printing import print_json
@@ -29,6 +21,48 @@ if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.profiling.profile import Profile
     from anonspark.utility.arranging import Arrangement
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="A file, a directory or a pattern; any address that Spark reads."
+    ),
+]
+DataFormat = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help="Of the data; recognized if not given."),
+]
+DataOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="Of the format, as header=true; may be repeated."
+    ),
+]
+SmallK = Annotated[
+    int, typer.Option("--k", min=2, help="Tell of records that fewer than k are like.")
+]
+SampleRows = Annotated[
+    int,
+    typer.Option("--sample", min=1000, metavar="ROWS", help="Rows by which columns are compared."),
+]
+SampleSeed = Annotated[int, typer.Option("--seed", help="Draws another sample.")]
+
+
+def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
+    """Return options by their names.
+
+    Raises
+    ------
+    ConfigurationError
+        If one has no value.
+    """
+    found = {}
+    for one in given or ():
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise ConfigurationError(f"--option: found {one!r}; expected NAME=VALUE; correct it")
+        found[name] = value
+    return found
 
 
 def profile(  # noqa: PLR0913 - each parameter is an option of the command

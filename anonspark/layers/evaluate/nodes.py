@@ -31,8 +31,8 @@ from anonspark.layers.partition.lattice.domain import (
     Domain,
     Levels,
 )
-from anonspark.layers.partition.lattice.losses import node_loss
 from anonspark.layers.partition.lattice.tuples import Tuples
+from anonspark.layers.partition.lattice.watching import node_loss
 from anonspark.staged.records import Records
 
 MOST_NODES = 20

@@ -20,7 +20,7 @@ from anonspark.layers.partition.growing import CutRule, grow
 from anonspark.layers.partition.node import Leaf, Node
 from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest
 from anonspark.layers.partition.outlook import Outlook
-from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys
+from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys, Sampling
 from anonspark.layers.partition.people import (
     MatchedValues,
     PeopleSplit,
@@ -30,7 +30,6 @@ from anonspark.layers.partition.people import (
     range_sides,
 )
 from anonspark.layers.partition.predicting import FEWEST_SAMPLED
-from anonspark.layers.partition.sampling import Sampling
 from anonspark.staged.dictionaries import put_together, worth_dividing
 from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (

@@ -16,7 +16,10 @@ from anonspark.layers.partition.brackets import goes_left
 from anonspark.layers.partition.counting import Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.cutting import (
+    ask,
     counts_of_values,
+    find_rank,
+    find_ranks,
     first_allowed,
     half,
     sides_have_units,
@@ -29,7 +32,6 @@ from anonspark.layers.partition.node import Asking, Cut, Node, Questions
 from anonspark.layers.partition.one_pass import CountedForest
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.predicting import Predictor
-from anonspark.layers.partition.rank_search import ask, find_rank, find_ranks
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.core.atom_reuse import OUTSIDE, AtomDemand, divide_atom
-from anonspark.core.strata import PEOPLE, Soundness, Stratum, join_strata
+from anonspark.core.atom_reuse import (
+    OUTSIDE,
+    PEOPLE,
+    AtomDemand,
+    Soundness,
+    Stratum,
+    divide_atom,
+    join_strata,
+)
 
 RECIPIENTS = 3
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.strata import Soundness, Stratum, join_strata, reading_order
+from anonspark.core.atom_reuse import Soundness, Stratum, join_strata, reading_order
 
 RECIPIENTS = 4
 

@@ -16,7 +16,7 @@ from anonspark.cli.logs import CommandLog
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError, exit_code_of
-from anonspark.layers.evaluate.drift import measure_drift, require_no_drift
+from anonspark.layers.evaluate.gates import measure_drift, require_no_drift
 from anonspark.layers.publish.prometheus import exposition, local_path, write_textfile
 from anonspark.progress import Progress
 

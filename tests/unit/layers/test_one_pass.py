@@ -36,8 +36,7 @@ from anonspark.layers.partition.brackets import Bracket, bracket_around, goes_le
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.node import Node
-from anonspark.layers.partition.packing import PackedKeys
-from anonspark.layers.partition.sampling import Sampling
+from anonspark.layers.partition.packing import PackedKeys, Sampling
 
 N = 3001
 

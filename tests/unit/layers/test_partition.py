@@ -55,9 +55,9 @@ from anonspark.layers.partition.counting import (
     UnitCount,
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
+from anonspark.layers.partition.cutting import find_rank, find_ranks
 from anonspark.layers.partition.distribution import _pack
 from anonspark.layers.partition.node import Asking, Node
-from anonspark.layers.partition.rank_search import find_rank, find_ranks
 from anonspark.staged.keys import normalized_positions
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from anonspark.layers.evaluate.drift import measure_drift
+from anonspark.layers.evaluate.gates import measure_drift
 from anonspark.layers.evaluate.withholding import COUNTS, least_count, told_counts, told_missing
 
 

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from anonspark.core.columns import RECORD_HASH
-from anonspark.models.choosing import _Draw
-from anonspark.models.rivals import records_to_try
+from anonspark.models.choosing import _Draw, records_to_try
 from anonspark.staged.records import RECORDS, packed_batch, unpack_table
 
 

@@ -15,7 +15,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.figure_text import share_of_records
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, withheld_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
-from anonspark.pipeline.warnings.seeds import seed_warnings
+from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.merged import (
     MergedFigures,
