@@ -31,7 +31,7 @@ from references import attribute_of, k_alone
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.kernels.brackets import find_outermost, follow_brackets
-from anonspark.layers.partition import distance_foresight, predicting
+from anonspark.layers.partition import distance_cut, predicting
 from anonspark.layers.partition.brackets import Bracket, bracket_around, goes_left
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.forest import Forest
@@ -43,7 +43,7 @@ N = 3001
 
 @pytest.fixture(autouse=True)
 def _samples_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (predicting, distance_foresight):
+    for module in (predicting, distance_cut):
         monkeypatch.setattr(module, "FEWEST_SAMPLED", 1)
 
 
