@@ -5,14 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Generic
 
 import pyarrow as pa
 
 from anonspark.api.pictures import figures_chart
 from anonspark.api.release import Release, notes_of
-from anonspark.api.shown import Shown
+from anonspark.api.shown import Closing, Shown
 from anonspark.api.tables import GIVEN, Frame
 from anonspark.page.blocks import Table
 from anonspark.page.card import Card
@@ -37,7 +36,7 @@ COALITIONS = pa.schema(
 
 
 @dataclass(frozen=True, repr=False)
-class Distribution(Shown, Generic[Frame]):
+class Distribution(Shown, Closing, Generic[Frame]):
     """The releases of a plan, over private files.
 
     It is a context manager: at its end, or with :meth:`close`, the files of all releases are
@@ -102,17 +101,6 @@ class Distribution(Shown, Generic[Frame]):
     def close(self) -> None:
         """Remove the files of all releases; the ledger keeps what it was told."""
         self._close()
-
-    def __enter__(self) -> Distribution[Frame]:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def new_directory(staging: str) -> str:

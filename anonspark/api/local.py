@@ -9,27 +9,24 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Generic
 
 import pyarrow as pa
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
 from anonspark.api.given import given_configuration, given_input
-from anonspark.api.release import DATA, Figures, Release
-from anonspark.api.reports import made_report
+from anonspark.api.release import DATA, Release
+from anonspark.api.reports import anonymized, claim_of, figures_of, made_report
 from anonspark.api.results import Selection, Union, Verification, own
 from anonspark.api.shown import Page
-from anonspark.api.tables import GIVEN, Frame, as_arrow, as_given, with_texts
+from anonspark.api.tables import Frame, as_arrow, as_given, with_texts
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import Table
-from anonspark.errors import ConfigurationError, exit_code_of
+from anonspark.errors import ConfigurationError
 from anonspark.holders.union import unite
-from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.released import Release as Released
-from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import parse_plan
@@ -39,9 +36,7 @@ from anonspark.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
-    claim_of_configuration,
     claim_of_manifest,
-    claim_of_roles,
 )
 
 
@@ -59,7 +54,7 @@ def anonymize(
     try:
         configuration = given_configuration(config, path, engine.files.read_document)
         _require_engine(configuration)
-        made = _run(engine, configuration, given, progress)
+        made = anonymized(engine, configuration, given, progress)
         return _open(engine, path, temporary, table, made)
     except BaseException:
         engine.files.delete(path)
@@ -75,31 +70,6 @@ def _staging(staging: str | None) -> tuple[str, str | None]:
     temporary = tempfile.mkdtemp(prefix="anonspark-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     return temporary, temporary
-
-
-def _run(
-    engine: LocalEngine, configuration: Configuration, table: Table, progress: Progress
-) -> Released:
-    """Anonymize a table, and tell Prometheus how it went where that is asked for."""
-    started = datetime.now(UTC)
-    summary = None
-    code = 0
-    try:
-        made = run(engine, configuration, progress=progress, table=table)
-        summary = made.summary
-        return made
-    except BaseException as error:
-        code = exit_code_of(error)
-        raise
-    finally:
-        write_textfile(
-            configuration,
-            progress,
-            started=started,
-            exit_code=code,
-            summary=summary,
-            files=engine.files,
-        )
 
 
 @dataclass(frozen=True)
@@ -158,9 +128,8 @@ def _open(
     engine: LocalEngine, path: str, temporary: str | None, like: Frame, made: Released
 ) -> Release[Frame]:
     manifest = read_manifest(engine.files, path)
-    figures = Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)
     source = _Source(engine, path, manifest, temporary, like)
-    return Release(path, manifest.document, figures, source)
+    return Release(path, manifest.document, figures_of(made), source)
 
 
 def distribute(
@@ -226,14 +195,8 @@ def verify(
     """Measure what a table keeps of a promise; see :func:`anonspark.api.verify`."""
     engine = LocalEngine()
     given = _table(engine, table)
-    names = given.schema.names
-    if roles is not None or config is None:
-        claim = claim_of_roles(roles or Roles((), (), 2), names)
-    else:
-        read = engine.files.read_document
-        configuration = given_configuration(config, GIVEN, read, needs_seed=False)
-        matched = original is not None or population is not None
-        claim = claim_of_configuration(engine, configuration, names, None, matched=matched)
+    matched = original is not None or population is not None
+    claim = claim_of(engine, config, roles, given.schema.names, matched=matched)
     found = audit_table(
         given,
         claim,

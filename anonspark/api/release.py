@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Generic, Protocol
 
 import pyarrow as pa
 
 from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
 from anonspark.api.results import Verification
-from anonspark.api.shown import Page, Picture, Shown
+from anonspark.api.shown import Closing, Page, Picture, Shown
 from anonspark.api.tables import Frame, as_polars
 from anonspark.core.utility_score import describe_utility, unpublished_text
 from anonspark.errors import ConfigurationError
@@ -69,7 +68,7 @@ class Source(Protocol[Frame]):
         """Remove the files."""
 
 
-class Release(Shown, Generic[Frame]):
+class Release(Shown, Closing, Generic[Frame]):
     """An anonymized table with its metrics, over private files.
 
     Its tables are of the kind that was given: lazy DataFrames of Spark, or pandas', polars' or
@@ -326,17 +325,6 @@ class Release(Shown, Generic[Frame]):
         """Remove the files; lazy DataFrames are of no use any more."""
         self._closed = True
         self._source.close()
-
-    def __enter__(self) -> Release[Frame]:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def notes_of(manifest: Mapping[str, Any]) -> list[str]:

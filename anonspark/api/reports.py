@@ -1,16 +1,33 @@
-"""The report of a release, for a program."""
+"""What programs are given whatever their tables are: runs, claims and reports."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
-from anonspark.api.given import named_as_arguments
+from anonspark.api.given import given_configuration, named_as_arguments
+from anonspark.api.release import Figures
 from anonspark.api.shown import Page
+from anonspark.api.tables import GIVEN
+from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import exit_code_of
+from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.pipeline.released import Release as Released
+from anonspark.pipeline.run import run
+from anonspark.progress import Progress
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.reporting.making import make_report
 from anonspark.reporting.placing import place_report, report_place
+from anonspark.verification.claims import (
+    Claim,
+    Roles,
+    claim_of_configuration,
+    claim_of_roles,
+)
 
 
 def made_report(
@@ -53,3 +70,49 @@ def made_report(
         if place is not None:
             place_report(files, release, place, html)
     return Page(html, place)
+
+
+def anonymized(
+    engine: Engine, configuration: Configuration, table: Table, progress: Progress
+) -> Released:
+    """Anonymize a table, and tell Prometheus how it went where that is asked for."""
+    started = datetime.now(UTC)
+    summary = None
+    code = 0
+    try:
+        made = run(engine, configuration, progress=progress, table=table)
+        summary = made.summary
+        return made
+    except BaseException as error:
+        code = exit_code_of(error)
+        raise
+    finally:
+        write_textfile(
+            configuration,
+            progress,
+            started=started,
+            exit_code=code,
+            summary=summary,
+            files=engine.files,
+        )
+
+
+def claim_of(
+    engine: Engine,
+    config: Mapping[str, Any] | Configuration | None,
+    roles: Roles | None,
+    names: Sequence[str],
+    *,
+    matched: bool,
+) -> Claim:
+    """Return what a table of these columns has to keep; see :func:`anonspark.verify`."""
+    if roles is not None or config is None:
+        return claim_of_roles(roles or Roles((), (), 2), names)
+    read = engine.files.read_document
+    configuration = given_configuration(config, GIVEN, read, needs_seed=False)
+    return claim_of_configuration(engine, configuration, names, None, matched=matched)
+
+
+def figures_of(made: Released) -> Figures:
+    """Return what a run told of its release."""
+    return Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from anonspark.api.telling import in_notebook, ipython_display
 from anonspark.errors import ConfigurationError
@@ -39,6 +41,25 @@ def _show(one: object) -> None:
         ipython_display().display(one)
     else:
         print(one)  # noqa: T201 - that is what it is for
+
+
+class Closing(ABC):
+    """Base of what removes its files at the end of a block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove the files."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -19,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
 from anonspark.api.given import given_configuration, given_input
-from anonspark.api.release import DATA, Figures, Release
-from anonspark.api.reports import made_report
+from anonspark.api.release import DATA, Release
+from anonspark.api.reports import anonymized, claim_of, figures_of, made_report
 from anonspark.api.results import Selection, Union, Verification, own
 from anonspark.api.shown import Page
 from anonspark.api.tables import GIVEN
@@ -44,11 +43,9 @@ from anonspark.engine.spark.session import (
     require_running,
 )
 from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
-from anonspark.errors import ConfigurationError, exit_code_of
+from anonspark.errors import ConfigurationError
 from anonspark.holders.union import unite
-from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.released import Release as Released
-from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import Plan, parse_plan
@@ -58,9 +55,7 @@ from anonspark.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
-    claim_of_configuration,
     claim_of_manifest,
-    claim_of_roles,
 )
 
 # The settings of a session are those of all its threads.
@@ -80,7 +75,7 @@ def anonymize(
     try:
         configuration = given_configuration(config, path, FileSystem(spark).read_document)
         with _TURN, _given(table, configuration, f"{path}-given") as given, our_settings(spark):
-            made = _run(spark, configuration, given(), progress)
+            made = anonymized(SparkEngine(spark), configuration, _table(given()), progress)
             return _open(spark, path, temporary, made)
     except BaseException:
         FileSystem(spark).delete(path)
@@ -256,32 +251,6 @@ def _table(frame: DataFrame | None) -> Table | None:
     return None if frame is None else SparkEngine(frame.sparkSession).wrap(with_fields(frame))
 
 
-def _run(
-    spark: SparkSession, configuration: Configuration, table: DataFrame, progress: Progress
-) -> Released:
-    """Anonymize a table, and tell Prometheus how it went where that is asked for."""
-    engine = SparkEngine(spark)
-    started = datetime.now(UTC)
-    summary = None
-    code = 0
-    try:
-        made = run(engine, configuration, progress=progress, table=_table(table))
-        summary = made.summary
-        return made
-    except BaseException as error:
-        code = exit_code_of(error)
-        raise
-    finally:
-        write_textfile(
-            configuration,
-            progress,
-            started=started,
-            exit_code=code,
-            summary=summary,
-            files=engine.files,
-        )
-
-
 def _session_of(table: DataFrame) -> SparkSession:
     """Return the session of a DataFrame, which has to be a classic one that runs."""
     spark = table.sparkSession
@@ -359,9 +328,8 @@ def _open(
     spark: SparkSession, path: str, temporary: str | None, made: Released
 ) -> Release[DataFrame]:
     manifest = read_manifest(FileSystem(spark), path)
-    figures = Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)
     source = _Source(spark, path, manifest, temporary)
-    return Release(path, manifest.document, figures, source)
+    return Release(path, manifest.document, figures_of(made), source)
 
 
 @contextmanager
@@ -410,15 +378,7 @@ def verify(
     matched = original is not None or population is not None
     with _TURN:
         with our_settings(spark):
-            if roles is not None or config is None:
-                claim = claim_of_roles(roles or Roles((), (), 2), table.columns)
-            else:
-                configuration = given_configuration(
-                    config, GIVEN, FileSystem(spark).read_document, needs_seed=False
-                )
-                claim = claim_of_configuration(
-                    SparkEngine(spark), configuration, table.columns, None, matched=matched
-                )
+            claim = claim_of(SparkEngine(spark), config, roles, table.columns, matched=matched)
         computed = _computed(table)
         original, population = _computed(original), _computed(population)
         with our_settings(spark):
