@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import command, configuration_file, contents, write_table
 
 from anonspark.models import blockwise
@@ -33,7 +33,7 @@ def reason_to_fail(name: str) -> Callable[[], None]:
     return {"exception": fail, "memory": take_all_memory, "killed": be_killed}[name]
 
 
-@case_rows("reason", "code", "expected")
+@cases(__file__, "reason", "code", "expected")
 def test_message(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

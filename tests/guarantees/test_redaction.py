@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from case_rows import case_rows
+from cases import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ from anonspark.redaction import REDACTED, is_secret_option, redact, redact_optio
 PLANTED = "Wyvern7gold"
 
 
-@case_rows("text")
+@cases(__file__, "text")
 def test_credentials_in_texts(text: str) -> None:
     shown = redact(text.format(PLANTED))
     assert PLANTED not in shown
@@ -33,7 +33,7 @@ def test_credentials_in_texts(text: str) -> None:
     assert redact(shown) == shown
 
 
-@case_rows("text")
+@cases(__file__, "text")
 def test_other_texts_stay_as_they_are(text: str) -> None:
     assert redact(text) == text
 

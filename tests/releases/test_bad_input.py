@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import command, configuration_file, contents, summary, write_table
 
 from anonspark.engine.spark import engine as spark_engine
@@ -557,7 +557,7 @@ class TestWrongConfiguration:
     """Exit code 2."""
 
     # What is wrong, in which words: unit/config/test_configuration.py.
-    @case_rows("sections", "told")
+    @cases(__file__, "sections", "told")
     def test_wrong_value(
         self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]
     ) -> None:
@@ -608,7 +608,7 @@ class TestWrongConfiguration:
         )
 
     @pytest.mark.usefixtures("spark")
-    @case_rows("format", "options", "told")
+    @cases(__file__, "format", "options", "told")
     def test_options_that_the_data_source_does_not_take(
         self,
         refused: Refused,
@@ -630,7 +630,7 @@ class TestWrongConfiguration:
         refused(path, 2, "input.format, input.options: the data source", *told, commands=commands)
 
     @pytest.mark.usefixtures("spark")
-    @case_rows("address", "options", "told")
+    @cases(__file__, "address", "options", "told")
     def test_databases_that_cannot_be_read(
         self,
         refused: Refused,
@@ -735,7 +735,7 @@ class TestWrongConfiguration:
         refused(broken, 2, str(broken), commands=("check", "plan", "run"))
 
 
-@case_rows("arguments", "told")
+@cases(__file__, "arguments", "told")
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
     outcome = command(capsys, *arguments)
     assert outcome.code == 2

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from case_rows import case_rows
+from cases import cases
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 from places import REPOSITORY
 
@@ -250,7 +250,7 @@ def test_verify_requires_the_given_configuration(
     assert "lacks the published columns 'weight'" in outcome.err
 
 
-@case_rows("damage", "told")
+@cases(__file__, "damage", "told")
 def test_verify_of_what_is_no_release(
     release: Path, capsys: pytest.CaptureFixture[str], damage: str, told: str
 ) -> None:

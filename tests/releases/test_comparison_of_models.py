@@ -16,7 +16,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from case_rows import case_rows
+from cases import cases
 from helpers import command, write_table
 
 from anonspark.comparison.grid import load_grid
@@ -238,7 +238,7 @@ def test_what_cannot_be_measured_is_null_and_says_why(
     assert row["accuracy_majority"] == 1
 
 
-@case_rows("evaluation", "keys", "code", "words")
+@cases(__file__, "evaluation", "keys", "code", "words")
 def test_bad_input(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

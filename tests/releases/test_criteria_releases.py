@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import (
     command,
     configuration_file,
@@ -558,7 +558,7 @@ def test_a_population_whose_file_tells_how_it_is_read(
     assert json.loads(outcome.out)["presence"]["population"] == 120
 
 
-@case_rows("population", "least", "most", "sections", "code", "told")
+@cases(__file__, "population", "least", "most", "sections", "code", "told")
 def test_presence_that_is_not(
     presence: Callable[..., Path],
     tmp_path: Path,

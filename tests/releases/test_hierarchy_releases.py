@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
-from case_rows import case_rows
+from cases import cases
 from data_sets import ADULT_BY_HIERARCHIES
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
@@ -220,7 +220,7 @@ def test_classes_tell_no_more_of_a_value_than_the_data(
         assert labels == set(table["age"].to_pylist())
 
 
-@case_rows("style", "ages", "expected")
+@cases(__file__, "style", "ages", "expected")
 def test_missing_values_are_told(
     engine: LocalEngine, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
 ) -> None:

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import command
 
 
-@case_rows("line", "told")
+@cases(__file__, "line", "told")
 def test_what_is_said_of_a_wrong_line(
     capsys: pytest.CaptureFixture[str], line: str, told: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import command, configuration_file, contents, of_any_run, summary, write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -347,7 +347,7 @@ def test_penalties_of_rules_count_the_range(
         assert high - low == (99 if "intervals" in rule else 1460)
 
 
-@case_rows("name", "bounds", "told")
+@cases(__file__, "name", "bounds", "told")
 def test_ranges_that_do_not_fit_the_column(
     tmp_path: Path, name: str, bounds: list[Any], told: str
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import command, configuration_file, of_any_run, published, write_table
 
 from anonspark.config import load_configuration, parse_configuration
@@ -192,7 +192,7 @@ def test_an_empty_text_is_no_object(
     assert "a record is not valid JSON, or not of the columns' types" in outcome.err
 
 
-@case_rows("attributes", "told")
+@cases(__file__, "attributes", "told")
 def test_what_cannot_be_an_attribute(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], attributes: dict[str, str], told: str
 ) -> None:

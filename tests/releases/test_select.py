@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from case_rows import case_rows
+from cases import cases
 from helpers import command, contents, write_table
 
 import anonspark
@@ -403,7 +403,7 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
     assert forms[0] == forms[1]
 
 
-@case_rows("changes", "expected")
+@cases(__file__, "changes", "expected")
 def test_what_is_wrong_is_told_before_data_are_opened(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -420,7 +420,7 @@ def test_what_is_wrong_is_told_before_data_are_opened(
     assert not (tmp_path / "ledger").exists()
 
 
-@case_rows("change", "expected")
+@cases(__file__, "change", "expected")
 def test_ledgers_that_nothing_is_charged_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Any, expected: str
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import (
     command,
     configuration_file,
@@ -361,7 +361,7 @@ def test_a_part_with_less_than_the_coding_asks_for(parts: Path) -> None:
     assert not (parts / "union").exists()
 
 
-@case_rows("options", "told")
+@cases(__file__, "options", "told")
 def test_options_that_are_refused(made: Path, options: dict[str, Any], told: str) -> None:
     before = sorted(contents(made))
     with pytest.raises(ConfigurationError, match=told):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from case_rows import case_rows
+from cases import cases
 from helpers import command, configuration_file, metrics, published, summary, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -865,7 +865,7 @@ def test_whoever_takes_pseudonyms_of_another_is_found_out(folder: Path, tmp_path
         verify_release(LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration)
 
 
-@case_rows("sections", "told")
+@cases(__file__, "sections", "told")
 def test_pseudonyms_that_cannot_be(tmp_path: Path, sections: Mapping[str, Any], told: str) -> None:
     output = {"pseudonyms": {"patient": "person"}, **sections.get("output", {})}
     changed = {**sections, "output": {"path": str(tmp_path / "release"), **output}}

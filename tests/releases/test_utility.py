@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from case_rows import case_rows
+from cases import cases
 from evaluated import ROWS, labels, people, write_raw_release, write_release
 from helpers import command, configuration_file, local_table, published, write_table
 
@@ -266,7 +266,7 @@ def test_bounds_a_holdout_and_more_than_two_classes(
     ]
 
 
-@case_rows("arguments", "code", "words")
+@cases(__file__, "arguments", "code", "words")
 def test_bad_input(
     original: Path,
     raw_release: Path,
