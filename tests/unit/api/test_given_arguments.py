@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 import anonspark
 from anonspark.errors import ConfigurationError
@@ -95,18 +96,7 @@ def test_other_types() -> None:
     assert text == "k: found 2.5; expected a whole number of at least 2"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"sample": 0}, "sample: found 0; expected a whole number of at least 1"),
-        ({"sample": -1}, "sample: found -1; expected a whole number of at least 1"),
-        ({"k": 1}, "k: found 1; expected a whole number of at least 2"),
-        ({"k": "5"}, "k: found str; expected a whole number of at least 2"),
-        ({"k": 2.5}, "k: found 2.5; expected a whole number of at least 2"),
-        ({"seed": "x"}, "seed: found str; expected a whole number from -9223372036854775808 to "),
-        ({"seed": 2**63}, "seed: found 9223372036854775808; expected a whole number from "),
-    ],
-)
+@cases(__file__, "wrong", "told")
 def test_numbers_of_a_profile(wrong: dict[str, Any], told: str) -> None:
     assert refused(anonspark.profile, PEOPLE, progress=False, **wrong).startswith(told)
 

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import cases
 
 import anonspark
 from anonspark.errors import ConfigurationError
@@ -43,25 +44,7 @@ def test_no_seed_is_one_that_nobody_knows() -> None:
         assert "seed" not in " ".join(one["code"] for one in release.manifest["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"quasi_identifiers": ["age"]}, r"^k: it is missing; expected .*k=5"),
-        ({"k": 5}, r"^quasi_identifiers: none is named"),
-        (
-            {"k": 5, "quasi_identifiers": "age"},
-            r"^quasi_identifiers: found a text; expected a list",
-        ),
-        (
-            {"k": 5, "quasi_identifiers": [3]},
-            r"^quasi_identifiers: found something else than texts",
-        ),
-        ({"k": 5, "quasi_identifiers": ["age"], "sensitive": ["age"]}, "'age' is named twice"),
-        ({"k": 5, "config": {"privacy": {"k": 5}}}, "found together with a configuration"),
-        ({"k": 0, "quasi_identifiers": ["age"]}, r"privacy\.k"),
-        ({"k": 5, "quasi_identifiers": ["age"], "model": "mondrain"}, "did you mean 'mondrian'"),
-    ],
-)
+@cases(__file__, "given", "message")
 def test_wrong_keywords(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         anonspark.anonymize(people(), **given)

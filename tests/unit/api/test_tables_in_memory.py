@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import data_beside
 
 import anonspark
 from anonspark.api import anonymize, distribute, verify
@@ -21,17 +22,7 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.verification.claims import Roles
 from anonspark.verification.release_pairs import Attack, audit_releases
 
-CONFIGURATION: dict[str, Any] = {
-    "attributes": {
-        "age": "quasi_identifier",
-        "city": "quasi_identifier",
-        "born": "quasi_identifier",
-        "illness": "sensitive",
-    },
-    "privacy": {"k": 5},
-    "missing": "category",
-    "model": {"name": "smondrian"},
-}
+CONFIGURATION: dict[str, Any] = data_beside(__file__)["CONFIGURATION"]
 
 
 def people() -> pa.Table:
@@ -207,23 +198,7 @@ def test_a_proof_without_a_configuration() -> None:
     assert proof.published.smallest == 1
 
 
-PLAN: dict[str, Any] = {
-    "base": {
-        "attributes": {
-            "person": "identifier",
-            "city": "insensitive",
-            "age": "quasi_identifier",
-            "born": "quasi_identifier",
-            "illness": "sensitive",
-        },
-        "privacy": {"k": 5},
-    },
-    "subject": "person",
-    "recipients": {
-        "office": {"approved": "yes", "columns": ["age", "illness"], "where": {"city": "A"}},
-        "press": {"approved": "yes", "columns": ["age", "born"]},
-    },
-}
+PLAN: dict[str, Any] = data_beside(__file__)["PLAN"]
 
 
 def test_labels_of_32_bits_are_compared_as_such(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import cases
 
 from anonspark.cli import doctor
 from anonspark.cli.doctor import Check, run_checks
@@ -72,17 +73,7 @@ def test_missing_java(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (spark.passed, spark.found, spark.remedy) == (False, "not tried", "first mend: Java")
 
 
-@pytest.mark.parametrize(
-    ("name", "package", "version"),
-    [
-        ("pandas", "pandas", "3.1.1"),
-        ("pyspark", "pyspark", "5.0.0"),
-        ("pyspark", "pyspark", "3.4.9"),
-        ("pyarrow", "pyarrow", "17.0.0"),
-        ("NumPy", "numpy", "1.25.9"),
-        ("NumPy", "numpy", None),
-    ],
-)
+@cases(__file__, "name", "package", "version")
 def test_wrong_package(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str, version: str | None
 ) -> None:

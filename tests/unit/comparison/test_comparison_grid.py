@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import cases
 from places import REPOSITORY
 
 from anonspark.comparison.cells import CellResult
@@ -90,15 +91,7 @@ def test_the_base_is_a_path_beside_the_grid_file(tmp_path: Path) -> None:
     assert {cell.configuration.output.path for cell in grid.cells} == {"-"}
 
 
-@pytest.mark.parametrize(
-    ("key", "values"),
-    [
-        ("model.minimum_gain", [1e-05, 0.5, 0]),
-        ("model.lof_neighbors", [None, 3]),
-        ("evaluate.compare_baseline", [True, False]),
-        ("model.reference", ["lof"]),
-    ],
-)
+@cases(__file__, "key", "values")
 def test_values_of_axes_arrive_as_they_are(tmp_path: Path, key: str, values: list[object]) -> None:
     grid = load_grid(grid_file(tmp_path, axes={key: values}))
     section, name = key.split(".")
@@ -117,17 +110,7 @@ def test_lists_and_mappings_are_values_of_axes(tmp_path: Path) -> None:
     assert problem.startswith("privacy.k: found the text '10'")
 
 
-@pytest.mark.parametrize(
-    ("key", "reason"),
-    [
-        ("input.path", "the input is read once"),
-        ("attributes.age.weight", "the input is prepared once"),
-        ("missing", "the input is prepared once"),
-        ("execution.seed", "mixed into the prepared records"),
-        ('"execution".seed', "mixed into the prepared records"),
-        ("output.style", "deleted after they are measured"),
-    ],
-)
+@cases(__file__, "key", "reason")
 def test_what_all_cells_share_cannot_be_varied(tmp_path: Path, key: str, reason: str) -> None:
     (problem,) = problems(tmp_path, axes={key: [1, 2]})
     assert problem.startswith("axes[0].")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.atom_reuse import (
@@ -215,7 +215,6 @@ class History:
         return found
 
 
-@settings(max_examples=300)
 @given(
     st.integers(0, 2**32),
     st.integers(2, 6),

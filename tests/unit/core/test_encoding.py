@@ -97,7 +97,6 @@ def exactly(value: Any, case: Case) -> Fraction:
 
 
 @every_case()
-@settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_values_and_their_codes(case: Case, data: st.DataObject) -> None:
     values = data.draw(st.lists(case[2], min_size=1, max_size=20))
@@ -146,7 +145,6 @@ def require_differences(
 
 
 @every_case()
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_round_trip_with_missing_values(case: Case, data: st.DataObject) -> None:
     below_the_end = case[2].filter(lambda value: value != INT64_MAX)
@@ -323,7 +321,7 @@ def test_no_record_at_all(case: Case) -> None:
 
 
 @every_case()
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_slices_are_encoded_from_their_offset(case: Case, data: st.DataObject) -> None:
     below_the_end = case[2].filter(lambda value: value != INT64_MAX)

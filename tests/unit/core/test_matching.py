@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.matching import (
@@ -29,7 +29,6 @@ def by_trying(pairs: Pairs) -> int:
     )
 
 
-@settings(deadline=None, max_examples=400)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=14),
     most=st.integers(1, 4),

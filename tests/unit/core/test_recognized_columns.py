@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases, data_beside
 
 from anonspark.core.recognition.checksums import (
     NATIONAL_NUMBERS,
@@ -22,20 +24,7 @@ from anonspark.core.recognition.names import (
 from anonspark.core.recognition.values import recognize_values
 
 # Published as examples by those who give these numbers, or of the pages that explain them.
-NUMBERS = {
-    "Belgium": ["85073003328", "17073003384"],
-    "Brazil": ["52998224725", "11144477735"],
-    "France": ["255081416802538", "269054958815780"],
-    "Germany": ["86095742719", "47036892816"],
-    "Italy": ["RSSMRA85T10A562S", "MRTMTT91D08F205J"],
-    "Netherlands": ["111222333", "123456782"],
-    "Poland": ["44051401359", "02070803628"],
-    "Spain": ["12345678Z", "X1234567L"],
-    "Sweden": ["8112189876", "6408233234"],
-    "Switzerland": ["7569217076985"],
-    "Turkey": ["10000000146", "12345678950"],
-    "United Kingdom": ["9434765919", "4505577104"],
-}
+NUMBERS: dict[str, Any] = data_beside(__file__)["NUMBERS"]
 
 
 @pytest.mark.parametrize(
@@ -72,49 +61,18 @@ def test_accounts_and_cards(test: Callable[[str], bool], right: str, wrong: str)
     assert not test(wrong)
 
 
-VALUES = {
-    "e-mail address": [f"person{n}@example.org" for n in range(9)],
-    "IBAN": [
-        "GB82 WEST 1234 5698 7654 32",
-        "DE89 3704 0044 0532 0130 00",
-        "FR1420041010050500013M02606",
-        "NL91ABNA0417164300",
-        "ES9121000418450200051332",
-    ],
-    "payment card": [
-        "4111 1111 1111 1111",
-        "5555555555554444",
-        "378282246310005",
-        "6011111111111117",
-        "30569309025904",
-    ],
-    "UUID": [f"123e4567-e89b-12d3-a456-42661417400{n}" for n in range(9)],
-    "network address": [f"192.168.0.{n}" for n in range(9)],
-    "identity number (United States)": [f"078-05-112{n}" for n in range(9)],
-    "phone number": [f"+49 30 90182{n}0" for n in range(5)]
-    + [f"(555) 123-456{n}" for n in range(5)],
-    "street address": [f"{n} High Street" for n in range(5)] + [f"Lindenstraße {n}" for n in "123"],
-    "postal code": [f"SW1A {n}AA" for n in range(9)],
-    "coordinates": [f"48.858{n}, 2.2945" for n in range(9)],
-    "free text": [f"the patient came back on day {'x' * n} with fever" for n in range(9)],
-    "ICD code": ["J45.0", "E11.9", "I10", "C50.911", "F32.1"],
-    "name of a person": ["Ada Lovelace", "Grace Hopper", "Dr. Alan Turing", "Emmy Noether",
-                         "Curie, Marie", "Ludwig van Beethoven"],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", VALUES)
-def test_values_are_recognized(kind: str) -> None:
-    found = recognize_values(VALUES[kind])
+@cases(__file__, "kind", "values")
+def test_values_are_recognized(kind: str, values: list[str]) -> None:
+    found = recognize_values(values)
     assert found is not None
     assert found.kind == kind
     assert found.share == 1
     # Some are allowed to be odd, but not many.
-    few, many = ["-"] * (len(VALUES[kind]) // 5), ["-"] * len(VALUES[kind])
-    odd = recognize_values([*VALUES[kind], *few])
+    few, many = ["-"] * (len(values) // 5), ["-"] * len(values)
+    odd = recognize_values([*values, *few])
     assert odd is not None
     assert odd.kind == kind
-    assert recognize_values([*VALUES[kind], *many]) is None
+    assert recognize_values([*values, *many]) is None
 
 
 @pytest.mark.parametrize(
@@ -145,33 +103,7 @@ def test_random_numbers_are_no_identity_numbers() -> None:
         assert recognize_values(values) is None, length
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "role"),
-    [
-        ("age", "age", "quasi_identifier"),
-        ("iage", "age", "quasi_identifier"),
-        ("isex", "sex", "quasi_identifier"),
-        ("birthDate", "date of birth", "quasi_identifier"),
-        ("DATE_OF_BIRTH", "date of birth", "quasi_identifier"),
-        ("Geburtsdatum", "date of birth", "quasi_identifier"),
-        ("zip_code", "postal code", "quasi_identifier"),
-        ("PLZ", "postal code", "quasi_identifier"),
-        ("marital-status", "marital status", "quasi_identifier"),
-        ("native-country", "country", "quasi_identifier"),
-        ("istatenum", "region", "quasi_identifier"),
-        ("workclass", "employer", "quasi_identifier"),
-        ("diag_1", "diagnosis", "sensitive"),
-        ("iinjury", "diagnosis", "sensitive"),
-        ("income", "income", "sensitive"),
-        ("readmitted", "target", "sensitive"),
-        ("full_name", "name of a person", "identifier"),
-        ("lastName", "name of a person", "identifier"),
-        ("customer name", "name of a person", "identifier"),
-        ("E-Mail", "e-mail address", "identifier"),
-        ("work_phone", "phone number", "identifier"),
-        ("ssn", "identity number", "identifier"),
-    ],
-)
+@cases(__file__, "name", "kind", "role")
 def test_names_are_recognized(name: str, kind: str, role: str) -> None:
     found = meaning_of(name)
     assert found is not None
@@ -197,11 +129,6 @@ def test_words_and_keys() -> None:
     assert not is_key_name("ICD-Code")
 
 
-@pytest.mark.parametrize(
-    ("name", "looks"),
-    [("patient_nbr", True), ("customerId", True), ("SSN", True), ("ID", True), ("id", True),
-     ("postal_code", False), ("Kunden-Nummer", True),
-     ("encounter-id", True), ("idle", False), ("note", False), ("age", False), ("width", False)],
-)  # fmt: skip
+@cases(__file__, "name", "looks")
 def test_names_of_what_may_number_people(name: str, looks: bool) -> None:
     assert may_tell_people_apart(name) == looks

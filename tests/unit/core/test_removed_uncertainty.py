@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.association import association_loss, entropy, removed_uncertainty
@@ -89,7 +89,6 @@ def test_entropy() -> None:
     assert entropy(np.array([7, 0])) == 0
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(2, 4))
 def test_a_recoding_tells_no_more_than_its_original(seed: int, bins: int, classes: int) -> None:
     draw = np.random.default_rng(seed)
