@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import cases
 from quality.averaging import train_alone, train_together, weighted_mean
 from quality.network import Descent, Examples, Parameters, gradient, probabilities, start
 
@@ -32,14 +33,7 @@ def generators(holders: int) -> list[np.random.Generator]:
     return [np.random.default_rng([7, number]) for number in range(holders)]
 
 
-@pytest.mark.parametrize(
-    ("rounds", "steps", "weights", "offset"),
-    [
-        (1, 1, (0.05, 0), 0.025),
-        (2, 1, (0.09750247, -0.00062477), 0.04812646),
-        (1, 2, (0.09626631, -0.0004166), 0.04771655),
-    ],
-)
+@cases(__file__, "rounds", "steps", "weights", "offset")
 def test_logistic_regression_of_two_holders(
     rounds: int, steps: int, weights: tuple[float, float], offset: float
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.config.privacy import PrivacyOptions
@@ -83,7 +83,6 @@ parts = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(parts)
 def test_criteria_of_a_union(held: Sequence[Sequence[Record]]) -> None:
     records = [record for own in held for record in own]

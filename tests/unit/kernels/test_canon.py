@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import references
 from drawn_numbers import order
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from references import (
     Table,
@@ -81,7 +81,6 @@ def expected_contents(table: Table, criteria: Criteria, *, spread: bool) -> dict
 # The same groups ----------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
 @given(drawn=tables_and_criteria(most=45), alone=st.booleans())
 def test_same_groups_and_names_as_the_reference(drawn: tuple[Table, Criteria], alone: bool) -> None:
     table, criteria = drawn
@@ -96,7 +95,6 @@ def test_same_groups_and_names_as_the_reference(drawn: tuple[Table, Criteria], a
             assert all(may_be_a_group(criteria, table.values, group) for group in groups)
 
 
-@settings(deadline=None, max_examples=60)
 @given(drawn=tables_and_criteria(), data=st.data())
 def test_independent_of_the_order_of_records(
     drawn: tuple[Table, Criteria], data: st.DataObject
@@ -108,7 +106,6 @@ def test_independent_of_the_order_of_records(
         assert found == named_contents(table, criteria, spread=spread)
 
 
-@settings(deadline=None, max_examples=60)
 @given(table=tables(), k=st.integers(1, 8))
 def test_sizes_follow_from_the_number_of_records(table: Table, k: int) -> None:
     for spread in (True, False):
@@ -222,7 +219,6 @@ def test_other_roots_give_other_groups() -> None:
 # Distances ----------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=6),
 )
@@ -254,7 +250,6 @@ def test_the_candidate_with_the_largest_spread_comes_first() -> None:
     assert order_by_spread(candidates, samples).tolist() == [1, 3, 4, 0, 2]
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     c=st.integers(1, 30),

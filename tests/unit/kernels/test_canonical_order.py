@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.kernels.canonical_order import sort_groups
@@ -32,7 +32,6 @@ def grouped_records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray
     )
 
 
-@settings(deadline=None)
 @given(grouped_records())
 def test_each_group_as_sorted(
     records: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],

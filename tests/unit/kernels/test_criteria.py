@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import cases
 from drawn_numbers import among
 from drawn_numbers import order as order_of
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from references import (
     BOUNDS,
@@ -100,7 +101,6 @@ def satisfied(criteria: Criteria, counts: list[int]) -> bool:
 # Against the definitions --------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_the_first_violated_criterion(data: st.DataObject) -> None:
     sensitive = data.draw(attributes())
@@ -116,7 +116,6 @@ def test_the_first_violated_criterion(data: st.DataObject) -> None:
     )
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_groups_of_records(data: st.DataObject) -> None:
     sensitive = data.draw(attributes())
@@ -135,7 +134,6 @@ def test_groups_of_records(data: st.DataObject) -> None:
         assert not counts.any()
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_counts_grow_record_by_record(data: st.DataObject) -> None:
     sensitive = data.draw(attributes())
@@ -156,7 +154,6 @@ def test_counts_grow_record_by_record(data: st.DataObject) -> None:
     assert not counts.any()
 
 
-@settings(deadline=None)
 @given(
     people=st.lists(st.integers(0, 8), min_size=1, max_size=30),
     k=st.integers(1, 6),
@@ -222,7 +219,6 @@ def test_entropy_of_equal_counts_is_exactly_l(count: int) -> None:
             assert not satisfied(criteria, [count] * (least - 1) + [0] * (61 - least))
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_distances_that_are_exactly_t(data: st.DataObject) -> None:
     domain = data.draw(st.integers(2, 7))
@@ -243,7 +239,6 @@ def test_distances_that_are_exactly_t(data: st.DataObject) -> None:
             assert criteria.satisfied_by(sum(group), [np.array(group)]) == holds
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_gains_that_are_exactly_beta(data: st.DataObject) -> None:
     domain = data.draw(st.integers(2, 7))
@@ -259,7 +254,6 @@ def test_a_value_that_the_whole_input_lacks_gains_without_bound() -> None:
     assert satisfied(about_one([5, 5, 0], "beta", 1e-9), [1, 1, 0])
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_fewer_records_than_are_missing_mend_nothing(data: st.DataObject) -> None:
     domain = data.draw(st.integers(1, 5))
@@ -283,7 +277,6 @@ def test_fewer_records_than_are_missing_mend_nothing(data: st.DataObject) -> Non
             assert not satisfied(criteria, mended.tolist())
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any))
 def test_the_largest_share_may_be_exactly_alpha(group: list[int]) -> None:
     share = max(group) / sum(group)
@@ -291,19 +284,7 @@ def test_the_largest_share_may_be_exactly_alpha(group: list[int]) -> None:
     assert not satisfied(about_one(group, "alpha", share - 1e-9), group)
 
 
-@pytest.mark.parametrize(
-    ("counts", "least", "c", "holds"),
-    [
-        pytest.param([3, 2, 1], 1, 0.5, False, id="l = 1, c = 1/2: 3 = 6 c"),
-        pytest.param([3, 2, 1], 1, 0.51, True, id="l = 1"),
-        pytest.param([3, 2, 1], 2, 1.0, False, id="l = 2: exactly c, which is too much"),
-        pytest.param([3, 2, 1], 2, 1.001, True, id="l = 2"),
-        pytest.param([3, 2, 1], 3, 3.0, False, id="l = 3: exactly c, which is too much"),
-        pytest.param([1, 3, 2], 3, 3.1, True, id="l = 3, in any order"),
-        pytest.param([3, 0, 2], 3, 1000.0, False, id="fewer than l values"),
-        pytest.param([0, 0, 5], 1, 1.5, True, id="one value, l = 1"),
-    ],
-)
+@cases(__file__, "counts", "least", "c", "holds")
 def test_recursive_diversity(counts: list[int], least: int, c: float, holds: bool) -> None:
     assert satisfied(about_one([9, 9, 9], "recursive", least, c), counts) == holds
 
@@ -341,7 +322,6 @@ def test_an_attribute_of_one_value_has_no_distance(kind: CriterionKind) -> None:
 # Union --------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_two_groups_that_satisfy_a_criterion_satisfy_it_together(data: st.DataObject) -> None:
     domain = data.draw(st.integers(1, 6))
@@ -368,7 +348,6 @@ def test_two_groups_that_satisfy_a_criterion_satisfy_it_together(data: st.DataOb
             assert satisfied(criteria, together)
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_closed_under_union_by_definition(data: st.DataObject) -> None:
     # The reference itself, on groups so small that both often satisfy the criterion.
@@ -437,7 +416,6 @@ def satisfied_by_the_measures(
     return bool(holds[0])
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_the_verification_of_a_release_agrees(data: st.DataObject) -> None:
     domain = data.draw(st.integers(1, 12))

@@ -7,7 +7,7 @@ from math import exp, log
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import example, given, note, settings
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from anonspark.core.criteria import Criteria
@@ -100,7 +100,6 @@ def of_group(pairs: Pairs, most: int) -> PeopleOfGroup:
     return PeopleOfGroup(len(people), [counts], matched, [(ranges[0], ranges[1])])
 
 
-@settings(deadline=None, max_examples=300)
 @given(pairs=groups, most=st.integers(1, 5))
 @example(pairs=[(0, 0), (1, 0), (1, 1), (2, 1), (2, 0)], most=3)
 def test_values_that_have_a_person_each(pairs: Pairs, most: int) -> None:
@@ -128,7 +127,6 @@ BOUNDS: list[tuple[CriterionKind, float, float]] = [
 ]
 
 
-@settings(deadline=None, max_examples=150)
 @given(pairs=groups, data=st.data())
 def test_a_group_whichever_of_their_values_people_stand_for(
     pairs: Pairs, data: st.DataObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.kernels.canon import draw
@@ -39,7 +39,6 @@ def expected(codes: np.ndarray, hashes: np.ndarray, most: int) -> list[tuple[int
     return [(own, best[own]) for own in by_priority[:most]]
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 400),

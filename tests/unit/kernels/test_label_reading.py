@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.kernels.label_reading import read_plain_labels
@@ -47,7 +47,6 @@ def ends(text: str, *, days: bool) -> tuple[float, float]:
     return (low, high) if low <= high else (np.nan, np.nan)
 
 
-@settings(max_examples=200)
 @given(data=st.data(), days=st.booleans())
 def test_labels_are_read_as_python_reads_them(data: Any, days: bool) -> None:
     own = label(day, "/") if days else label(number, "-")

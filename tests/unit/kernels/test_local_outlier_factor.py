@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import references
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import LocalOutlierFactor
 
@@ -42,20 +43,7 @@ def weighted_points(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-@pytest.mark.parametrize(
-    ("n", "neighbors"),
-    [
-        pytest.param(2, 1, id="two points"),
-        pytest.param(9, 8, id="all others are neighbours"),
-        pytest.param(200, 1, id="200 points, 1 neighbour"),
-        pytest.param(200, 4, id="200 points, 4 neighbours"),
-        pytest.param(1024, 29, id="1024 points, all pairs"),
-        pytest.param(1025, 29, id="1025 points, the smallest tree"),
-        pytest.param(3000, 4, id="3000 points, 4 neighbours"),
-        pytest.param(3000, 99, id="3000 points, 99 neighbours"),
-        pytest.param(1500, 1499, id="1500 points, all others are neighbours"),
-    ],
-)
+@cases(__file__, "n", "neighbors")
 def test_equals_scikit_learn(n: int, neighbors: int, d: int) -> None:
     points = two_clusters(n, d, seed=n + d)
     expected = LocalOutlierFactor(n_neighbors=neighbors, algorithm="kd_tree").fit(points)
@@ -66,7 +54,6 @@ def test_equals_scikit_learn(n: int, neighbors: int, d: int) -> None:
     )
 
 
-@settings(deadline=None)
 @given(weighted_points())
 def test_equals_the_reference_with_records_repeated(
     drawn: tuple[np.ndarray, np.ndarray, int],
@@ -80,7 +67,6 @@ def test_equals_the_reference_with_records_repeated(
     )
 
 
-@settings(deadline=None)
 @given(weighted_points())
 def test_all_pairs_and_tree_agree(drawn: tuple[np.ndarray, np.ndarray, int]) -> None:
     points, weights, neighbors = drawn

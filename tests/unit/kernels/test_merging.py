@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.criteria import Criteria
@@ -87,7 +87,6 @@ def groups_with_values(
     return points, values, np.cumsum([0, *sizes]).astype(np.int64), k, criterion
 
 
-@settings(deadline=None)
 @given(groups_with_values())
 def test_same_groups_as_the_reference(
     drawn: tuple[np.ndarray, np.ndarray, np.ndarray, int, Criterion],

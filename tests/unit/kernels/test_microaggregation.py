@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import references
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.kernels.microaggregation import form_groups, microaggregate, refine_groups
@@ -261,7 +261,6 @@ def test_groups_of_many_cells(k: int) -> None:
 # Refining
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(4, 40),
@@ -315,7 +314,6 @@ def test_refining_keeps_records_and_never_costs_more(rounds: int) -> None:
 # The whole
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(0, 300),

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import references
+from cases import cases
 from drawn_numbers import order
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from references import (
     Table,
@@ -118,7 +119,6 @@ def require_independence(table: Table, criteria: Criteria, shuffled: np.ndarray)
         )
 
 
-@settings(deadline=None, max_examples=150)
 @given(table=tables(), k=st.integers(1, 8))
 def test_same_groups_as_the_reference(table: Table, k: int) -> None:
     for name, rule in RULES.items():
@@ -135,7 +135,6 @@ def test_same_groups_as_the_reference(table: Table, k: int) -> None:
             assert set(map(frozenset, groups)) == set(map(frozenset, expected))
 
 
-@settings(deadline=None, max_examples=60)
 @given(table=tables(), k=st.integers(1, 8), data=st.data())
 def test_independent_of_the_order_of_records(table: Table, k: int, data: st.DataObject) -> None:
     require_independence(table, k_alone(k), order(data.draw, len(table)))
@@ -162,30 +161,12 @@ def test_random_tables_against_the_reference(rule: Rule, k: int) -> None:
     assert set(map(frozenset, groups)) == set(map(frozenset, expected))
 
 
-@pytest.mark.parametrize(
-    ("below", "equal", "size", "k", "balanced", "expected"),
-    [
-        pytest.param(3, 4, 10, 3, False, [(7, True)], id="published: above the median"),
-        pytest.param(
-            3, 4, 10, 3, True, [(3, False), (7, True)], id="balanced: the lower one on a tie"
-        ),
-        pytest.param(
-            2, 4, 10, 2, True, [(6, True), (2, False)], id="balanced: the more equal halves"
-        ),
-        pytest.param(
-            4, 5, 10, 1, True, [(4, False), (9, True)], id="balanced: the more equal halves, lower"
-        ),
-        pytest.param(2, 8, 10, 2, False, [], id="published: nothing above the median"),
-        pytest.param(2, 8, 10, 2, True, [(2, False)], id="balanced: only below the median"),
-        pytest.param(0, 6, 10, 2, True, [(6, True)], id="balanced: only above the median"),
-        pytest.param(1, 8, 10, 2, True, [], id="neither"),
-    ],
-)
+@cases(__file__, "below", "equal", "size", "k", "balanced", "expected")
 def test_choice_of_the_boundary(
-    below: int, equal: int, size: int, k: int, balanced: bool, expected: list[tuple[int, bool]]
+    below: int, equal: int, size: int, k: int, balanced: bool, expected: list[list[int | bool]]
 ) -> None:
     chosen = choose_boundaries(below, equal, size, k, balanced)
-    assert [(rows, bool(run_left)) for rows, run_left in chosen if rows] == expected
+    assert [[rows, bool(run_left)] for rows, run_left in chosen if rows] == expected
     # What there is comes first.
     assert [rows > 0 for rows, _ in chosen] == [place < len(expected) for place in range(2)]
 
@@ -245,7 +226,6 @@ def test_the_ends_of_64_bits(rule: Rule) -> None:
 # Criteria beyond k --------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
 @given(drawn=tables_and_criteria())
 def test_same_groups_as_the_reference_under_criteria(drawn: tuple[Table, Criteria]) -> None:
     table, criteria = drawn
@@ -260,7 +240,6 @@ def test_same_groups_as_the_reference_under_criteria(drawn: tuple[Table, Criteri
             assert all(may_be_a_group(criteria, table.values, group) for group in groups)
 
 
-@settings(deadline=None, max_examples=60)
 @given(drawn=tables_and_criteria(), data=st.data())
 def test_independent_of_the_order_of_records_under_criteria(
     drawn: tuple[Table, Criteria], data: st.DataObject

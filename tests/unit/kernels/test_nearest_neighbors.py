@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from references import distance_matrix
 
@@ -38,7 +38,6 @@ def brute_force_distances(points: np.ndarray, weights: np.ndarray, neighbors: in
     return result
 
 
-@settings(deadline=None)
 @given(distinct_points())
 def test_the_tree_holds_every_point_once_on_the_right_side(points: np.ndarray) -> None:
     members, nodes, splits = build_tree(points)
@@ -53,7 +52,6 @@ def test_the_tree_holds_every_point_once_on_the_right_side(points: np.ndarray) -
         assert (points[members[left_stop:stop], axis] >= splits[node]).all()
 
 
-@settings(deadline=None)
 @given(distinct_points(), st.data())
 def test_points_within_a_radius(points: np.ndarray, data: st.DataObject) -> None:
     tree = build_tree(points)
@@ -83,7 +81,6 @@ def test_points_within_every_radius_of_a_grid(d: int) -> None:
             assert count == (row <= radius).sum()
 
 
-@settings(deadline=None)
 @given(distinct_points(), st.data())
 def test_distance_of_the_nth_nearest_record(points: np.ndarray, data: st.DataObject) -> None:
     n = len(points)

@@ -9,9 +9,11 @@ import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
+from cases import data_beside
 from packaging.requirements import Requirement
 from places import REPOSITORY
 
@@ -19,22 +21,7 @@ from anonspark.kernels import numba_patches
 
 KERNELS = Path(numba_patches.__file__).parent
 
-NAMES = {
-    "numba": ["config.CACHE_DIR", "types.Function"],
-    "numba.core.caching": ["_CacheLocator.ensure_cache_path", "CacheImpl._locator_classes"],
-    "numba.core.codegen": ["CodeLibrary.finalize", "CodeLibrary.get_function"],
-    "numba.core.compiler": [
-        "Flags.no_cfunc_wrapper",
-        "Flags.no_cpython_wrapper",
-        "Flags.release_gil",
-    ],
-    "numba.core.cpu": ["CPUContext.get_executable", "CPUContext.insert_user_function"],
-    "numba.core.dispatcher": ["_FunctionCompiler._customize_flags"],
-    "numba.core.registry": ["cpu_target.target_context"],
-    "numba.core.typing": ["signature", "templates.make_concrete_template"],
-    "numba.pycc": ["CC._export_entries", "CC.export", "CC.compile"],
-    "numba.pycc.compiler": ["compile_extra"],
-}
+NAMES: dict[str, Any] = data_beside(__file__)["NAMES"]
 
 
 def missing() -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from drawn_numbers import among
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from references import criterion_about, k_alone, may_be_a_group, no_values, sensitive_attributes
 
@@ -173,7 +173,6 @@ def cases(draw: st.DrawFn, *, beyond_k: bool = False) -> Case:
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(case=cases())
 def test_the_cheapest_box_is_kept(case: Case) -> None:
     kept = kept_by_kernel(case)
@@ -184,7 +183,6 @@ def test_the_cheapest_box_is_kept(case: Case) -> None:
     assert cost <= len(everybody) * case.penalty(everybody) + 1e-9
 
 
-@settings(max_examples=100, deadline=None)
 @given(case=cases(beyond_k=True))
 def test_the_cheapest_box_that_satisfies_the_criteria_is_kept(case: Case) -> None:
     kept = kept_by_kernel(case)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from cases import cases
 from data_sets import ADULT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,14 +108,7 @@ def median_error(
     return float(np.median(errors))
 
 
-@pytest.mark.parametrize(
-    ("k", "best_of_the_others", "expected_error", "expected_cost"),
-    [
-        (5, 0.0218, 0.017966, 1405.795),
-        (10, 0.0423, 0.016698, 2506.667),
-        (50, 0.1125, 0.063858, 6407.522),
-    ],
-)
+@cases(__file__, "k", "best_of_the_others", "expected_error", "expected_cost")
 def test_figures_of_adult(
     adult: tuple[Codes, Codes],
     queries: Queries,

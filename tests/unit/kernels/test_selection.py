@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.kernels.selection import select, select_float
@@ -15,14 +15,12 @@ few_values = st.integers(-2, 2)
 all_values = st.one_of(few_values, st.integers(INT64.min, INT64.max))
 
 
-@settings(deadline=None)
 @given(st.lists(all_values, min_size=1, max_size=200), st.data())
 def test_every_rank_of_integers_as_sorted(values: list[int], data: st.DataObject) -> None:
     rank = data.draw(st.integers(0, len(values) - 1))
     assert select(np.array(values, np.int64), 0, len(values), rank) == sorted(values)[rank]
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(st.sampled_from([0.0, 1.0, -1.5]), st.floats(allow_nan=False)),
@@ -36,7 +34,6 @@ def test_every_rank_of_floats_as_sorted(values: list[float], data: st.DataObject
     assert select_float(np.array(values), 0, len(values), rank) == sorted(values)[rank]
 
 
-@settings(deadline=None)
 @given(st.lists(all_values, min_size=2, max_size=60), st.data())
 def test_only_the_slice_counts_and_is_permuted(values: list[int], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(values) - 1))

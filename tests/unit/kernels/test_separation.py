@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import references
 from drawn_numbers import among, of, of_few, one_of, order, wide
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from references import (
     Table,
@@ -167,7 +167,6 @@ def expected_records(
     ]
 
 
-@settings(deadline=None)
 @given(drawn=groups_of_records())
 def test_same_records_as_the_reference(
     drawn: tuple[np.ndarray, np.ndarray, Groups, int, int],
@@ -181,7 +180,6 @@ def test_same_records_as_the_reference(
         assert [len(normal) for normal in found] == [min(k, len(group)) for group in groups]
 
 
-@settings(deadline=None)
 @given(drawn=groups_under_criteria())
 def test_same_records_as_the_reference_under_criteria(
     drawn: tuple[Table, Groups, Criteria, int],
@@ -193,7 +191,6 @@ def test_same_records_as_the_reference_under_criteria(
         assert all(may_be_a_group(criteria, table.values, sorted(normal)) for normal in found)
 
 
-@settings(deadline=None)
 @given(drawn=groups_under_criteria(), data=st.data())
 def test_independent_of_the_order_of_records(
     drawn: tuple[Table, Groups, Criteria, int], data: st.DataObject
@@ -242,7 +239,6 @@ def test_same_records_as_the_reference_without_ties(
             assert normal == set(expected)
 
 
-@settings(deadline=None)
 @given(
     points=st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=20, unique=True

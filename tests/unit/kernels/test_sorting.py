@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.kernels.sorting import sort_stably
@@ -16,7 +16,6 @@ def places(values: np.ndarray) -> list[int]:
     return [int(place) for place in order]
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(st.sampled_from([0.0, -0.0, 1.0, -1.5]), st.floats(allow_nan=False)), max_size=300

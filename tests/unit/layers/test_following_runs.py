@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from rich.console import Console
 
 from anonspark.cli.logs import CommandLog
@@ -36,20 +37,7 @@ def configured(**sections: Any) -> Configuration:
 # The section `metrics`
 
 
-@pytest.mark.parametrize(
-    ("metrics", "text"),
-    [
-        ({"drift": {"gcp": 0.1}}, r"metrics\.drift: found bounds, but no earlier runs"),
-        ({"append_to": "m", "drift": {"gcpp": 0.1}}, "did you mean 'gcp'"),
-        ({"append_to": "m", "drift": {"k": 0.1}}, "is no figure of a release"),
-        ({"append_to": "m", "drift": {"entropy": 0.1}}, r"set evaluate\.information to true"),
-        ({"append_to": "m", "drift": {"gcp": -0.1}}, r"metrics\.drift\.gcp: .*0 to 100000"),
-        ({"append_to": "m", "drift": {"gcp": float("inf")}}, r"metrics\.drift\.gcp: "),
-        ({"append_to": "m", "drift": {"gcp": float("nan")}}, r"metrics\.drift\.gcp: "),
-        ({"append_to": ""}, r"metrics\.append_to: found an empty text"),
-        ({"job": ""}, r"metrics\.job: found an empty text"),
-    ],
-)
+@cases(__file__, "metrics", "text")
 def test_what_the_section_refuses(metrics: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         configured(metrics=metrics)
@@ -65,25 +53,7 @@ def test_the_paths_of_the_metrics_are_redacted() -> None:
     assert "hunter2" not in json.dumps(public)
 
 
-@pytest.mark.parametrize(
-    ("sections", "comparable"),
-    [
-        ({"input": {"path": "other", "format": "csv", "options": {"header": True}}}, True),
-        ({"output": {"path": "other", "mode": "overwrite"}}, True),
-        ({"execution": {"seed": 7, "task_rows": 10}}, True),
-        ({"evaluate": {"compare_baseline": True}}, True),
-        ({"gates": {"gcp": {"max": 1}}}, True),
-        ({"metrics": {"append_to": "m", "drift": {"gcp": 0.1}}}, True),
-        ({"model": {"name": "su-mondrian", "rho": 5}, "missing": "drop"}, True),
-        ({"input": {"path": "in", "missing_markers": ["-"]}}, False),
-        ({"model": {"name": "smondrian"}}, False),
-        ({"model": {"rho": 4}}, False),
-        ({"privacy": {"k": 3}}, False),
-        ({"missing": "category"}, False),
-        ({"output": {"path": "out", "style": "bounds"}}, False),
-        ({"attributes": dict.fromkeys(("city", "age"), "quasi_identifier")}, False),
-    ],
-)
+@cases(__file__, "sections", "comparable")
 def test_which_runs_are_comparable(sections: dict[str, Any], comparable: bool) -> None:
     same = configured().settings_fingerprint() == configured(**sections).settings_fingerprint()
     assert same == comparable
@@ -210,16 +180,7 @@ def test_a_failed_run_has_no_figures_of_a_release() -> None:
     assert not any(name.startswith("anonspark_release") for name in told)
 
 
-@pytest.mark.parametrize(
-    ("path", "local"),
-    [
-        ("/var/lib/a.prom", "/var/lib/a.prom"),
-        ("file:/var/lib/a.prom", "/var/lib/a.prom"),
-        ("file:///var/lib/a.prom", "/var/lib/a.prom"),
-        ("hdfs://host/a.prom", None),
-        ("viewfs:///a.prom", None),
-    ],
-)
+@cases(__file__, "path", "local")
 def test_a_path_without_scheme_is_local(path: str, local: str | None) -> None:
     assert local_path(path) == (None if local is None else Path(local))
 

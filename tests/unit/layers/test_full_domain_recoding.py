@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
+from cases import cases
 from lattice_tables import quasi_identifier
 
 from anonspark.core.encoding import QuasiIdentifier
@@ -38,14 +38,7 @@ def groups(*rows: tuple[int, int]) -> np.ndarray:
     return np.array(rows, np.int32)
 
 
-@pytest.mark.parametrize(
-    ("levels", "rows", "labels"),
-    [
-        ((0, 0), [(2, 1)], [["c"], ["f"]]),
-        ((1, 0), [(1, 0)], [["y"], ["e"]]),
-        ((2, 1), [(0, 0)], [["*"], ["*"]]),
-    ],
-)
+@cases(__file__, "levels", "rows", "labels")
 def test_labels_are_those_of_the_level(
     levels: tuple[int, int], rows: list[tuple[int, int]], labels: list[list[str]]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import cases
 
 from anonspark.config import parse_configuration
 from anonspark.config.gates import Gate
@@ -79,22 +80,7 @@ def test_every_figure_out_of_bounds_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("gates", "text"),
-    [
-        ({"gcpp": {"max": 1}}, "gates.gcpp: .* did you mean 'gcp'"),
-        ({"k": {"max": 1}}, "is no figure of a release"),
-        ({"attributes.name.ncp": {"max": 1}}, "is no figure of a release"),
-        ({"risk.marketer.highest": {"max": 1}}, "is no figure of a release"),
-        ({"gcp": {}}, "gates.gcp: found neither min nor max"),
-        ({"gcp": {"min": 2, "max": 1}}, r"gates.gcp.min: .* more than max"),
-        ({"gcp": {"max": "1"}}, r"gates.gcp.max: .*number"),
-        ({"gcp": {"max": float("nan")}}, r"gates.gcp.max: "),
-        ({"gcp": {"most": 1}}, r"gates.gcp.most: "),
-        ({"entropy": {"max": 1}}, "evaluate.information"),
-        ({"attributes.age.entropy": {"max": 1}}, "evaluate.information"),
-    ],
-)
+@cases(__file__, "gates", "text")
 def test_what_is_no_gate(gates: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         configured(**gates)

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from arrow_types import arrow_type
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.encoding import QuasiIdentifier
@@ -103,63 +105,10 @@ def interval_of(values: list[Any], arrow_type: pa.DataType, kind: Kind, **more: 
 MICROS = pa.timestamp("us")
 
 
-@pytest.mark.parametrize(
-    ("kind", "arrow_type", "values", "label"),
-    [
-        pytest.param("integer", pa.int64(), [17, 25], "[17-25]", id="integers"),
-        pytest.param("integer", pa.int64(), [17, 17], "17", id="one integer"),
-        pytest.param("integer", pa.int32(), [-5, 3], "[-5-3]", id="negative to positive"),
-        pytest.param("integer", pa.int64(), [-9, -5], "[-9--5]", id="negative integers"),
-        pytest.param("float", pa.float64(), [1.0, 2.5], "[1-2.5]", id="floats"),
-        pytest.param("float", pa.float64(), [1e-05, 1.0], "[1e-05-1]", id="small float"),
-        pytest.param("float", pa.float64(), [-1e-05, -1e-07], "[-1e-05--1e-07]", id="small floats"),
-        pytest.param("float", pa.float64(), [1e16, 1e300], "[1e+16-1e+300]", id="huge floats"),
-        pytest.param(
-            "float",
-            pa.float64(),
-            [0.1, 0.30000000000000004],
-            "[0.1-0.30000000000000004]",
-            id="all digits",
-        ),
-        pytest.param("float", pa.float64(), [100.0, 100.0], "100", id="whole float"),
-        pytest.param("float", pa.float32(), [0.1, 0.2], "[0.1-0.2]", id="float32"),
-        pytest.param(
-            "decimal",
-            pa.decimal128(10, 2),
-            [Decimal("-1.50"), Decimal("2.00")],
-            "[-1.50-2.00]",
-            id="decimals",
-        ),
-        pytest.param(
-            "decimal",
-            pa.decimal128(20, 10),
-            [Decimal("1E-9")] * 2,
-            "0.0000000010",
-            id="small decimal",
-        ),
-        pytest.param(
-            "date",
-            pa.date32(),
-            [datetime.date(2020, 1, 31), datetime.date(2020, 3, 1)],
-            "[2020-01-31/2020-03-01]",
-            id="dates",
-        ),
-        pytest.param(
-            "date", pa.date32(), [datetime.date(987, 1, 2)] * 2, "0987-01-02", id="one date"
-        ),
-        pytest.param(
-            "timestamp",
-            MICROS,
-            [datetime.datetime(2020, 1, 31), datetime.datetime(2020, 1, 31, 12, 0, 0, 5)],
-            "[2020-01-31 00:00:00/2020-01-31 12:00:00.000005]",
-            id="timestamps",
-        ),
-    ],
-)
-def test_interval_labels(
-    kind: Kind, arrow_type: pa.DataType, values: list[Any], label: str
-) -> None:
-    assert interval_of(values, arrow_type, kind) == label
+@cases(__file__, "kind", "alias", "values", "label")
+def test_interval_labels(kind: Kind, alias: str, values: list[str], label: str) -> None:
+    column = pa.array(values).cast(arrow_type(alias))
+    assert interval_of(column.to_pylist(), column.type, kind) == label
 
 
 def test_interval_labels_with_missing_values() -> None:
@@ -167,34 +116,12 @@ def test_interval_labels_with_missing_values() -> None:
     assert interval_of([1, 1], pa.int64(), "integer", with_missing=True) == "1 or missing"
 
 
-@pytest.mark.parametrize(
-    ("values", "label"),
-    [
-        pytest.param(["a"], "a", id="one"),
-        pytest.param(["b", "a"], "{b, a}", id="in the order given"),
-        pytest.param([None], "missing", id="missing alone"),
-        pytest.param(["a", None], "{a, missing}", id="missing among others"),
-        pytest.param(["missing"], '"missing"', id="the text missing"),
-        pytest.param(["missing", None], '{"missing", missing}', id="both kinds of missing"),
-        pytest.param([""], '""', id="empty text"),
-        pytest.param(["", "a"], '{"", a}', id="empty text among others"),
-        pytest.param(["a, b"], "a, b", id="comma alone"),
-        pytest.param(["a, b", "c"], '{"a, b", c}', id="comma among others"),
-        pytest.param(["{a, b}"], '"{a, b}"', id="looks like a set"),
-        pytest.param(["[1-2]"], '"[1-2]"', id="looks like an interval"),
-        pytest.param(['"a"'], r'"\"a\""', id="quotes"),
-        pytest.param(["a}", "b"], '{"a}", b}', id="closing brace among others"),
-        pytest.param([" a "], '" a "', id="blanks"),
-        pytest.param(["x\n"], r'"x\n"', id="line break"),
-        pytest.param(["é", "日本"], "{é, 日本}", id="letters beyond ASCII"),
-    ],
-)
+@cases(__file__, "values", "label")
 def test_category_labels(values: list[str | None], label: str) -> None:
     assert category_label(values) == label
     assert read_category_label(label) == values
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(st.none(), st.text(), st.text(alphabet='{}[]", ab\\'), st.just("missing")),
@@ -321,7 +248,6 @@ def drawn_classes(data: st.DataObject, case: Case, *, missing: bool) -> list[lis
 
 
 @every_case(INTERVALS)
-@settings(deadline=None, max_examples=40)
 @given(data=st.data(), missing=st.booleans())
 def test_each_interval_is_that_of_its_records(
     case: Case, data: st.DataObject, missing: bool
@@ -345,7 +271,6 @@ def test_each_interval_is_that_of_its_records(
 
 @every_case(SETS)
 @pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
-@settings(deadline=None, max_examples=40)
 @given(data=st.data(), missing=st.booleans())
 def test_each_set_is_that_of_its_records(
     case: Case, style: Style, data: st.DataObject, missing: bool
@@ -363,7 +288,6 @@ def test_each_set_is_that_of_its_records(
 
 
 @every_case(INTERVALS)
-@settings(deadline=None, max_examples=40)
 @given(data=st.data(), missing=st.booleans())
 def test_bounds_are_those_of_the_records(case: Case, data: st.DataObject, missing: bool) -> None:
     release = Release(
@@ -378,7 +302,6 @@ def test_bounds_are_those_of_the_records(case: Case, data: st.DataObject, missin
 
 
 @every_case(INTERVALS)
-@settings(deadline=None, max_examples=40)
 @given(data=st.data(), missing=st.booleans())
 def test_means_lie_inside_their_class(case: Case, data: st.DataObject, missing: bool) -> None:
     release = Release(
@@ -409,7 +332,6 @@ def test_means_lie_inside_their_class(case: Case, data: st.DataObject, missing: 
 
 
 @every_case(INTERVALS)
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_numbers_among_missing_values_lose_everything(case: Case, data: st.DataObject) -> None:
     value = case[2].filter(lambda drawn: drawn != 127)
@@ -445,7 +367,6 @@ def test_penalty_of_a_constant_column_is_nothing() -> None:
     assert (release.penalties, release.losses) == ([0, 0], [0, 0])
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-1000, 1000), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_loss_of_integers_counts_the_values_covered(classes: list[list[int]]) -> None:
     # ILoss (Xiao and Tao 2006): (values covered - 1) / values of the domain.
@@ -486,19 +407,7 @@ def test_loss(case: str, classes: list[list[Any]], losses: list[float]) -> None:
 # Hierarchies --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("label", "told"),
-    [
-        pytest.param("Married", "Married", id="plain"),
-        pytest.param("[20-25[", "[20-25[", id="interval"),
-        pytest.param("{a, b}", "{a, b}", id="braces"),
-        pytest.param('5" pipe', '5" pipe', id="quote inside"),
-        pytest.param("missing", '"missing"', id="the text missing"),
-        pytest.param("a or missing", '"a or missing"', id="looks like a mark"),
-        pytest.param('"missing"', r'"\"missing\""', id="looks quoted"),
-        pytest.param("", '""', id="empty"),
-    ],
-)
+@cases(__file__, "label", "told")
 def test_hierarchy_labels(label: str, told: str) -> None:
     assert hierarchy_label(label, with_missing=False) == told
     assert hierarchy_label(label, with_missing=True) == f"{told} or missing"
@@ -573,7 +482,6 @@ def test_a_hierarchy_over_nothing_but_missing_values() -> None:
     assert (figures.losses == 0).all()
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.lists(st.one_of(st.none(), st.sampled_from(list(ROWS))), min_size=1, max_size=5),
@@ -606,55 +514,15 @@ def test_any_class_of_a_hierarchy(classes: list[list[str | None]]) -> None:
 # Columns ------------------------------------------------------------------------------------------
 
 
-def columns_of(style: Style, *, tell_missing: bool) -> list[tuple[str, pa.DataType]]:
+@cases(__file__, "style", "tell_missing", "expected")
+def test_published_columns(style: Style, tell_missing: bool, expected: list[str]) -> None:
     quasi_identifiers = (
         QuasiIdentifier("age", "integer", pa.int32(), 17, 90),
         QuasiIdentifier("born", "date", pa.date32(), 0, 100),
         QuasiIdentifier("sex", "category", pa.string(), 0, 1, categories=("f", "m")),
     )
-    generalizer = Generalizer(quasi_identifiers, style, tell_missing)
-    return [(column.name, column.arrow_type) for column in generalizer.columns()]
-
-
-@pytest.mark.parametrize(
-    ("style", "tell_missing", "expected"),
-    [
-        pytest.param(
-            "interval",
-            True,
-            [("age", pa.string()), ("born", pa.string()), ("sex", pa.string())],
-            id="interval",
-        ),
-        pytest.param(
-            "bounds",
-            False,
-            [
-                ("age_min", pa.int32()),
-                ("age_max", pa.int32()),
-                ("born_min", pa.date32()),
-                ("born_max", pa.date32()),
-                ("sex", pa.list_(pa.string())),
-            ],
-            id="bounds",
-        ),
-        pytest.param(
-            "mean",
-            True,
-            [
-                ("age", pa.float64()),
-                ("age_missing", pa.bool_()),
-                ("born", pa.date32()),
-                ("born_missing", pa.bool_()),
-                ("sex", pa.string()),
-            ],
-            id="mean, missing values told",
-        ),
-    ],
-)
-def test_published_columns(
-    style: Style, tell_missing: bool, expected: list[tuple[str, pa.DataType]]
-) -> None:
-    assert columns_of(style, tell_missing=tell_missing) == expected
+    columns = Generalizer(quasi_identifiers, style, tell_missing).columns()
+    assert [f"{column.name} {column.arrow_type}" for column in columns] == expected
 
 
 def test_several_attributes_and_classes_at_once() -> None:

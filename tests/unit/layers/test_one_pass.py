@@ -123,7 +123,7 @@ def test_any_sample_gives_the_same_tree(columns: list[np.ndarray], rule: AnyRule
     require_same_tree(records, k_alone(3), rule, 200, *samples)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     records=drawn_records(),
     k=st.integers(1, 6),
@@ -139,7 +139,7 @@ def test_drawn_records_and_samples(
         require_same_tree(records, k_alone(k), rule, largest_leaf, sample)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(drawn=drawn_records_and_criteria(), largest_leaf=st.integers(1, 30), data=st.data())
 def test_drawn_records_and_samples_under_criteria(
     drawn: tuple[Records, Criteria], largest_leaf: int, data: st.DataObject
@@ -352,7 +352,6 @@ def test_a_bracket_holds_the_boundary_that_it_is_around(
         assert bracket.allows(boundary)
 
 
-@settings(deadline=None)
 @given(
     first=brackets(),
     second=brackets(),
@@ -414,7 +413,6 @@ def test_walking_down_a_predicted_tree(
 # The sample ---------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(few, st.integers(INT64.min, INT64.max)), min_size=1, max_size=30), st.data()
 )

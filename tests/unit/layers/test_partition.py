@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from cases import cases
 from counted_tables import (
     INT64,
     MEDIAN_RULES,
@@ -32,7 +33,7 @@ from counted_tables import (
     require_same_groups,
 )
 from drawn_tables import drawn_records, drawn_records_and_criteria
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from references import attribute_of, k_alone
 
@@ -174,7 +175,6 @@ def test_k_larger_than_a_task(k: int, rule: AnyRule) -> None:
     assert all(leaf.rows >= min(k, N) for leaf in leaves)
 
 
-@settings(deadline=None, max_examples=40)
 @given(records=drawn_records(), k=st.integers(1, 6), largest_leaf=st.integers(1, 30))
 def test_same_groups_of_drawn_records(records: Records, k: int, largest_leaf: int) -> None:
     for name, rule in MEDIAN_RULES.items():
@@ -185,7 +185,6 @@ def test_same_groups_of_drawn_records(records: Records, k: int, largest_leaf: in
 # The same groups under criteria beyond k ----------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=40)
 @given(drawn=drawn_records_and_criteria(), largest_leaf=st.integers(1, 30), alone=st.booleans())
 def test_same_groups_of_drawn_records_under_criteria(
     drawn: tuple[Records, Criteria], largest_leaf: int, alone: bool
@@ -360,7 +359,6 @@ def ranked(records: Records, key: int, rank: int) -> tuple[int, int, int]:
     return answered(records, find_rank(*histogram_of(records, key), rank))
 
 
-@settings(deadline=None)
 @given(records=drawn_records(), data=st.data())
 def test_every_rank_is_exact(records: Records, data: st.DataObject) -> None:
     key = data.draw(st.integers(0, len(records.quasi_identifiers) - 1), label="key")
@@ -540,17 +538,7 @@ def test_only_records_on_the_boundary_are_counted() -> None:
         assert counted(Request(0, 2, 0, 1000, 4, boundary)) == {100: 1, 200: 1}
 
 
-@pytest.mark.parametrize(
-    ("keys", "thresholds", "equal_goes_left", "expected"),
-    [
-        ((0,), (1,), True, {100: 1, 200: 1, 300: 1}),
-        ((0,), (1,), False, {}),
-        ((0, 1), (1, 6), True, {100: 1, 200: 1, 300: 1}),
-        ((0, 1), (1, 6), False, {100: 1, 200: 1}),
-        ((1,), (6,), False, {100: 1, 200: 1, 400: 1}),
-        ((1, 0, 2), (5, 1, 100), True, {100: 1}),
-    ],
-)
+@cases(__file__, "keys", "thresholds", "equal_goes_left", "expected")
 def test_only_records_that_go_left_are_counted(
     keys: tuple[int, ...],
     thresholds: tuple[int, ...],
@@ -608,7 +596,6 @@ def test_distances_are_counted_like_keys() -> None:
     assert tree.descent().find_leaves(keys).tolist() == [left, left, left, right]
 
 
-@settings(deadline=None)
 @given(
     hashes=st.lists(st.one_of(st.integers(-2, 2), st.integers(INT64.min, INT64.max)), max_size=30),
     salt=st.integers(0, 2**64 - 1),
@@ -642,7 +629,6 @@ def test_draws_are_the_smallest_priorities(hashes: list[int], salt: int, share: 
 # Names and tasks ----------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(
     records=st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 4)), min_size=1, max_size=60),
     most=st.integers(1, 8),
@@ -690,7 +676,6 @@ def test_names_of_nodes_differ() -> None:
     assert len(set(names)) == len(names)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=60))
 def test_neighbouring_leaves_share_a_task_while_they_fit(sizes: list[int]) -> None:
     leaves = [Node(number, 0, rows, (), (), (), ()) for number, rows in enumerate(sizes)]

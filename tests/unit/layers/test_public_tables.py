@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases
 from counted_tables import RULES, AnyRule, Records
 from places import require_data
 from public_tables import TABLES, read
@@ -52,13 +53,7 @@ def test_the_same_groups_for_any_size_of_tasks(data_directory: Path, file: str, 
     require_same_names(records, k_alone(K), RULES[rule])
 
 
-@pytest.mark.parametrize(
-    ("file", "sensitive"),
-    [
-        pytest.param("adult.csv", "income", id="adult"),
-        pytest.param("diabetic_data.csv.gz", "readmitted", id="diabetes"),
-    ],
-)
+@cases(__file__, "file", "sensitive")
 def test_the_same_groups_under_a_criterion(data_directory: Path, file: str, sensitive: str) -> None:
     path = data_directory / file
     require_data(path)

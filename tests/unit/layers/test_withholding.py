@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from cases import cases
 
 from anonspark.layers.evaluate.gates import measure_drift
 from anonspark.layers.evaluate.withholding import COUNTS, least_count, told_counts, told_missing
@@ -39,22 +40,7 @@ def test_what_is_of_nobody_or_of_many_is_told() -> None:
     assert told_counts(counts(1, 0), 1) == counts(1, 0)
 
 
-@pytest.mark.parametrize(
-    ("missing", "dropped", "told"),
-    [
-        ([0, 0], 0, [0, 0]),
-        ([30, 0], 30, [30, 0]),
-        ([3, 30], 33, [None, None]),
-        # All but three of the records that are left out.
-        ([30, 27], 30, [None, None]),
-        # Three records lack both.
-        ([20, 23], 40, [None, None]),
-        ([20, 30], 40, [20, 30]),
-        ([0, 3], 3, [None, None]),
-        # Missing values that are published are counted there.
-        ([3, 0], None, [3, 0]),
-    ],
-)
+@cases(__file__, "missing", "dropped", "told")
 def test_missing_values_tell_of_no_fewer_than_k(
     missing: list[int], dropped: int | None, told: list[int | None]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from cases import cases
 from places import REPOSITORY
 
 from anonspark.config.models import ModelOptions, options_classes
@@ -42,13 +42,7 @@ def test_which_names_there_are() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("page", "pattern"),
-    [
-        ("README.md", r"- (\w+) \[models\]\(docs/models.md\)"),
-        ("docs/models.md", r"\n(\w+) models,"),
-    ],
-)
+@cases(__file__, "page", "pattern")
 def test_pages_count_the_models(page: str, pattern: str) -> None:
     (word,) = re.findall(pattern, (REPOSITORY / page).read_text())
     assert WORDS[word] == len(models())

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
+from cases import cases
 
 from anonspark.core.columns import RECORD_HASH
 from anonspark.models.choosing import _Draw, records_to_try
 from anonspark.staged.records import RECORDS, packed_batch, unpack_table
 
 
-@pytest.mark.parametrize(
-    ("rows", "k", "expected"),
-    [
-        (4_999, 5, 0),
-        (5_000, 5, 1_000),
-        (600_000, 10, 1_000),
-        (600_000, 100, 2_000),
-        (3_000_000, 10, 3_000),
-        (10**9, 10, 20_000),
-        (10**9, 1_001, 0),
-    ],
-)
+@cases(__file__, "rows", "k", "expected")
 def test_records_to_try_grow_with_the_table_and_with_k(rows: int, k: int, expected: int) -> None:
     assert records_to_try(rows, k) == expected
 

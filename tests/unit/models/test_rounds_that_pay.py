@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from counted_tables import Records
 from drawn_numbers import among, wide
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from one_block import release
 from places import require_data
@@ -61,7 +61,6 @@ def tables(draw: st.DrawFn) -> tuple[Records, Criteria]:
     return Records(columns, values=own[:, None]), Criteria(k, (criterion,), (attribute,))
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables())
 def test_rounds_never_lose_more_than_none(table: tuple[Records, Criteria]) -> None:
     for name, pair in PAIRS.items():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import local_table
 
 from anonspark.core.recognition.names import unit_of_name
@@ -144,16 +145,6 @@ def test_a_household_goes_before_its_people() -> None:
     assert best_first([home]) == [home]
 
 
-@pytest.mark.parametrize(
-    ("name", "unit"),
-    [
-        ("household_id", "household"), ("hhid", "household"), ("HID", "household"),
-        ("famid", "household"), ("haushaltsnr", "household"), ("idhh", "household"),
-        ("pid", "person"), ("caseid", "person"), ("persnr", "person"), ("PATIENT_NBR", "person"),
-        ("customerId", "person"), ("respondent", "person"), ("case_no", "person"),
-        ("nr", None), ("id", None), ("households", None), ("household_size", None),
-        ("num_persons", None), ("patient_age", None), ("room_number", None), ("longitude", None),
-    ],
-)  # fmt: skip
+@cases(__file__, "name", "unit")
 def test_names_of_units(name: str, unit: str | None) -> None:
     assert unit_of_name(name) == unit

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -232,16 +233,7 @@ def test_columns_that_single_out() -> None:
     assert "that no other record has" in unique.text
 
 
-@pytest.mark.parametrize(
-    ("some", "words"),
-    [
-        (100_000, "all records"),
-        (99_997, "all but fewer than 5 records"),
-        (3, "fewer than 5 records"),
-        (5, "0.005 % of the records"),
-        (12_345, "12 % of the records"),
-    ],
-)
+@cases(__file__, "some", "words")
 def test_words_for_shares(some: int, words: str) -> None:
     assert share_of_records(some, 100_000, 5) == words
 

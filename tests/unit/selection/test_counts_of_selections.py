@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.engine.local.engine import LocalEngine
@@ -111,7 +111,6 @@ def as_counters(counts: list[Any]) -> list[Counter[tuple[int, int]]]:
     ]
 
 
-@settings(max_examples=30, deadline=None)
 @given(tables, st.booleans())
 def test_counts_are_those_of_a_slow_count(rows: list[dict[str, Any]], drop: bool) -> None:
     assert as_counters(counted(rows, drop=drop)) == slow(rows, drop=drop)
@@ -130,7 +129,6 @@ def kept_records(rows: list[dict[str, Any]], most: int, *, drop: bool) -> list[d
     return [rows[place] for own in of_person.values() for _, place in sorted(own)[:most]]
 
 
-@settings(max_examples=30, deadline=None)
 @given(tables, st.booleans(), st.integers(1, 3))
 def test_of_a_person_so_many_records_count(
     rows: list[dict[str, Any]], drop: bool, most: int
@@ -139,7 +137,6 @@ def test_of_a_person_so_many_records_count(
     assert as_counters(found) == slow(kept_records(rows, most, drop=drop), drop=drop)
 
 
-@settings(max_examples=30, deadline=None)
 @given(tables, st.lists(records, min_size=1, max_size=8), st.integers(1, 3))
 def test_all_records_of_a_person_change_a_table_by_so_many_at_most(
     rows: list[dict[str, Any]], own: list[dict[str, Any]], most: int

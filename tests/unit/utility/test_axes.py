@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.queries import Domain
@@ -155,18 +156,7 @@ def labels_of(values: st.SearchStrategy[str], divider: str) -> st.SearchStrategy
     return st.one_of(some, some.map(lambda one: f"{one} or missing"), st.sampled_from(["missing"]))
 
 
-@pytest.mark.parametrize(
-    ("scale", "kind", "whole"),
-    [
-        ("number", "integer", True),
-        ("number", "integer", False),
-        ("number", "decimal", False),
-        ("number", "float", True),
-        ("number", "float", False),
-        ("date", "date", True),
-    ],
-)
-@settings(max_examples=60)
+@cases(__file__, "scale", "kind", "whole")
 @given(data=st.data())
 def test_plain_labels_are_what_they_are_one_by_one(
     scale: Any, kind: Any, whole: bool, data: st.DataObject
