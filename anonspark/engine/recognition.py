@@ -34,6 +34,7 @@ from anonspark.engine.reading_errors import (
     nothing_in_files,
     undecodable,
 )
+from anonspark.engine.values.text_reader import OPTION_ALIASES
 from anonspark.errors import ConfigurationError, DataError
 
 _LOGGER = logging.getLogger("anonspark")
@@ -41,7 +42,6 @@ _LOGGER = logging.getLogger("anonspark")
 _NAMES_OF_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _MARKS = {b"PAR1": "parquet", b"ORC": "orc"}
 _PACKED_OTHERWISE = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
-_ALIASES = {"delimiter": "sep", "charset": "encoding"}
 
 
 @dataclass(frozen=True)
@@ -297,4 +297,6 @@ def _format_of_bytes(content: bytes) -> str:
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:
     """Return options by their names in small letters, without aliases."""
-    return {_ALIASES.get(name.lower(), name.lower()): value for name, value in options.items()}
+    return {
+        OPTION_ALIASES.get(name.lower(), name.lower()): value for name, value in options.items()
+    }

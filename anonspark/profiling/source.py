@@ -53,11 +53,10 @@ class Source:
         Raises
         ------
         ConfigurationError
-            If nobody can tell whether a CSV file has a header: column names are shown, and values
-            must not be. If it is written in UTF-16.
+            If nothing shows whether a CSV file has a header: column names are shown, and values
+            must not be.
         DataError
-            If the files are empty, or no CSV; see
-            :func:`anonspark.engine.recognition.require_csv`.
+            As :func:`anonspark.engine.recognition.recognize`.
         """
         if self.is_recognized:
             return self
@@ -133,7 +132,7 @@ def find_source(
         If nothing is at the path, or it cannot be read.
     ConfigurationError
         If nothing tells the format, or whether a CSV file has a header; if names tell several
-        formats, or a CSV file is written in UTF-16.
+        formats.
     """
     given = dict(options or {})
     place = local_path(path)

@@ -26,7 +26,8 @@ from anonspark.errors import ConfigurationError
 
 TEXT_FORMATS = ("csv", "json")
 
-_ALIASES = {"delimiter": "sep", "charset": "encoding"}
+OPTION_ALIASES = {"delimiter": "sep", "charset": "encoding"}
+"""Other names of options, in small letters."""
 
 
 def text_reader(
@@ -65,7 +66,7 @@ def text_reader(
     parse = {name.lower(): (name, known) for name, known in _OPTIONS[data_format].items()}
     settings: dict[str, object] = {}
     for option, text in options.items():
-        lower = _ALIASES.get(option.lower(), option.lower()).lower()
+        lower = OPTION_ALIASES.get(option.lower(), option.lower()).lower()
         if lower not in parse:
             raise ConfigurationError(
                 f"{prefix}{option}: {data_format} has no such option; expected "
