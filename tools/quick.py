@@ -67,7 +67,8 @@ def tests_of(changed: list[Path], repository: Path) -> tuple[list[str], list[str
     for path in changed:
         if path.is_relative_to(UNIT_TESTS):
             if path.name.startswith("test_"):
-                first.append(path)
+                # Or the rows of its tests, which are in YAML beside it.
+                first.append(path.with_suffix(".py"))
         elif path.parts[0] == PACKAGE and len(path.parts) > 2:
             room = UNIT_TESTS / path.parts[1]
             if not (repository / room).is_dir():

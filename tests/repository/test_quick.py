@@ -52,11 +52,13 @@ def test_the_tests_of_a_changed_module_come_before_those_of_its_room() -> None:
         Path("docs/architecture.md"),
         Path("tests/releases/test_union.py"),
         Path("tests/unit/core/test_encoding.py"),
+        Path("tests/unit/core/test_hierarchies.yaml"),
     ]
     tests, left = QUICK["tests_of"](changed, REPOSITORY)
     assert tests == [
         "tests/unit/cli/test_doctor.py",
         "tests/unit/core/test_encoding.py",
+        "tests/unit/core/test_hierarchies.py",
         "tests/unit/cli",
     ]
     assert left == ["anonspark/errors.py", "tests/releases/test_union.py"]
