@@ -96,7 +96,7 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
     """
     what = f"a column has the type {found}"
     remedy = "drop it, or convert it"
-    if "[ns" in found or "NANOS" in found:
+    if "[ns]" in found or "NANOS" in found:
         remedy = (
             "drop it, or write the file anew with microseconds, in pandas and pyarrow by "
             'coerce_timestamps="us"'
