@@ -251,7 +251,7 @@ def test_formats_and_paths_give_one_release(anonymize: Anonymize, tmp_path: Path
     table = pa.table(
         {
             "height": random.normal(170, 10, 120).round(1) + 0.05,
-            "share": random.normal(0, 1e-5, 120) + 0.5e-9,
+            "share": random.normal(0, 1e-2, 120) + 0.5e-6,
             "city": random.choice(["Ulm", "Rom", "Köln"], 120),
             "disease": random.choice(["flu", "cold"], 120),
         }

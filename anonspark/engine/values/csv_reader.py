@@ -266,8 +266,8 @@ class CsvReader(TextLines):
             fields.append(pa.field(name, kind))
             if reason is not None and (self.attributes is None or name in self.attributes):
                 _LOGGER.info(
-                    "%s: the column %r stays text because of %s; declare what it is with "
-                    "attributes.%s.type where that says nothing",
+                    "%s: the column %r stays text because of %s; if that means nothing, declare "
+                    "attributes.%s.type",
                     self.where.partition(":")[0],
                     name,
                     reason,

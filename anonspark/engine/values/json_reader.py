@@ -103,7 +103,9 @@ class JsonReader(TextLines):
         )
         inner = struct_fields(schema)
         for name in [*schema.names, *inner] if self.attributes is None else self.attributes:
-            path = (inner[name].column, *inner[name].path) if name in inner else (name,)
+            path: tuple[str, ...] = (name if name in columns else name.partition(".")[0],)
+            if name in inner:
+                path = (inner[name].column, *inner[name].path)
             around = reduce(
                 lambda known, part: known.get(part, {}).get(_MEMBERS, {}), path[:-1], columns
             )
