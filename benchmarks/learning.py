@@ -91,7 +91,7 @@ def jobs_of(
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.run import run
     from anonspark.progress import Progress
-    from anonspark.utility.arranging import arrange
+    from anonspark.utility.learned_hierarchies import arrange
     from anonspark.utility.evaluation import open_evaluation
 
     engine = SparkEngine(spark)

@@ -28,7 +28,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
-from anonspark.utility.arranging import arrange
+from anonspark.utility.learned_hierarchies import arrange
 
 QUASI_IDENTIFIERS = (
     "age", "workclass", "education", "marital-status", "occupation", "race", "sex",

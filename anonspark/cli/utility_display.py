@@ -11,7 +11,7 @@ from anonspark.utility.usefulness import MEASURES
 
 if TYPE_CHECKING:
     from anonspark.core.model_scores import Difference
-    from anonspark.utility.arranging import Arrangement
+    from anonspark.utility.learned_hierarchies import Arrangement
     from anonspark.utility.association import Association
     from anonspark.utility.evaluation import Utility
     from anonspark.utility.models import Learning

@@ -92,75 +92,22 @@ class Bins:
         return np.concatenate([own, missing], axis=1)
 
 
-def quantile_ranks(records: int) -> Integers:
-    """Return how many records the values of each quantile are at least; ascending."""
-    return -(-np.arange(1, QUANTILES) * records // QUANTILES)
+def quantile_places(counts: Integers) -> Integers:
+    """Return the places of the different quantiles among ascending values, given their records.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (values, c)
+        Records by class.
+    """
+    up_to = np.cumsum(counts.sum(axis=1))
+    records = int(up_to[-1]) if len(up_to) else 0
+    if not records:
+        return np.zeros(0, np.int64)
+    ranks = -(-np.arange(1, QUANTILES) * records // QUANTILES)
+    return np.unique(np.searchsorted(up_to, ranks))
 
 
 def frequent_of(records: Integers) -> Figures:
     """Return the places of the most frequent values, ascending; of equal ones the first."""
     return np.sort(np.argsort(-records, kind="stable")[:MOST_FREQUENT]).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class Brackets:
-    """Where the quantiles of one attribute are to be looked for.
-
-    Parameters
-    ----------
-    ranks : int64 ndarray
-        Ascending: the first value with so many records up to it is a quantile.
-    low, high : float64 ndarray of the same shape
-        Each quantile is above the first and at most the second.
-    below : int64 ndarray of shape (ranks, c)
-        Records up to the first, by class.
-    """
-
-    ranks: Integers
-    low: Figures
-    high: Figures
-    below: Integers
-
-    @classmethod
-    def of(cls, steps: Figures, counts: Integers) -> Brackets:
-        """Return where to look.
-
-        Parameters
-        ----------
-        steps : float64 ndarray of shape (steps,)
-            Any ascending values, of which the last is the largest of all.
-        counts : int64 ndarray of shape (steps, c)
-            Records above the step before and up to each, by class.
-        """
-        up_to = np.cumsum(counts, axis=0)
-        records = up_to.sum(axis=1)
-        total = int(records[-1]) if len(records) else 0
-        if not total:
-            nothing = np.zeros(0, np.int64)
-            return cls(nothing, np.zeros(0), np.zeros(0), up_to[:0])
-        ranks = quantile_ranks(total)
-        at_step = np.searchsorted(records, ranks)
-        before = np.concatenate([[-np.inf], steps])[at_step]
-        below = np.concatenate([np.zeros((1, counts.shape[1]), np.int64), up_to])[at_step]
-        return cls(ranks, before, steps[at_step], below)
-
-    def edges(self, values: Figures, counts: Integers) -> tuple[Figures, Integers]:
-        """Return the different quantiles, and the records up to each of them by class.
-
-        Parameters
-        ----------
-        values : float64 ndarray of shape (n,)
-            All that may be a quantile, ascending, each once.
-        counts : int64 ndarray of shape (n, c)
-            Their records, by class.
-        """
-        found: dict[float, Integers] = {}
-        ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
-        for place, (low, high) in enumerate(ends):
-            inside = slice(*np.searchsorted(values, [low, high], "right").tolist())
-            up_to = self.below[place] + np.cumsum(counts[inside], axis=0)
-            at = int(np.searchsorted(up_to.sum(axis=1), self.ranks[place]))
-            found[float(values[inside][at])] = up_to[at]
-        edges = sorted(found)
-        up_to = np.array([found[edge] for edge in edges], np.int64)
-        return np.array(edges, np.float64), up_to.reshape(len(edges), self.below.shape[1])

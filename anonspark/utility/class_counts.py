@@ -1,6 +1,6 @@
 """How many records of each class of a target the original has in each bin of its attributes.
 
-One pass counts each different value with its classes (:mod:`anonspark.utility.value_parts`). Of
+One pass counts each different value with its classes (:mod:`anonspark.utility.value_counts`). Of
 numbers with many different values it finds where the quantiles are, and a second one counts there.
 """
 
@@ -22,13 +22,19 @@ from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.axes import Axis
-from anonspark.utility.bins import Bins, frequent_of, quantile_ranks
+from anonspark.utility.bins import Bins, frequent_of
 from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, ReadRecords
 from anonspark.utility.learning import Target
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
-from anonspark.utility.quantiles import by_value, count_around
-from anonspark.utility.value_parts import PARTS, Values, count_part, put_together
+from anonspark.utility.value_counts import (
+    COUNTS,
+    Numbers,
+    collect_counts,
+    count_near_quantiles,
+    count_part,
+    counts_by_class,
+)
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -87,9 +93,9 @@ def count_classes(
     Notes
     -----
     One pass, or a job over what was noted, with a shuffle of the different values of parts; another
-    pass over the numbers with more than 4,096 different ones (32,768 where records are few), if
-    there are any. Different texts, at most 32,768 different numbers an attribute, and values near
-    quantiles are collected.
+    pass over the numbers with more than about 2,048 different ones in a part of more than 32,768
+    records, if there are any. Different values or ranges of parts are collected, and different
+    values in the ranges with quantiles.
     """
     plans: list[PlannedValues] = []
     problems = []
@@ -109,18 +115,20 @@ def count_classes(
     )
     parts = None if noted is None or drops_missing else noted.parts(plans, target)
     if parts is None:
-        parts = original.select(read.columns).map_batches(_CountValues(read), PARTS)
-    texts = [plan.scale == "text" for plan in plans]
-    found = put_together(parts, texts, len(target.classes))
-    brackets = count_around(
-        original, {place: one.steps for place, one in found.items() if not one.exact}, read
-    )
+        parts = original.select(read.columns).map_batches(_CountValues(read), COUNTS)
+    counted = collect_counts(parts)
+    of_places = [counted.filter(pc.equal(counted["place"], place)) for place in range(len(plans))]
+    classes = len(target.classes)
+    numbers = {
+        place: Numbers.of(of_places[place], classes)
+        for place, plan in enumerate(plans)
+        if plan.scale != "text"
+    }
+    ranges = {place: own for place, own in numbers.items() if own.shift}
+    numbers |= count_near_quantiles(original, ranges, read)
     return [
         _binned(
-            plan,
-            leaves.get(plan.reading.column),
-            found.get(place, Values(plan.scale == "text", len(target.classes))),
-            brackets.get(place),
+            plan, leaves.get(plan.reading.column), of_places[place], numbers.get(place), classes
         )
         for place, plan in enumerate(plans)
     ]
@@ -138,36 +146,37 @@ class _CountValues:
         classes = len(self.read.target.classes)
         for records in together(batches, PART_BYTES):
             values, labels = self.read(records)
-            rows = [count_part(place, own, labels, classes) for place, own in values.items()]
-            yield pa.RecordBatch.from_pylist(rows, schema=PARTS)
+            for place, own in values.items():
+                yield from count_part(place, own, labels, classes).to_batches()
 
 
 def _binned(
     plan: PlannedValues,
     leaves: Leaves | None,
-    values: Values,
-    quantiles: tuple[Figures, Integers] | None,
+    counted: pa.Table,
+    numbers: Numbers | None,
+    classes: int,
 ) -> BinnedClasses:
     """Return the bins of an attribute and the records in them."""
-    counts, classes = values.counts, values.classes
-    lacking = counts.filter(pc.is_null(counts["value"]))
-    _, missing = by_value(np.zeros(len(lacking)), lacking, classes)
-    missing = missing.sum(axis=0, keepdims=True)
-    present = counts.filter(pc.is_valid(counts["value"]))
+    has_value = pc.or_(pc.is_valid(counted["text"]), pc.is_valid(counted["key"]))
+    present, lacking = counted.filter(has_value), counted.filter(pc.invert(has_value))
+    missing = counts_by_class(np.zeros(len(lacking), np.int64), 1, lacking, classes)
     texts: list[str] = []
-    frequent = edges = np.zeros(0)
-    if plan.scale == "text":
+    frequent = edges = places = np.zeros(0)
+    if numbers is None:
         texts, frequent, records = _texts(plan, present, classes)
         places = np.arange(len(texts), dtype=np.float64)
     else:
-        places = np.array([values.smallest, values.largest]) if len(present) else np.zeros(0)
-        edges, records = _numbers(present, classes) if quantiles is None else _cut(*quantiles)
+        edges, records = numbers.bins()
+        if len(present):
+            ends = pc.min(present["smallest"]).as_py(), pc.max(present["largest"]).as_py()
+            places = np.array(ends)
     axis = Axis(
         name=plan.reading.column,
         scale=plan.scale,
         published=plan.published,
         leaves=leaves,
-        whole=values.whole,
+        whole=not pc.max(counted["broken"]).as_py(),
         texts=tuple(texts),
         domain=Domain(places, np.full(len(places), 1 / max(1, len(places))), evenly=True),
         frequent=frequent,
@@ -180,36 +189,13 @@ def _texts(
     plan: PlannedValues, present: pa.Table, classes: int
 ) -> tuple[list[str], Figures, Integers]:
     """Return the texts in order, the places of the frequent ones, and the records in their bins."""
-    encoded = present["value"].combine_chunks().dictionary_encode()
+    encoded = present["text"].combine_chunks().dictionary_encode()
     order = order_of_texts(encoded.dictionary, plan.published).to_numpy()
-    place_of = np.empty(len(order), np.int64)
-    place_of[order] = np.arange(len(order))
+    place_of = np.argsort(order)
     places = place_of[encoded.indices.to_numpy(zero_copy_only=False)]
-    own = present["class"].to_numpy()
-    records = present["records"].to_numpy().astype(np.int64)
-    has_target = own < classes
-    places, own, records = places[has_target], own[has_target], records[has_target]
-    every = np.zeros(len(order), np.int64)
-    np.add.at(every, places, records)
-    frequent = frequent_of(every)
-    bins = np.full(len(order), len(frequent))
-    bins[frequent.astype(np.int64)] = np.arange(len(frequent))
-    counts = np.zeros((len(frequent) + 1, classes), np.int64)
-    np.add.at(counts, (bins[places], own), records)
-    return encoded.dictionary.take(pa.array(order)).to_pylist(), frequent, counts
-
-
-def _numbers(present: pa.Table, classes: int) -> tuple[Figures, Integers]:
-    """Return the quantiles of numbers of which all are known, and the records in their bins."""
-    values, counts = by_value(present["value"].to_numpy(), present, classes)
-    up_to = np.cumsum(counts, axis=0)
-    records = up_to.sum(axis=1)
-    if not len(records) or not records[-1]:
-        return np.zeros(0), np.zeros((1, classes), np.int64)
-    places = np.unique(np.searchsorted(records, quantile_ranks(int(records[-1]))))
-    return _cut(values[places], np.concatenate([up_to[places], up_to[-1:]]))
-
-
-def _cut(edges: Figures, up_to: Integers) -> tuple[Figures, Integers]:
-    """Return edges with the records between them, given those up to each and those of all."""
-    return edges, np.diff(up_to, axis=0, prepend=0)
+    every = counts_by_class(places, len(order), present, classes)
+    frequent = frequent_of(every.sum(axis=1))
+    own = every[frequent.astype(np.int64)]
+    rest = every.sum(axis=0, keepdims=True) - own.sum(axis=0, keepdims=True)
+    texts = encoded.dictionary.take(pa.array(order)).to_pylist()
+    return texts, frequent, np.concatenate([own, rest])

@@ -15,7 +15,7 @@ from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.planning import kind_of
 from anonspark.release.regions import KIND_OF_RULE, PublishedAttribute, Rule
-from anonspark.staged.records import pack_table, unpack_table
+from anonspark.staged.records import unpack_table
 from anonspark.utility.class_reading import read_coded, read_column
 from anonspark.utility.learning import (
     LABELS,
@@ -25,7 +25,7 @@ from anonspark.utility.learning import (
     target_of,
 )
 from anonspark.utility.original import PlannedValues, plan_column
-from anonspark.utility.value_parts import PARTS, count_part, pairs_table
+from anonspark.utility.value_counts import COUNTS, count_part, counts_table
 
 Integers = npt.NDArray[np.int64]
 
@@ -92,26 +92,23 @@ class NoteClasses:
         return reading_of_target(found, self.target.name, self.missing_markers)
 
     def __call__(self, records: pa.Table) -> pa.Table:
-        """Return rows of :data:`~anonspark.utility.value_parts.PARTS`, first that of the target.
+        """Return rows of :data:`~anonspark.utility.value_counts.COUNTS`, first those of the target.
 
         The classes of the others are numbers of its texts, of which the records of each are told.
         With more of them than a target has, there is no other row, and not all of them are told.
         """
         plans, label = self.plans(records.schema), self.label(records.schema)
         if plans is None or label is None:
-            return PARTS.empty_table()
+            return COUNTS.empty_table()
         classes, labels = _classes(label, records.column(self.target.column))
-        counts = np.bincount(labels, minlength=len(classes) + 1)
         told = classes.slice(0, MOST_CLASSES + 1)
-        pairs = pairs_table(told, np.zeros(len(told), np.int64), counts[: len(told)])
-        rows: list[dict[str, object]] = [
-            {"place": _TARGET, "exact": True, "whole": True, "slack": 0, "part": pack_table(pairs)}
-        ]
+        counts = np.bincount(labels, minlength=len(told))[: len(told)]
+        tables = [counts_table(_TARGET, np.arange(len(told)), counts, text=told)]
         if len(classes) <= MOST_CLASSES:
             for place, (one, plan) in enumerate(zip(self.quasi_identifiers, plans, strict=True)):
                 values, _ = read_column(plan.reading, records.column(one.column))
-                rows.append(count_part(place, values, labels, len(classes)))
-        return pa.Table.from_pylist(rows, schema=PARTS)
+                tables.append(count_part(place, values, labels, len(classes)))
+        return pa.concat_tables(tables)
 
 
 def _plain(found: pa.DataType) -> pa.DataType:
@@ -179,7 +176,7 @@ class NotedClasses:
         Returns
         -------
         Table or None
-            Of :data:`~anonspark.utility.value_parts.PARTS`, with the classes of the target.
+            Of :data:`~anonspark.utility.value_counts.COUNTS`, with the classes of the target.
         """
         own = self.note.plans(self.schema)
         alike = (
@@ -189,7 +186,7 @@ class NotedClasses:
             and (target.name, target.missing_markers)
             == (self.note.target.name, self.note.missing_markers)
         )
-        return self.notes.map_batches(_TellParts(target), PARTS) if alike else None
+        return self.notes.map_batches(_TellParts(target), COUNTS) if alike else None
 
 
 @dataclass(frozen=True)
@@ -197,9 +194,8 @@ class _TellTarget:
     """Tells the texts of the target, and the records of each."""
 
     def __call__(self, batches: Batches) -> Batches:
-        for first, _ in _read(batches):
-            columns = [first.column("value").combine_chunks(), first.column("records")]
-            yield from pa.table(columns, LABELS.names).cast(LABELS).to_batches()
+        for target, _ in _read(batches):
+            yield from target.select(["text", "records"]).rename_columns(LABELS.names).to_batches()
 
 
 @dataclass(frozen=True)
@@ -210,22 +206,19 @@ class _TellParts:
 
     def __call__(self, batches: Batches) -> Batches:
         none = len(self.target.classes)
-        for first, rows in _read(batches):
-            own = self.target.numbers(first.column("value").combine_chunks())
-            own = pc.fill_null(own, float(none)).to_numpy(zero_copy_only=False)
-            # Values that stand for others come before them, and records without a class behind.
-            numbers = np.concatenate([[-1], own, [none]]).astype(np.int32)
-            for row in rows:
-                pairs = unpack_table(pa.scalar(row["part"], pa.binary()))
-                classes = pa.array(numbers[pairs.column("class").to_numpy() + 1])
-                row["part"] = pack_table(pairs.set_column(1, "class", classes))
-            yield pa.RecordBatch.from_pylist(rows, schema=PARTS)
+        place = COUNTS.get_field_index("class")
+        for target, others in _read(batches):
+            own = pc.fill_null(self.target.numbers(target["text"].combine_chunks()), float(none))
+            # Records without a class come behind.
+            numbers = np.append(own.to_numpy(zero_copy_only=False), none).astype(np.int32)
+            classes = pa.array(numbers[others["class"].to_numpy()])
+            yield from others.set_column(place, "class", classes).to_batches()
 
 
-def _read(batches: Batches) -> Iterator[tuple[pa.Table, list[dict[str, object]]]]:
-    """Yield what each note tells of the target, and its other rows."""
+def _read(batches: Batches) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield what each note tells of the target, and of the attributes."""
     for batch in batches:
         for note in batch.column(0):
-            rows = unpack_table(note).to_pylist()
-            if rows:
-                yield unpack_table(pa.scalar(rows[0]["part"], pa.binary())), rows[1:]
+            rows = unpack_table(note)
+            is_target = pc.equal(rows["place"], _TARGET)
+            yield rows.filter(is_target), rows.filter(pc.invert(is_target))

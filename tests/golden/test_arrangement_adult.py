@@ -13,7 +13,7 @@ import pytest
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.utility.arranging import arrange
+from anonspark.utility.learned_hierarchies import arrange
 
 ATTRIBUTES = (
     *("age", "workclass", "education", "marital-status", "occupation", "race", "sex"),

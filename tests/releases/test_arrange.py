@@ -16,7 +16,7 @@ from helpers import command, write_table
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.utility.arranging import arrange
+from anonspark.utility.learned_hierarchies import arrange
 from anonspark.utility.evaluation import open_evaluation
 
 ROWS = 900

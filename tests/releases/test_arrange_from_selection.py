@@ -17,7 +17,7 @@ from anonspark.config import parse_configuration
 from anonspark.core.arrangement import learned_order
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.release.noisy_tables import read_noisy_tables
-from anonspark.utility.arranging import arrange
+from anonspark.utility.learned_hierarchies import arrange
 
 ROWS = 3_000
 JOBS = [f"job {letter}" for letter in "qwertyuiop"]

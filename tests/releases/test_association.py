@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,11 @@ from hypothesis import strategies as st
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
-from anonspark.kernels.steps import count_between
-from anonspark.utility import association, class_counts, class_reading, quantiles, value_parts
+from anonspark.release.regions import PublishedAttribute
+from anonspark.utility import association, class_counts, class_reading, value_counts
 from anonspark.utility.association import Association
-from anonspark.utility.bins import Brackets
 from anonspark.utility.evaluation import open_evaluation
-from anonspark.utility.value_parts import Values, count_part
+from anonspark.utility.learning import describe_target
 
 
 @pytest.fixture
@@ -121,56 +120,55 @@ def test_wider_labels_are_spread(original: Path, tmp_path: Path) -> None:
     assert found.loss == pytest.approx(association_loss([before], [after]), abs=1e-6)
 
 
-@settings(max_examples=100)
+def with_ranges(patch: pytest.MonkeyPatch, most: int) -> None:
+    """Let parts with a few numbers count ranges of them."""
+    patch.setattr(value_counts, "_FEW_RECORDS", 2 * most)
+    patch.setattr(value_counts, "_LOOKED_AT", 4 * most)
+    patch.setattr(value_counts, "_MOST_RANGES", most)
+    for module in (association, class_counts, value_counts):
+        patch.setattr(module, "PART_BYTES", 200)
+
+
+@settings(max_examples=30)
 @given(
-    st.lists(
-        st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=1, max_size=40),
-        min_size=1,
-        max_size=4,
-    ),
-    st.integers(1, 6),
+    st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 2)), min_size=1, max_size=100),
+    st.sampled_from([1.0, 1e-9, 1e15, -3.5]),
+    st.integers(2, 6),
 )
-def test_quantiles_by_what_parts_tell(parts: list[list[tuple[int, int]]], told: int) -> None:
-    # The last class is none.
-    everything = [np.array(own) for own in zip(*chain(*parts), strict=True)]
-    values, classes = everything[0].astype(np.float64), everything[1]
-    merged = Values(is_text=False, classes=3)
+def test_quantiles_by_what_parts_tell(
+    records: list[tuple[int, int]], unit: float, most: int
+) -> None:
+    numbers, classes = (np.array(own) for own in zip(*records, strict=True))
+    # The last class is none; both others are there.
+    numbers, classes = np.append(numbers, [0, 0]) * unit + 1, np.append(classes, [0, 1])
+    ill = pa.array(np.array(["no", "yes", None], object)[classes], pa.string())
+    table = LocalEngine().table(pa.table({"number": numbers, "ill": ill}))
+    attribute = PublishedAttribute("number", "float", "interval", ("number",), type="double")
+    target = describe_target(table, "ill", [])
     with pytest.MonkeyPatch.context() as patch:
-        for name, own in {"_MOST_IN_PART": 2, "_FEW_RECORDS": 5, "_TOLD": told}.items():
-            patch.setattr(value_parts, name, own)
-        patch.setattr(value_parts, "_MOST_TOGETHER", 0)
-        for part in parts:
-            numbers, labels = (np.array(own) for own in zip(*part, strict=True))
-            column = pa.array(numbers.astype(np.float64))
-            merged.add(count_part(0, column, labels.astype(np.int64), 3))
-        found = Values(is_text=False, classes=3)
-        found.add(merged.merged())
-    steps = found.steps
-    sums = np.zeros((len(steps.values), 3), np.int64)
-    near = count_between(values, classes, steps.values, steps.wanted, sums)
-    different, places = np.unique(values[near], return_inverse=True)
-    counts = np.zeros((len(different), 3), np.int64)
-    np.add.at(counts, (places, classes[near]), 1)
-    edges, up_to = Brackets.of(steps.values, sums).edges(different, counts)
-    in_order = np.sort(values[classes < 3])
-    ranks = [-(-i * len(in_order) // 20) for i in range(1, 20)] if len(in_order) else []
-    assert edges.tolist() == sorted({float(in_order[rank - 1]) for rank in ranks})
-    assert up_to.tolist() == [
-        [int(((values <= edge) & (classes == t)).sum()) for t in range(3)] for edge in edges
-    ]
+        with_ranges(patch, most)
+        (found,) = class_counts.count_classes(
+            table, [attribute], {}, target, [], drops_missing=False
+        )
+    in_order = np.sort(numbers[classes < 2])
+    ranks = [-(-i * len(in_order) // 20) for i in range(1, 20)]
+    edges = sorted({float(in_order[rank - 1]) for rank in ranks})
+    assert found.bins.edges.tolist() == edges
+    bins = np.searchsorted(edges, numbers)
+    for place, name in enumerate(target.classes):
+        own = bins[classes == ["no", "yes"].index(name)]
+        assert (
+            found.records[:, place].tolist() == np.bincount(own, minlength=len(edges) + 2).tolist()
+        )
 
 
-@pytest.mark.parametrize("most", [1, 3, 10])
+@pytest.mark.parametrize("most", [2, 10])
 def test_numbers_of_many_values_are_looked_for_near_quantiles(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     release = write_raw_release(tmp_path / "raw")
     exactly = found_in(release, original)
-    monkeypatch.setattr(value_parts, "_MOST_IN_PART", most)
-    monkeypatch.setattr(value_parts, "_FEW_RECORDS", most)
-    monkeypatch.setattr(value_parts, "_MOST_TOGETHER", most)
-    monkeypatch.setattr(value_parts, "_TOLD", 7)
-    monkeypatch.setattr(value_parts, "_COMPACTED_AT", 5)
+    with_ranges(monkeypatch, most)
     monkeypatch.setattr(class_reading, "_DENSE", 1)
     assert found_in(release, original) == exactly
 
@@ -374,7 +372,7 @@ def test_parts_and_names_decide_no_digit(
         "ill": table["ill"],
     }
     found = found_in(write_release(tmp_path / "one", data, ill="sensitive"), original)
-    for module in (association, class_counts, quantiles):
+    for module in (association, class_counts, value_counts):
         monkeypatch.setattr(module, "PART_BYTES", 200)
     assert found_in(tmp_path / "one", original) == found
     # Other names, in another order.

@@ -22,7 +22,7 @@ from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
 from anonspark.pipeline import preparing
 from anonspark.pipeline import run as running
 from anonspark.pipeline.run import run
-from anonspark.utility import class_counts, learning, value_parts
+from anonspark.utility import class_counts, learning, value_counts
 from anonspark.utility.evaluation import open_evaluation
 
 ATTRIBUTES: dict[str, Any] = {
@@ -170,8 +170,8 @@ def test_what_staging_notes_is_what_the_snapshot_tells(
     }
     document = document_at(tmp_path, people_of_all_kinds(), attributes=attributes)
     document["input"]["missing_markers"] = ["?"]
-    for name in ("_MOST_IN_PART", "_FEW_RECORDS", "_MOST_TOGETHER"):
-        monkeypatch.setattr(value_parts, name, most)
+    for name in ("_FEW_RECORDS", "_MOST_RANGES"):
+        monkeypatch.setattr(value_counts, name, most)
     with monkeypatch.context() as patch:
 
         def read_again(*_: object) -> None:

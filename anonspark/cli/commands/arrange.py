@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anonspark.selection.selecting import Prospect
     from anonspark.selection.settings import SelectionSettings
     from anonspark.selection.writing import Selection
-    from anonspark.utility.arranging import Arrangement
+    from anonspark.utility.learned_hierarchies import Arrangement
 
 
 def arrange(  # noqa: PLR0913 - each parameter is an option of the command
@@ -57,7 +57,7 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
     progress = LOG.get().follow(quiet=quiet)
 
     def learn(engine: Engine, configuration: Configuration) -> Arrangement:
-        from anonspark.utility.arranging import arrange as learn_arrangement
+        from anonspark.utility.learned_hierarchies import arrange as learn_arrangement
 
         with progress.stage("arrange"):
             return learn_arrangement(

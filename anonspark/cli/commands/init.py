@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.protocol import Engine
     from anonspark.profiling.profile import Profile
-    from anonspark.utility.arranging import Arrangement
+    from anonspark.utility.learned_hierarchies import Arrangement
 
 Data = Annotated[
     str,
@@ -192,7 +192,7 @@ def _offer_orders(path: str, target: str, master: str | None, *, quiet: bool) ->
     directory = path.rpartition(".")[0] + ".orders"
 
     def learn(engine: Engine, configuration: Configuration) -> Arrangement:
-        from anonspark.utility.arranging import arrange
+        from anonspark.utility.learned_hierarchies import arrange
 
         with progress.stage("arrange"):
             return arrange(engine, configuration, target, directory)

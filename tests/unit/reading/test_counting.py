@@ -19,7 +19,7 @@ from anonspark.reading import counting
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.counting import CountedRegions, count_regions
 from anonspark.reading.questions import parse_question
-from anonspark.reading.understanding import formula_of
+from anonspark.reading.query_compiler import formula_of
 
 ATTRIBUTES = {
     "age": ReadAttribute("age", "integer", ("age",), attribute("age", "integer")),

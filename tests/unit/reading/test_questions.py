@@ -20,7 +20,7 @@ from anonspark.reading.questions import (
     parse_assignments,
     parse_question,
 )
-from anonspark.reading.understanding import formula_of
+from anonspark.reading.query_compiler import formula_of
 
 ATTRIBUTES = {
     "age": ReadAttribute("age", "integer", ("age",), attribute("age", "integer")),
