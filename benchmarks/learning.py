@@ -91,8 +91,8 @@ def jobs_of(
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.run import run
     from anonspark.progress import Progress
-    from anonspark.utility.learned_hierarchies import arrange
     from anonspark.utility.evaluation import open_evaluation
+    from anonspark.utility.learned_hierarchies import arrange
 
     engine = SparkEngine(spark)
     release, arranged = options.directory / "learning-release", options.directory / "arranged"

@@ -11,9 +11,9 @@ from anonspark.utility.usefulness import MEASURES
 
 if TYPE_CHECKING:
     from anonspark.core.model_scores import Difference
-    from anonspark.utility.learned_hierarchies import Arrangement
     from anonspark.utility.association import Association
     from anonspark.utility.evaluation import Utility
+    from anonspark.utility.learned_hierarchies import Arrangement
     from anonspark.utility.models import Learning
     from anonspark.utility.workload import WorkloadError
 

@@ -18,9 +18,9 @@ from anonspark.reading.conditions import tests_of
 from anonspark.reading.counting import Count, CountedRegions, count_regions
 from anonspark.reading.frames import as_pandas
 from anonspark.reading.hierarchies import ARGUMENT, GivenHierarchy, read_given
+from anonspark.reading.query_compiler import attribute_of, equated, formula_of
 from anonspark.reading.questions import Condition, Question, Token, asking_error, parse_question
 from anonspark.reading.typed import with_typed_columns
-from anonspark.reading.query_compiler import attribute_of, equated, formula_of
 from anonspark.release.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from helpers import command, write_table
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.utility.learned_hierarchies import arrange
 from anonspark.utility.evaluation import open_evaluation
+from anonspark.utility.learned_hierarchies import arrange
 
 ROWS = 900
 JOBS = [f"job {letter}" for letter in "qwertyuiopas"]

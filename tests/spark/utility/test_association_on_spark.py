@@ -16,9 +16,9 @@ from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 from anonspark.release.regions import PublishedAttribute
-from anonspark.utility.learned_hierarchies import arrange
 from anonspark.utility.class_counts import count_classes
 from anonspark.utility.evaluation import open_evaluation
+from anonspark.utility.learned_hierarchies import arrange
 from anonspark.utility.learning import describe_target
 
 

@@ -18,8 +18,8 @@ from anonspark.errors import ConfigurationError
 from anonspark.reading import counting
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.counting import CountedRegions, count_regions
-from anonspark.reading.questions import parse_question
 from anonspark.reading.query_compiler import formula_of
+from anonspark.reading.questions import parse_question
 
 ATTRIBUTES = {
     "age": ReadAttribute("age", "integer", ("age",), attribute("age", "integer")),

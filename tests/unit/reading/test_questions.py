@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.query_compiler import formula_of
 from anonspark.reading.questions import (
     All,
     Comparison,
@@ -20,7 +21,6 @@ from anonspark.reading.questions import (
     parse_assignments,
     parse_question,
 )
-from anonspark.reading.query_compiler import formula_of
 
 ATTRIBUTES = {
     "age": ReadAttribute("age", "integer", ("age",), attribute("age", "integer")),
