@@ -92,6 +92,18 @@ class Spread:
             first = last
         return shares
 
+    def share_of(self, values: Figures) -> Figures:
+        """Return the share of each region that is among some values, float64 ndarray, 0 to 1.
+
+        Parameters
+        ----------
+        values : float64 ndarray of shape (values,)
+            Whole numbers, ascending, of regions whose values are counted.
+        """
+        inside = np.searchsorted(values, self.high, "right")
+        inside -= np.searchsorted(values, self.low, "left")
+        return np.add.reduceat(np.maximum(inside, 0), self.starts) / self.total
+
     def followed_by(self, other: Spread) -> Spread:
         """Return the regions of both, those of the other behind these."""
         pairs = {

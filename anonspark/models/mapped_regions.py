@@ -23,6 +23,7 @@ from anonspark.release.regions import (
     Leaves,
     OrderedRegion,
     PublishedAttribute,
+    Region,
     UnreadableLabelError,
     read_label,
     read_regions,
@@ -30,7 +31,6 @@ from anonspark.release.regions import (
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
-Region = OrderedRegion | CategoryRegion
 
 # Of a grid by which points are sorted, and its dimensions at most.
 _CELLS = 16
@@ -84,14 +84,9 @@ def read_class_regions(
     matrix = np.stack(numbers, axis=1)
     everything = np.ones(len(matrix), bool)
     for j, own in enumerate(regions):
-        everything &= np.array([_is_everything(one) for one in own])[matrix[:, j]]
+        everything &= np.array([one.is_everything and one.missing for one in own])[matrix[:, j]]
     # Records that were suppressed are no class that anything could be mapped to.
     return ReadRegions(attributes, regions, matrix[~everything])
-
-
-def _is_everything(region: Region) -> bool:
-    present = region.intervals if isinstance(region, OrderedRegion) else region.values
-    return present is None and region.missing
 
 
 def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) -> QuasiIdentifier:

@@ -7,17 +7,16 @@ region evenly over what it covers, as :mod:`anonspark.utility.workload` does.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.core.queries import Domain
 from anonspark.core.spreads import Runs, Spread, spread_out
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.sets import (
@@ -31,22 +30,20 @@ from anonspark.reading.sets import (
     cuts_of,
     may_have,
 )
+from anonspark.release.axes import Axis
 from anonspark.release.regions import (
     CategoryRegion,
     Interval,
     OrderedRegion,
     PublishedAttribute,
+    Region,
     read_label,
     read_regions,
 )
-from anonspark.utility.axes import Axis
-from anonspark.utility.values import Scale
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-Region: TypeAlias = OrderedRegion | CategoryRegion
 
 _CODE_DIGITS = 10
 """Values that a masked place of a code is taken to have, where all that are seen are digits."""
@@ -130,10 +127,9 @@ class Regions:
             own = np.array([_labelled(region, wanted) for region in self.regions])
             return own[self.numbers]
         spread = self._spread
-        shares = spread.missing.copy() if wanted.missing else np.zeros(len(self.regions))
-        low, high = self._ranges(wanted)
-        if len(low):
-            shares += spread.shares(low, high).sum(axis=1)
+        shares = self._present_shares(wanted)
+        if wanted.missing:
+            shares = shares + spread.missing
         if self._is_unknown.any():
             present = replace(wanted, missing=False)
             part = 0.0 if present.is_empty else _OF_UNKNOWN
@@ -141,22 +137,18 @@ class Regions:
             shares[self._is_unknown] = 1.0 if whole else part
         return np.clip(shares, 0.0, 1.0)[self.numbers]
 
-    def _ranges(self, wanted: ValueSet) -> tuple[Figures, Figures]:
-        """Return a set as ranges of positions, both ends included."""
+    def _present_shares(self, wanted: ValueSet) -> Figures:
         if isinstance(wanted, CategorySet):
             named = [place for place, text in enumerate(self._axis.texts) if wanted.has(text)]
-            places = np.array(named, np.float64)
-            return places, places
+            return self._spread.share_of(np.array(named, np.float64))
         pairs = zip(wanted.cuts[::2], wanted.cuts[1::2], strict=True)
         if self.attribute.is_code:
             ends = [self._codes.ends(low, high) for low, high in pairs]
         else:
             ends = [_closed(low, high, whole=self._axis.whole) for low, high in pairs]
-        kept = [(low, high) for low, high in ends if low <= high]
-        return (
-            np.array([low for low, _ in kept], np.float64),
-            np.array([high for _, high in kept], np.float64),
-        )
+        low, high = np.array([one for one in ends if one[0] <= one[1]], float).reshape(-1, 2).T
+        shares: Figures = self._spread.shares(low, high).sum(axis=1)
+        return shares
 
     @cached_property
     def _spread(self) -> Spread:
@@ -173,7 +165,7 @@ class Regions:
         published = self.attribute.published
         if published is not None and published.ends is not None:
             return np.zeros(len(self.regions), bool)
-        return np.array([_is_everything(region) for region in self.regions], bool)
+        return np.array([region.is_everything for region in self.regions], bool)
 
     @cached_property
     def _codes(self) -> _Codes:
@@ -182,60 +174,22 @@ class Regions:
     @cached_property
     def _axis(self) -> Axis:
         attribute, published = self.attribute, self.attribute.published
-        texts: tuple[str, ...] = ()
-        ends: list[float] = []
-        scale: Scale = "text"
-        whole = True
-        if attribute.is_category:
-            named = {
-                value.strip(" ")
-                for region in self.regions
-                if isinstance(region, CategoryRegion)
-                for value in region.values or ()
-            }
-            named.update(
-                leaf.strip(" ") for own in (attribute.leaves or {}).values() for leaf in own
-            )
-            texts = tuple(sorted(named))
-            ends = [0.0, float(len(texts) - 1)] if texts else []
-        else:
-            scale = "number"
-            if attribute.kind == "date" or attribute.kind == "timestamp":
-                scale = attribute.kind
-            intervals = [
-                interval
-                for region in (*self.regions, *(self.taken_for or ()))
-                if isinstance(region, OrderedRegion)
-                for interval in region.intervals or ()
-            ]
-            values = [float(end) for one in intervals for end in (one.low, one.high)]
-            ends = [min(values), max(values)] if values else []
+        if published is None:
+            raise TypeError(f"{attribute.name}: published as it is")
+        regions = [*self.regions, *(self.taken_for or ())]
+        # A mean of whole numbers is none.
+        whole = attribute.whole and not attribute.hides_regions
+        if published.rule == "intervals":
             # Of numbers whose type is not told: as all that are seen.
-            rule = None if published is None else published.rule
-            whole = attribute.whole or (
-                rule == "intervals" and all(value.is_integer() for value in values)
-            )
-        if attribute.hides_regions:
-            # A mean of whole numbers is none.
-            whole = False
-        domain = Domain(np.array(ends), np.ones(len(ends)), evenly=True)
-        return Axis(
-            name=attribute.name,
-            scale=scale,
-            published=published,
-            leaves=attribute.leaves,
-            whole=whole,
-            texts=texts,
-            domain=domain,
-            frequent=np.empty(0),
-            missing=0,
-        )
+            ends = (end for one in regions for end in _ends_of(one))
+            whole = whole or all(float(end).is_integer() for end in ends)
+        return Axis.of_regions(published, regions, attribute.leaves, whole=whole)
 
 
-def _is_everything(region: Region) -> bool:
+def _ends_of(region: Region) -> Iterator[Any]:
     if isinstance(region, OrderedRegion):
-        return region.intervals is None
-    return region.values is None
+        for one in region.intervals or ():
+            yield from (one.low, one.high)
 
 
 def _labelled(region: Region, wanted: ValueSet) -> float:

@@ -112,6 +112,11 @@ class OrderedRegion:
     intervals: tuple[Interval, ...] | None
     missing: bool
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether any present value is possible."""
+        return self.intervals is None
+
 
 @dataclass(frozen=True)
 class CategoryRegion:
@@ -127,6 +132,14 @@ class CategoryRegion:
 
     values: tuple[str, ...] | None
     missing: bool
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether any present value is possible."""
+        return self.values is None
+
+
+Region = OrderedRegion | CategoryRegion
 
 
 @dataclass(frozen=True)

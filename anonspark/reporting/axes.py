@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.release.axes import Axis
 from anonspark.release.regions import (
     CategoryRegion,
-    CodeOrder,
     Leaves,
-    OrderedRegion,
     PublishedAttribute,
+    Region,
     read_regions,
 )
 from anonspark.reporting.association import SCALE
@@ -29,156 +30,17 @@ Integers = npt.NDArray[np.int64]
 _BLOCK = 1 << 16
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """Published regions of an ordered attribute.
-
-    Parameters
-    ----------
-    owner : int64 ndarray of shape (intervals,)
-        Region of each interval, ascending.
-    low, high : float64 ndarray of shape (intervals,)
-        Ends; of whole numbers and days the upper end is the first value behind it.
-    middle : float64 ndarray of shape (regions,)
-        Mean of the middles of its intervals, NaN where there are none.
-    missing, untold : bool ndarray of shape (regions,)
-        Whether the value may be missing; whether it may be anything.
-    """
-
-    owner: Integers
-    low: Figures
-    high: Figures
-    middle: Figures
-    missing: npt.NDArray[np.bool_]
-    untold: npt.NDArray[np.bool_]
-
-    def between(self, start: int, stop: int) -> Intervals:
-        """Return the regions from one, included, to another one, not included."""
-        first, last = np.searchsorted(self.owner, [start, stop])
-        return Intervals(
-            self.owner[first:last] - start,
-            self.low[first:last],
-            self.high[first:last],
-            self.middle[start:stop],
-            self.missing[start:stop],
-            self.untold[start:stop],
-        )
-
-
-@dataclass(frozen=True)
-class ValueSets:
-    """Published regions of a category.
-
-    Parameters
-    ----------
-    values : list of tuple of str
-        Present values of each region; none where it may be anything.
-    missing, untold : bool ndarray of shape (regions,)
-        Whether the value may be missing; whether it may be anything.
-    """
-
-    values: list[tuple[str, ...]]
-    missing: npt.NDArray[np.bool_]
-    untold: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class CodeRuns:
-    """Published regions of a masked code.
-
-    Parameters
-    ----------
-    codes : CodeOrder
-        All that there are.
-    owner : int64 ndarray of shape (runs,)
-        Region of each run, ascending.
-    start, stop : int64 ndarray of shape (runs,)
-        Places among the codes; the stop is not included.
-    missing, untold : bool ndarray of shape (regions,)
-        Whether the value may be missing; whether it may be anything.
-    """
-
-    codes: CodeOrder
-    owner: Integers
-    start: Integers
-    stop: Integers
-    missing: npt.NDArray[np.bool_]
-    untold: npt.NDArray[np.bool_]
-
-    @property
-    def values(self) -> list[tuple[str, ...]]:
-        """The codes of each region; each is listed as often as a region has it."""
-        values: list[list[str]] = [[] for _ in range(len(self.missing))]
-        for owner, start, stop in zip(self.owner, self.start, self.stop, strict=True):
-            values[owner] += self.codes.texts[start:stop]
-        return [tuple(own) for own in values]
-
-
-def read_intervals(
-    columns: Sequence[pa.Array | pa.ChunkedArray], attribute: PublishedAttribute
-) -> tuple[Intervals, Integers]:
-    """Read the published columns of an ordered attribute.
-
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        Means are read as what they are: single values.
-    attribute : PublishedAttribute
-
-    Returns
-    -------
-    regions : Intervals
-        The different regions.
-    numbers : int64 ndarray of shape (rows,)
-        The region of each row.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
-    """
-    means = attribute.style == "mean" and attribute.rule is None
-    read_as = replace(attribute, style="interval") if means else attribute
-    regions, numbers = read_regions(columns, read_as)
-    step = 1.0 if attribute.kind in ("integer", "date") and not means else 0.0
-    owner, low, high = [], [], []
-    middle = np.full(len(regions), np.nan)
-    missing, untold = np.zeros(len(regions), bool), np.zeros(len(regions), bool)
-    for number, region in enumerate(regions):
-        if not isinstance(region, OrderedRegion):
-            raise TypeError(f"{attribute.name}: not an ordered attribute")
-        missing[number], untold[number] = region.missing, region.intervals is None
-        middles = []
-        for interval in region.intervals or ():
-            first, last = float(interval.low), float(interval.high)
-            owner.append(number)
-            low.append(first if interval.low_included else first + step)
-            high.append(last + step if interval.high_included else last)
-            middles.append((low[-1] + max(high[-1] - step, low[-1])) / 2)
-        if middles:
-            middle[number] = sum(middles) / len(middles)
-    ends = np.array(low, np.float64), np.array(high, np.float64)
-    return Intervals(np.array(owner, np.int64), *ends, middle, missing, untold), numbers
-
-
-def read_sets(
+def read_published(
     columns: Sequence[pa.Array | pa.ChunkedArray],
     attribute: PublishedAttribute,
     leaves: Leaves | None = None,
-) -> tuple[ValueSets, Integers]:
-    """Read the published columns of a category; the mask of a code stands for itself.
-
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-    attribute : PublishedAttribute
-    leaves : mapping of str to collection of str, or None
-        What the labels of its hierarchy's file stand for.
+) -> tuple[list[Region], Integers]:
+    """Read the published columns of an attribute; means as what they are, single values.
 
     Returns
     -------
-    regions : ValueSets
-        The different regions.
+    regions : list of Region
+        The different ones.
     numbers : int64 ndarray of shape (rows,)
         The region of each row.
 
@@ -187,59 +49,46 @@ def read_sets(
     DataError
         If labels cannot be read.
     """
+    if _is_mean(attribute):
+        attribute = replace(attribute, style="interval")
     regions, numbers = read_regions(columns, attribute, leaves)
-    values: list[tuple[str, ...]] = []
-    for region in regions:
-        if isinstance(region, CategoryRegion):
-            values.append(region.values or ())
-            continue
-        values.append(tuple(str(interval.low)[6:] for interval in region.intervals or ()))
-    missing = np.array([region.missing for region in regions], bool)
-    untold = np.array([_may_be_anything(region) for region in regions], bool)
-    return ValueSets(values, missing, untold), numbers
+    return list(regions), numbers
 
 
-def read_codes(
-    columns: Sequence[pa.Array | pa.ChunkedArray], attribute: PublishedAttribute, codes: CodeOrder
-) -> tuple[CodeRuns, Integers]:
-    """Read the published column of a masked code.
+def _is_mean(attribute: PublishedAttribute) -> bool:
+    return attribute.style == "mean" and attribute.rule is None
+
+
+def numbers_axis(attribute: PublishedAttribute) -> Axis:
+    """Return the axis of an ordered attribute."""
+    whole = attribute.kind in ("integer", "date") and not _is_mean(attribute)
+    return Axis.of_regions(attribute, (), whole=whole)
+
+
+def spread_present(axis: Axis, regions: Sequence[Region]) -> Spread:
+    """Spread regions over the present values that they cover; over none where all are possible."""
+    runs = (Runs(()) if one.is_everything else axis.runs(one) for one in regions)
+    present = [Runs(one.ends, elsewhere=one.elsewhere or int(not one.ends)) for one in runs]
+    return spread_out(present, whole=axis.whole)
+
+
+def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -> Figures:
+    """Return the parts of present values with two columns more, missing and untold.
 
     Parameters
     ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-    attribute : PublishedAttribute
-    codes : CodeOrder
-        All that there are.
-
-    Returns
-    -------
-    regions : CodeRuns
-        The different regions.
-    numbers : int64 ndarray of shape (rows,)
-        The region of each row.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
+    parts : float64 ndarray of shape (regions, columns)
+    regions : sequence of Region
+    covered : float64 ndarray of shape (regions,)
+        What is covered of the present ones, of which missing is one more.
     """
-    regions, numbers = read_regions(columns, attribute)
-    runs = [
-        (number, *codes.run(interval))
-        for number, region in enumerate(regions)
-        if isinstance(region, OrderedRegion)
-        for interval in region.intervals or ()
-    ]
-    owner, start, stop = np.array(runs, np.int64).reshape(-1, 3).T
-    missing = np.array([region.missing for region in regions], bool)
-    untold = np.array([_may_be_anything(region) for region in regions], bool)
-    return CodeRuns(codes, owner, start, stop, missing, untold), numbers
-
-
-def _may_be_anything(region: OrderedRegion | CategoryRegion) -> bool:
-    if isinstance(region, CategoryRegion):
-        return region.values is None
-    return region.intervals is None
+    may_miss = np.array([one.missing for one in regions], bool)
+    untold = np.array([one.is_everything for one in regions], bool)
+    missing = np.where(may_miss, 1 / (covered + 1), 0.0)
+    found = np.column_stack([parts * (1 - missing)[:, None], missing, np.zeros(len(parts))])
+    found[untold] = 0.0
+    found[untold, -1] = 1.0
+    return found
 
 
 @dataclass(frozen=True)
@@ -251,18 +100,21 @@ class OrderedAxis:
     bins : Bins
     low, high : float
         Smallest and largest value, between which positions are measured; never shown.
+    axis : Axis or None
+        On which published regions lie; None of what is published as it is.
     """
 
     bins: Bins
     low: float
     high: float
+    axis: Axis | None = None
 
     @property
     def width(self) -> int:
         """Columns of :meth:`columns`: presence, position, and two of the squared position."""
         return 4
 
-    def parts(self, regions: Intervals) -> Figures:
+    def parts(self, regions: Sequence[Region]) -> Figures:
         """Return the part of each region in each bin, missing, and untold.
 
         Returns
@@ -270,25 +122,16 @@ class OrderedAxis:
         float64 ndarray of shape (regions, bins + 2)
             Rows add up to 1. Missing, where it is possible, counts like one bin that is covered.
         """
-        n = len(regions.middle)
-        parts = np.zeros((n, len(self.bins) + 2))
-        np.add.at(parts[:, :-2], regions.owner, self.bins.spread(regions.low, regions.high))
-        intervals = np.bincount(regions.owner, minlength=n)
-        covered = (parts[:, :-2] > 0).sum(axis=1)
-        parts[:, :-2] /= np.maximum(intervals, 1)[:, None]
-        missing = np.where(regions.missing, 1 / (covered + 1), 0.0)
-        parts[:, :-2] *= (1 - missing)[:, None]
-        parts[:, -2] = missing
-        parts[regions.untold] = 0.0
-        parts[regions.untold, -1] = 1.0
-        return parts
+        axis = _known(self.axis)
+        parts = spread_present(axis, regions).shares(*self.bins.ranges(whole=axis.whole))
+        return _with_special(parts, regions, (parts > 0).sum(axis=1))
 
-    def totals(self, regions: Intervals, records: Figures) -> Figures:
+    def totals(self, regions: Sequence[Region], records: Figures) -> Figures:
         """Return the records in each bin, missing, and untold.
 
         Parameters
         ----------
-        regions : Intervals
+        regions : sequence of Region
         records : float64 ndarray of shape (regions,)
             How many there are of each.
 
@@ -302,9 +145,13 @@ class OrderedAxis:
         """
         totals = np.zeros(len(self.bins) + 2)
         for start in range(0, len(records), _BLOCK):
-            stop = min(start + _BLOCK, len(records))
-            totals += records[start:stop] @ self.parts(regions.between(start, stop))
+            block = slice(start, start + _BLOCK)
+            totals += records[block] @ self.parts(regions[block])
         return totals
+
+    def of_regions(self, regions: Sequence[Region]) -> Figures:
+        """Return the columns of regions, each of which stands for its middle."""
+        return self.columns(spread_present(_known(self.axis), regions).centers())
 
     def columns(self, values: Figures) -> Figures:
         """Return presence, position and squared position; values are not finite where missing.
@@ -331,12 +178,12 @@ class GroupAxis:
     Parameters
     ----------
     groups : Groups
-    codes : CodeOrder or None
-        Where they are masked by a rule.
+    axis : Axis or None
+        On which published regions lie; None of what is published as it is.
     """
 
     groups: Groups
-    codes: CodeOrder | None = None
+    axis: Axis | None = None
 
     @property
     def width(self) -> int:
@@ -344,29 +191,15 @@ class GroupAxis:
         return len(self.groups)
 
     @cached_property
-    def _places(self) -> list[Integers]:
-        """Places of the codes of each group, ascending."""
-        texts = [] if self.codes is None else self.codes.texts
-        last = len(self.groups) - 1
-        group = np.array([self.groups.places.get(text, last) for text in texts], np.int64)
-        return [np.flatnonzero(group == number) for number in range(len(self.groups))]
+    def _members(self) -> list[Figures]:
+        """Positions of the texts of each group but the last, ascending."""
+        places = {text.strip(" "): place for text, place in self.groups.places.items()}
+        group = np.array([places.get(text, -1) for text in _known(self.axis).texts], np.int64)
+        return [
+            np.flatnonzero(group == own).astype(np.float64) for own in range(len(self.groups) - 1)
+        ]
 
-    def _spread(self, regions: ValueSets | CodeRuns) -> tuple[Figures, Figures]:
-        """Return the part of each region in each group, and how many values it has."""
-        if isinstance(regions, ValueSets):
-            sizes = np.array([len(values) for values in regions.values], np.float64)
-            return self.groups.spread(regions.values), sizes
-        n = len(regions.missing)
-        spread = np.zeros((n, len(self.groups)))
-        for number, places in enumerate(self._places):
-            inside = np.searchsorted(places, regions.stop) - np.searchsorted(places, regions.start)
-            spread[:, number] = np.bincount(regions.owner, inside, n)
-        sizes = spread.sum(axis=1)
-        # As sets of values that are not known.
-        spread[sizes == 0, -1] = 1.0
-        return spread / np.maximum(sizes, 1)[:, None], sizes
-
-    def parts(self, regions: ValueSets | CodeRuns) -> Figures:
+    def parts(self, regions: Sequence[Region]) -> Figures:
         """Return the part of each region in each group, missing, and untold.
 
         Returns
@@ -374,17 +207,21 @@ class GroupAxis:
         float64 ndarray of shape (regions, groups + 2)
             Rows add up to 1. Missing, where it is possible, counts like one more value.
         """
-        parts = np.zeros((len(regions.missing), len(self.groups) + 2))
-        parts[:, :-2], sizes = self._spread(regions)
-        missing = np.where(regions.missing, 1 / (sizes + 1), 0.0)
-        parts[:, :-2] *= (1 - missing)[:, None]
-        parts[:, -2] = missing
-        parts[regions.untold] = 0.0
-        parts[regions.untold, -1] = 1.0
+        spread = spread_present(_known(self.axis), regions)
+        own = [spread.share_of(members) for members in self._members]
+        rest = np.maximum(1.0 - sum(own, np.zeros(len(regions))), 0.0)
+        has_some = np.array([_has_present(one) for one in regions], bool)
+        parts = _with_special(
+            np.column_stack([*own, rest]), regions, np.where(has_some, spread.total, 0.0)
+        )
         if self.groups.with_missing:
             parts[:, -3] += parts[:, -2]
             parts[:, -2] = 0.0
         return parts
+
+    def of_regions(self, regions: Sequence[Region]) -> Figures:
+        """Return the columns of regions, in equal parts of each of their values."""
+        return self.parts(regions)[:, :-2]
 
     def columns(self, values: pa.Array | pa.ChunkedArray) -> Figures:
         """Return 1 in the column of each value's group; none where it is missing and not in one."""
@@ -400,3 +237,13 @@ class GroupAxis:
         indices = encoded.indices.fill_null(len(places)).to_numpy(zero_copy_only=False)
         columns: Figures = parts[indices]
         return columns
+
+
+def _known(axis: Axis | None) -> Axis:
+    if axis is None:
+        raise TypeError("published as it is")
+    return axis
+
+
+def _has_present(region: Region) -> bool:
+    return bool(region.values if isinstance(region, CategoryRegion) else region.intervals)

@@ -60,34 +60,11 @@ class Bins:
             names.append(self._label(low, high))
         return [*names, after.format(self._text(self.edges[-1]))]
 
-    def places(self, values: Figures) -> npt.NDArray[np.int64]:
-        """Return the bin of each value."""
-        return np.searchsorted(np.array(self.edges), values, "right").astype(np.int64)
-
-    def spread(self, low: Figures, high: Figures) -> Figures:
-        """Return the part of each interval that lies in each bin.
-
-        Parameters
-        ----------
-        low, high : float64 ndarray of shape (n,)
-            Ends; where they are equal the interval is one value.
-
-        Returns
-        -------
-        float64 ndarray of shape (n, bins)
-            Rows add up to 1.
-        """
-        edges = np.array(self.edges)
-        width = (high - low)[:, None]
-        below = np.divide(
-            edges - low[:, None],
-            width,
-            out=(edges > low[:, None]).astype(np.float64),
-            where=width > 0,
-        )
-        below = np.clip(below, 0.0, 1.0)
-        ends = np.ones((len(low), 1))
-        return np.diff(np.hstack([np.zeros((len(low), 1)), below, ends]), axis=1)
+    def ranges(self, *, whole: bool) -> tuple[Figures, Figures]:
+        """Return the first and last value of each bin; of whole numbers, whole ones."""
+        edges = np.array(self.edges, np.float64)
+        before = edges - 1 if whole else np.nextafter(edges, -np.inf)
+        return np.append(-np.inf, edges), np.append(before, np.inf)
 
     def _label(self, low: float, high: float) -> str:
         if self.scale == "whole":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,29 +43,6 @@ class Groups:
 
     def __len__(self) -> int:
         return len(self.names)
-
-    def spread(self, regions: Sequence[Sequence[str]]) -> Figures:
-        """Return the part of each set of values that lies in each group.
-
-        Parameters
-        ----------
-        regions : sequence of sequence of str
-            Each spread evenly over its values; an empty one lies in the last group.
-
-        Returns
-        -------
-        float64 ndarray of shape (regions, groups)
-            Rows add up to 1.
-        """
-        parts = np.zeros((len(regions), len(self.names)))
-        last = len(self.names) - 1
-        for number, region in enumerate(regions):
-            if not region:
-                parts[number, last] = 1.0
-                continue
-            for place, values in Counter(self.places.get(value, last) for value in region).items():
-                parts[number, place] = values / len(region)
-        return parts
 
 
 def plan_groups(

@@ -12,17 +12,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.protocol import Table
-from anonspark.release.regions import CodeOrder, PublishedAttribute
+from anonspark.release.axes import Axis
+from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.axes import (
-    CodeRuns,
     GroupAxis,
-    Intervals,
     OrderedAxis,
-    ValueSets,
-    read_codes,
-    read_intervals,
-    read_sets,
+    numbers_axis,
+    read_published,
+    spread_present,
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
 from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_groups
@@ -67,11 +65,14 @@ def _labels(data: Table, published: PublishedAttribute) -> tuple[list[pa.Chunked
 
 
 class OrderedLabels(NamedTuple):
-    """The different published regions of an ordered attribute."""
+    """The different published regions of an ordered attribute, and the span of their values."""
 
-    regions: Intervals
+    axis: Axis
+    regions: list[Region]
     records: Numbers
     bins: Bins
+    low: float
+    high: float
 
 
 def ordered_labels(data: Table, attribute: Attribute, k: int) -> OrderedLabels:
@@ -80,29 +81,34 @@ def ordered_labels(data: Table, attribute: Attribute, k: int) -> OrderedLabels:
     if published is None or scale is None:
         raise TypeError(f"{attribute.name}: not an ordered quasi-identifier")
     columns, counts = _labels(data, published)
-    regions, numbers = read_intervals(columns, published)
-    records = np.bincount(numbers, counts, len(regions.middle)).astype(np.float64)
-    known = ~np.isnan(regions.middle)
-    bins = plan_bins(scale, regions.middle[known], records[known], k)
-    return OrderedLabels(regions, records, bins)
+    regions, numbers = read_published(columns, published)
+    axis = numbers_axis(published)
+    spread = spread_present(axis, regions)
+    middles = spread.centers()
+    records = np.bincount(numbers, counts, len(regions)).astype(np.float64)
+    known = ~np.isnan(middles)
+    bins = plan_bins(scale, middles[known], records[known], k)
+    low, high = 0.0, 0.0
+    if known.any():
+        some = spread.low <= spread.high
+        # Of whole numbers to the first one behind the last.
+        low, high = spread.low[some].min(), spread.high[some].max() + axis.whole
+    return OrderedLabels(axis, regions, records, bins, float(low), float(high))
 
 
 def ordered_marginal(
     attribute: Attribute, labels: OrderedLabels, found: BinCounts | None, k: int
 ) -> Marginal:
     """Return the distribution of an ordered attribute, and give the attribute its axis."""
-    regions = labels.regions
-    low, high = (
-        (float(regions.low.min()), float(regions.high.max())) if len(regions.low) else (0.0, 0.0)
-    )
-    missing = 0.0
-    after = OrderedAxis(labels.bins, low, high).totals(regions, labels.records)
+    low, high, missing = labels.low, labels.high, 0.0
+    own_axis = OrderedAxis(labels.bins, low, high, labels.axis)
+    after = own_axis.totals(labels.regions, labels.records)
     tables = [after[:-2]]
     if found is not None:
         low, high, missing = min(low, found.low), max(high, found.high), found.missing
         tables.append(found.counts)
     bins, members = merge_bins(labels.bins, tables, k)
-    attribute.axis = OrderedAxis(bins, low, high)
+    attribute.axis = OrderedAxis(bins, low, high, labels.axis)
     names = bins.labels
     in_bins = np.array([after[group].sum() for group in members])
     own = None
@@ -131,30 +137,25 @@ def category_marginal(
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
     columns, counts = _labels(data, published)
     names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
-    codes: CodeOrder | None = None
-    regions: ValueSets | CodeRuns
+    regions, numbers = read_published(columns, published, attribute.leaves)
     if published.rule == "prefix":
-        if table is None:
-            masks, _ = read_sets(columns, published)
-            names = _finest([code for region in masks.values for code in region])
-        codes = CodeOrder(names)
-        regions, numbers = read_codes(columns, published, codes)
+        axis = Axis.of_texts(published, names if table is not None else _finest(regions))
     else:
-        regions, numbers = read_sets(columns, published, attribute.leaves)
-    by_region = np.bincount(numbers, counts, len(regions.missing)).astype(np.float64)
+        axis = Axis.of_regions(published, regions, whole=True)
+    by_region = np.bincount(numbers, counts, len(regions)).astype(np.float64)
     if own is not None:
         namings = _namings(attribute, names)
         groups = plan_groups([(name,) for name in names], own, k, namings, missing)
     else:
-        values = regions.values
-        sure = [place for place, one in enumerate(values) if one and not regions.missing[place]]
-        namings = _namings(attribute, sorted(set().union(*values)))
-        groups = plan_groups([values[place] for place in sure], by_region[sure], k, namings)
-    attribute.axis = GroupAxis(groups, codes)
+        texts = [axis.texts_of(region) for region in regions]
+        sure = [place for place, one in enumerate(texts) if one and not regions[place].missing]
+        namings = _namings(attribute, sorted(set().union(*texts)))
+        groups = plan_groups([texts[place] for place in sure], by_region[sure], k, namings)
+    attribute.axis = GroupAxis(groups, axis)
     after = by_region @ attribute.axis.parts(regions)
     before = None
     if own is not None:
-        before = own @ groups.spread([(name,) for name in names])
+        before = own @ attribute.axis.columns(pa.array(names, pa.string()))
         if groups.with_missing:
             before[-1] += missing
             missing = 0.0
@@ -193,9 +194,15 @@ def _marginal(
     )
 
 
-def _finest(codes: Sequence[str]) -> list[str]:
-    """Return the codes that are not the beginning of another one."""
-    different = sorted(set(codes))
+def _finest(regions: Sequence[Region]) -> list[str]:
+    """Return the masked codes of regions that are not the beginning of another one."""
+    codes = {
+        str(interval.low)[6:]
+        for region in regions
+        if isinstance(region, OrderedRegion)
+        for interval in region.intervals or ()
+    }
+    different = sorted(codes)
     # Of the last one nothing is the beginning; where everything is published as * there is none.
     finest = [code for code, follower in pairwise(different) if not follower.startswith(code)]
     return finest + different[-1:]

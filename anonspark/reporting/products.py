@@ -16,7 +16,7 @@ from anonspark.release.raw_values import comparable
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.reporting.association import SCALE, Part, weighted_products
 from anonspark.reporting.attributes import Attribute, Axis
-from anonspark.reporting.axes import OrderedAxis, read_codes, read_intervals, read_sets
+from anonspark.reporting.axes import GroupAxis, OrderedAxis, read_published
 
 Numbers = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Reader:
     published : PublishedAttribute or None
         None where the columns hold values, as numbers, times or texts.
     leaves : mapping of str to collection of str, or None
-        See :func:`~anonspark.reporting.axes.read_sets`.
+        What the labels of its hierarchy's file stand for.
     read_as : pyarrow.DataType or None
         Of the values, see :class:`~anonspark.engine.raw_columns.Reading`.
     """
@@ -54,19 +54,13 @@ class Reader:
         if not self.columns:
             return np.zeros((batch.num_rows, self.axis.width))
         arrays = [batch.column(name) for name in self.columns]
-        if isinstance(self.axis, OrderedAxis):
-            if self.published is None:
-                values = comparable(arrays[0]).fill_null(np.nan)
-                return self.axis.columns(values.to_numpy(zero_copy_only=False))
-            intervals, numbers = read_intervals(arrays, self.published)
-            return self.axis.columns(intervals.middle)[numbers]
-        if self.published is None:
+        if self.published is not None:
+            regions, numbers = read_published(arrays, self.published, self.leaves)
+            return self.axis.of_regions(regions)[numbers]
+        if isinstance(self.axis, GroupAxis):
             return self.axis.columns(arrays[0])
-        if self.axis.codes is not None:
-            runs, numbers = read_codes(arrays, self.published, self.axis.codes)
-            return self.axis.parts(runs)[:, :-2][numbers]
-        sets, numbers = read_sets(arrays, self.published, self.leaves)
-        return self.axis.parts(sets)[:, :-2][numbers]
+        values = comparable(arrays[0]).fill_null(np.nan)
+        return self.axis.columns(values.to_numpy(zero_copy_only=False))
 
 
 def readers_of_release(attributes: Sequence[Attribute]) -> list[Reader]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from anonspark.core.association import QUANTILES
 from anonspark.core.spreads import Spread
 from anonspark.kernels.bin_shares import spread_over_bins
-from anonspark.utility.axes import Axis
+from anonspark.release.axes import Axis
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -19,9 +19,9 @@ from anonspark.core.queries import Domain
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
+from anonspark.release.axes import Axis
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
-from anonspark.utility.axes import Axis
 from anonspark.utility.bins import Bins, frequent_of
 from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, ReadRecords

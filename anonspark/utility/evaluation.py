@@ -10,11 +10,11 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError
 from anonspark.progress import tell
+from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original, original_records
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.association import Association, measure_association
-from anonspark.utility.axes import Axis
 from anonspark.utility.features import Examples, FeatureSpace
 from anonspark.utility.learning import Target, describe_target
 from anonspark.utility.models import Learning, Tested

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.utility.axes import Axis
+from anonspark.release.axes import Axis
 from anonspark.utility.learning import LABEL, Target
 from anonspark.utility.original import HASH, drawn, with_record_hash
 from anonspark.utility.records import (

@@ -15,7 +15,7 @@ from anonspark.engine.raw_columns import Reading, is_text, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.values import coded_values, read_values
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.utility.values import reading_of
+from anonspark.release.raw_values import reading_of
 
 MOST_CLASSES = 100
 """Of a target."""

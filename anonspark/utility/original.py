@@ -16,9 +16,9 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.raw_values import comparable
+from anonspark.release.axes import Axis
+from anonspark.release.raw_values import Scale, comparable, reading_of, scale_of
 from anonspark.release.regions import Leaves, PublishedAttribute
-from anonspark.utility.axes import Axis
 from anonspark.utility.records import (
     MakeComparable,
     lacking,
@@ -26,7 +26,6 @@ from anonspark.utility.records import (
     unreadable,
     value_column,
 )
-from anonspark.utility.values import Scale, reading_of, scale_of
 
 # Of the quantiles, between the smallest and the largest value.
 _STEPS = 1000

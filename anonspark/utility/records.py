@@ -11,10 +11,9 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.raw_values import comparable
-from anonspark.utility.axes import Axis
+from anonspark.release.axes import Axis
+from anonspark.release.raw_values import comparable, reading_of
 from anonspark.utility.learning import LABEL, Target
-from anonspark.utility.values import reading_of
 
 
 def value_column(place: int) -> str:

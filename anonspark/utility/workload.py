@@ -18,7 +18,7 @@ from anonspark.core.queries import Queries, draw_queries
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.utility.axes import Axis
+from anonspark.release.axes import Axis
 from anonspark.utility.records import (
     published_columns,
     read_published,

@@ -16,7 +16,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.reading.counting import Count
 from anonspark.reading.published import PublishedRelease
-from anonspark.utility.axes import Axis
+from anonspark.release.axes import Axis
 from anonspark.utility.evaluation import Evaluation, open_evaluation
 from anonspark.utility.workload import SANITY_BOUND, estimate_queries
 

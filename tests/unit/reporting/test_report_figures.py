@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.page.blocks import Code, Table
+from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import CodeOrder, PublishedAttribute, leaves_by_label
+from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.reporting import (
     axes,
     loss_sections,
@@ -26,9 +27,9 @@ from anonspark.reporting.association import SCALE, Part, associations, weighted_
 from anonspark.reporting.axes import (
     GroupAxis,
     OrderedAxis,
-    read_codes,
-    read_intervals,
-    read_sets,
+    numbers_axis,
+    read_published,
+    spread_present,
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
 from anonspark.reporting.class_sizes import class_sizes
@@ -151,12 +152,6 @@ def test_merged_bins_hold_k_records(counts: list[int], k: int) -> None:
         assert all(table[group].sum() >= k for group in members)
 
 
-def test_intervals_spread_evenly_over_bins() -> None:
-    bins = Bins("real", (10.0, 20.0))
-    parts = bins.spread(np.array([5.0, 10.0, 25.0, 0.0]), np.array([15.0, 10.0, 30.0, 100.0]))
-    np.testing.assert_allclose(parts, [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.8]])
-
-
 # Groups
 
 
@@ -165,7 +160,8 @@ def test_rare_values_are_one_group_of_k() -> None:
     groups = plan_groups(names, np.array([50.0, 30.0, 10.0, 2.0]), 10, [str])
     # Two records of d alone would be too few: c joins them.
     assert groups.names == ("a", "b", "other values")
-    assert groups.spread(names).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    parts = GroupAxis(groups).columns(pa.array(["a", "b", "c", "d"]))
+    assert parts.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
 
 
 def test_few_missing_values_are_not_told_alone() -> None:
@@ -205,29 +201,47 @@ def attribute(kind: str, style: str = "interval", **others: Any) -> PublishedAtt
     return PublishedAttribute("x", kind, style, columns, **others)  # type: ignore[arg-type]
 
 
+def parts_of(edges: tuple[float, ...], columns: list[Any], one: PublishedAttribute) -> Any:
+    """Return the parts of published values in bins, missing, and untold."""
+    regions, numbers = read_published(columns, one)
+    axis = OrderedAxis(Bins("real", edges), 0.0, 100.0, numbers_axis(one))
+    return axis.parts(regions)[numbers]
+
+
 def test_intervals_of_whole_numbers_cover_both_ends() -> None:
     labels = pa.array(["[17-26]", "20", "missing", "20 or missing", "*"])
-    regions, numbers = read_intervals([labels], attribute("integer"))
-    parts = OrderedAxis(Bins("whole", (20.0,)), 0.0, 100.0).parts(regions)[numbers]
+    parts = parts_of((20.0,), [labels], attribute("integer"))
     np.testing.assert_allclose(
         parts, [[0.3, 0.7, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
     )
-    np.testing.assert_allclose(regions.middle[numbers], [21.5, 20, np.nan, 20, np.nan])
+    regions, numbers = read_published([labels], attribute("integer"))
+    middles = spread_present(numbers_axis(attribute("integer")), regions).centers()
+    np.testing.assert_allclose(middles[numbers], [21.5, 20, np.nan, 20, np.nan])
+
+
+def test_intervals_spread_evenly_over_bins() -> None:
+    labels = pa.array(["[5-15]", "10", "[25-30]", "[0-100]", "[10-20]", "[5-10]"])
+    parts = parts_of((10.0, 20.0), [labels], attribute("decimal"))
+    np.testing.assert_allclose(
+        parts[:, :3],
+        [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.8], [0, 1, 0], [1, 0, 0]],
+        atol=1e-12,
+    )
 
 
 def test_bounds_and_means_are_read() -> None:
     columns = [pa.array([10, None]), pa.array([29, None]), pa.array([False, True])]
-    regions, numbers = read_intervals(columns, attribute("integer", "bounds"))
-    axis = OrderedAxis(Bins("whole", (20.0,)), 0.0, 100.0)
-    np.testing.assert_allclose(axis.parts(regions)[numbers], [[0.5, 0.5, 0, 0], [0, 0, 1, 0]])
-    regions, numbers = read_intervals([pa.array([19.5, None])], attribute("integer", "mean"))
-    np.testing.assert_allclose(axis.parts(regions)[numbers], [[1, 0, 0, 0], [0, 0, 1, 0]])
+    bounds = parts_of((20.0,), columns, attribute("integer", "bounds"))
+    np.testing.assert_allclose(bounds, [[0.5, 0.5, 0, 0], [0, 0, 1, 0]])
+    means = parts_of((20.0,), [pa.array([19.5, None])], attribute("integer", "mean"))
+    np.testing.assert_allclose(means, [[1, 0, 0, 0], [0, 0, 1, 0]])
 
 
 def test_regions_are_summed_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = ["[17-26]", "20", "missing", "20 or missing", "*", "[0-99]"]
-    regions, numbers = read_intervals([pa.array(labels)], attribute("integer"))
-    axis = OrderedAxis(Bins("whole", (20.0, 40.0)), 0.0, 100.0)
+    regions, numbers = read_published([pa.array(labels)], attribute("integer"))
+    own = numbers_axis(attribute("integer"))
+    axis = OrderedAxis(Bins("whole", (20.0, 40.0)), 0.0, 100.0, own)
     records = np.arange(1.0, 1 + len(labels))[np.argsort(numbers)]
     expected = records @ axis.parts(regions)
     for size in (1, 2, 3, 100):
@@ -237,17 +251,17 @@ def test_regions_are_summed_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -
 
 def test_dates_are_days() -> None:
     labels = pa.array(["[1999-12-31/2000-01-01]"])
-    regions, _ = read_intervals([labels], attribute("date"))
-    axis = OrderedAxis(Bins("date", (days("2000-01-01"),)), 0.0, 1.0)
-    np.testing.assert_allclose(axis.parts(regions), [[0.5, 0.5, 0, 0]])
+    parts = parts_of((days("2000-01-01"),), [labels], attribute("date"))
+    np.testing.assert_allclose(parts, [[0.5, 0.5, 0, 0]])
 
 
 def test_sets_spread_evenly_over_their_values() -> None:
     groups = plan_groups([("a",), ("b",), ("c",)], np.array([30.0, 20.0, 10.0]), 10, [str])
-    regions, numbers = read_sets(
-        [pa.array(["a", "{a, b}", "{a, missing}", "missing", "*"])], attribute("category")
+    one = attribute("category")
+    regions, numbers = read_published(
+        [pa.array(["a", "{a, b}", "{a, missing}", "missing", "*"])], one
     )
-    parts = GroupAxis(groups).parts(regions)[numbers]
+    parts = GroupAxis(groups, Axis.of_regions(one, regions, whole=True)).parts(regions)[numbers]
     # a, b, c, other values, missing, anything (without a hierarchy, * may be missing as well).
     np.testing.assert_allclose(
         parts,
@@ -262,16 +276,24 @@ def test_sets_spread_evenly_over_their_values() -> None:
 
 
 def test_masked_codes_cover_the_codes_that_there_are() -> None:
-    codes = CodeOrder(["07000", "06123", "9", "06100"])
-    labels = pa.array(["061**", "07000", "08***", "*****"])
-    regions, numbers = read_codes([labels], attribute("category", rule="prefix"), codes)
-    values = [("06100", "06123"), ("07000",), (), ("06100", "06123", "07000")]
-    assert [regions.values[number] for number in numbers] == values
+    one = attribute("category", rule="prefix")
+    axis = Axis.of_texts(one, ["07000", "06123", "9", "06100"])
+    labels = pa.array(["061**", "07000", "08***", "*****", "08*** or missing"])
+    regions, numbers = read_published([labels], one)
+    values = [("06100", "06123"), ("07000",), (), ("06100", "06123", "07000"), ()]
+    assert [axis.texts_of(regions[number]) for number in numbers] == values
     groups = plan_groups([("06100",), ("07000",)], np.array([30.0, 20.0]), 10, [str])
-    # 06100, 07000, other values, missing, anything.
+    # 06100, 07000, other values, missing, anything. A code that is not there is another value.
     np.testing.assert_allclose(
-        GroupAxis(groups, codes).parts(regions)[numbers],
-        [[0.5, 0, 0.5, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0]],
+        GroupAxis(groups, axis).parts(regions)[numbers],
+        [
+            [0.5, 0, 0.5, 0, 0],
+            [0, 1, 0, 0, 0],
+            [0, 0, 1, 0, 0],
+            [1 / 3, 1 / 3, 1 / 3, 0, 0],
+            [0, 0, 0.5, 0.5, 0],
+        ],
+        atol=1e-12,
     )
 
 

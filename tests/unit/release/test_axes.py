@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from anonspark.core.queries import Domain
 from anonspark.errors import DataError
+from anonspark.release import axes
+from anonspark.release.axes import Axis
+from anonspark.release.plain_labels import plain_intervals
 from anonspark.release.regions import PublishedAttribute
-from anonspark.utility import axes
-from anonspark.utility.axes import Axis
-from anonspark.utility.plain_labels import plain_intervals
 
 DAY = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
 

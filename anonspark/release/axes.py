@@ -1,15 +1,20 @@
-"""Attributes as axes: raw values are positions on it, published regions are runs of it.
+"""Attributes as axes: values are positions on it, published regions are runs of it.
 
-Numbers, days and microseconds are their own positions. A text is its place among the different
-texts of the original, in their order (codes that a rule masks: in the order in which a mask covers
-neighbours).
+This is how much of a region lies where; whether a value lies in one is exact, see
+:mod:`anonspark.release.region_axes`. Both read labels by :mod:`anonspark.release.regions`.
+
+Numbers, days and microseconds are their own positions. A text is its place among some texts, in
+their order (codes that a rule masks: in the order in which a mask covers neighbours). A label reads
+as a region; a region covers runs of positions, and perhaps missing, which is one more value where
+values are counted; its mass is spread evenly over them (:class:`~anonspark.core.spreads.Spread`),
+which answers for shares of ranges, shares of sets of texts, and centers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +25,8 @@ import pyarrow.compute as pc
 from anonspark.core.queries import Domain
 from anonspark.core.spreads import Runs, Spread, joined_runs, one_run_each, spread_out
 from anonspark.engine.raw_columns import is_text
-from anonspark.release.raw_values import comparable
+from anonspark.release.plain_labels import plain_intervals
+from anonspark.release.raw_values import Scale, comparable
 from anonspark.release.regions import (
     CategoryRegion,
     CodeOrder,
@@ -28,12 +34,11 @@ from anonspark.release.regions import (
     Leaves,
     OrderedRegion,
     PublishedAttribute,
+    Region,
     read_day,
     read_moment,
     read_regions,
 )
-from anonspark.utility.plain_labels import plain_intervals
-from anonspark.utility.values import Scale
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -44,7 +49,7 @@ _ELSEWHERE = -1.0
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One attribute, as the original has it.
+    """One attribute, as an original has it, or as all regions of a release tell it.
 
     Parameters
     ----------
@@ -61,11 +66,11 @@ class Axis:
         The different texts, in the order of their positions.
     domain : Domain
         The positions of the original's records: all of texts, quantiles of numbers and times, from
-        the smallest to the largest; empty if it has no value.
+        the smallest to the largest; empty if it has no value. Of regions their outermost ends.
     frequent : float64 ndarray
-        Positions of the most frequent texts.
+        Positions of the most frequent texts of an original.
     missing : int
-        Records of the original without a value.
+        Records of an original without a value.
     """
 
     name: str
@@ -75,8 +80,61 @@ class Axis:
     whole: bool
     texts: tuple[str, ...]
     domain: Domain
-    frequent: Figures
-    missing: int
+    frequent: Figures = field(default_factory=lambda: np.empty(0))
+    missing: int = 0
+
+    @classmethod
+    def of_regions(
+        cls,
+        published: PublishedAttribute,
+        regions: Iterable[Region],
+        leaves: Leaves | None = None,
+        *,
+        whole: bool,
+    ) -> Axis:
+        """Return an axis of all that some regions cover.
+
+        Parameters
+        ----------
+        published : PublishedAttribute
+            No code that a rule masks.
+        regions : iterable of Region
+        leaves : mapping of str to collection of str, or None
+            The hierarchy of a file, whose leaves are on the axis, too.
+        whole : bool
+            Whether numbers are known to be whole ones.
+        """
+        if published.is_category:
+            texts = {leaf for own in (leaves or {}).values() for leaf in own}
+            for region in regions:
+                texts.update((isinstance(region, CategoryRegion) and region.values) or ())
+            return cls.of_texts(published, texts, leaves)
+        ends = [
+            float(end)
+            for region in regions
+            if isinstance(region, OrderedRegion)
+            for one in region.intervals or ()
+            for end in (one.low, one.high)
+        ]
+        scale: Scale = "number"
+        if published.kind == "date" or published.kind == "timestamp":
+            scale = published.kind
+        outermost = np.array([min(ends), max(ends)] if ends else [])
+        domain = Domain(outermost, np.ones(len(outermost)), evenly=True)
+        return cls(published.name, scale, published, leaves, whole, (), domain)
+
+    @classmethod
+    def of_texts(
+        cls, published: PublishedAttribute, texts: Iterable[str], leaves: Leaves | None = None
+    ) -> Axis:
+        """Return an axis of some texts, or of the codes that there are."""
+        different = {text.strip(" ") for text in texts}
+        in_order = tuple(
+            CodeOrder(different).texts if published.rule == "prefix" else sorted(different)
+        )
+        ends = np.array([0.0, len(in_order) - 1.0] if in_order else [])
+        domain = Domain(ends, np.ones(len(ends)), evenly=True)
+        return cls(published.name, "text", published, leaves, True, in_order, domain)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -95,7 +153,7 @@ class Axis:
         Parameters
         ----------
         values : pyarrow.Array
-            As they were read, see :func:`~anonspark.utility.values.reading_of`.
+            As they were read, see :func:`~anonspark.release.raw_values.reading_of`.
 
         Returns
         -------
@@ -175,7 +233,7 @@ class Axis:
             pa.types.is_nested(found) or pa.types.is_boolean(found)
         )
 
-    def runs(self, region: OrderedRegion | CategoryRegion) -> Runs:
+    def runs(self, region: Region) -> Runs:
         """Return the positions that a region covers."""
         if isinstance(region, CategoryRegion):
             texts = region.values
@@ -196,6 +254,11 @@ class Axis:
         ends = joined_runs((self._ends(interval) for interval in intervals), whole=self.whole)
         elsewhere = int(not ends and bool(intervals))
         return Runs(ends, region.missing, elsewhere)
+
+    def texts_of(self, region: Region) -> tuple[str, ...]:
+        """Return the texts that a region covers; none of one that may be anything."""
+        ends = () if region.is_everything else self.runs(region).ends
+        return tuple(text for low, high in ends for text in self.texts[int(low) : int(high) + 1])
 
     def _runs_of_texts(self, values: Iterable[str], missing: bool) -> Runs:
         """Return the runs of a set of values that were published as texts."""
