@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 
-from anonspark.config import Configuration
 from anonspark.core.columns import payload_column, quasi_identifier_column
 from anonspark.engine.protocol import Table
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -17,49 +16,12 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
 from anonspark.release.regions import Leaves, leaves_by_label
 from anonspark.utility.association import Association, measure_association
-from anonspark.utility.class_notes import NoteClasses, NotedClasses, NotedColumn
 from anonspark.utility.learning import Target, describe_target
 from anonspark.verification.information import Information, measure_information
 
 _LOGGER = logging.getLogger("anonspark")
 
 _TARGET = "evaluate.association.target"
-
-
-def note_classes(configuration: Configuration) -> NoteClasses | None:
-    """Return what is to be noted of records while they are staged.
-
-    Returns
-    -------
-    NoteClasses or None
-        None where the configuration asks for no association.
-    """
-    wanted = configuration.evaluate.association
-    if wanted is None:
-        return None
-    columns = []
-    for index, name in enumerate(configuration.quasi_identifiers):
-        kind = configuration.attributes[name].hierarchy_kind
-        rule = None if kind == "file" else kind
-        columns.append(NotedColumn(name, quasi_identifier_column(index), rule))
-    payload = configuration.published_as_is.index(wanted.target)
-    return NoteClasses(
-        tuple(sorted(columns, key=lambda one: one.name)),
-        NotedColumn(wanted.target, payload_column(payload)),
-        tuple(configuration.input.missing_markers),
-    )
-
-
-def _noted(context: RunContext, snapshot: Snapshot) -> NotedClasses | None:
-    """Return what was noted of the records of a snapshot, if it is what this run asks for."""
-    notes = snapshot.notes
-    # A plan may go on with other records than those that were staged.
-    if notes is None or notes.records.packed is not snapshot.records.packed:
-        return None
-    note = notes.note
-    if not isinstance(note, NoteClasses) or note != note_classes(context.configuration):
-        return None
-    return NotedClasses(note, notes.table, notes.records.schema)
 
 
 def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
@@ -77,16 +39,12 @@ def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
 
     Notes
     -----
-    A job over the notes of the snapshot, or one narrow pass over it where it has none.
+    One narrow pass over the snapshot.
     """
     wanted = context.configuration.evaluate.association
     if wanted is None:
         return None
     with context.progress.stage("association"):
-        noted = _noted(context, snapshot)
-        target = None if noted is None else noted.target(_TARGET)
-        if target is not None:
-            return target
         records = snapshot.records.named(_payload(context, wanted.target))
         markers = context.configuration.input.missing_markers
         return describe_target(records, wanted.target, markers, _TARGET)
@@ -160,7 +118,6 @@ def measure_association_kept(
             _leaves(snapshot),
             target,
             context.configuration.input.missing_markers,
-            noted=None if basis.withheld is not None else _noted(context, snapshot),
         )
     if found.loss is None:
         _LOGGER.warning(

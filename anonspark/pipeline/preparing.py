@@ -13,7 +13,6 @@ from anonspark.engine.protocol import Engine, OpenInput, Table
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
-from anonspark.pipeline.beside_input import note_classes
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.repeats import repeats_of_others
 from anonspark.pipeline.warnings.dependencies import SAMPLE_ROWS, dependency_warnings
@@ -60,8 +59,7 @@ def prepare(
     ----------
     engine : Engine
     configuration : Configuration
-        Of it count input, attributes, policy for missing values and seed; and the target of
-        association, with which notes are made.
+        Of it count input, attributes, policy for missing values and seed.
     directory : str
         Where to stage; holds raw values, so it has to be private and removed afterwards.
     open_input : callable or None
@@ -87,7 +85,6 @@ def prepare(
             configuration,
             f"{directory}/snapshot",
             open_input,
-            note_classes(configuration),
         )
 
 

@@ -8,7 +8,7 @@ see a record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,12 +45,6 @@ PACKED = pa.schema(
 )
 """Packed batches: the number of the first record, for records have numbers, all different, in no
 order that would mean anything; how many they are; what they take; and the records."""
-
-NOTES = "notes"
-"""Column of what was noted of a batch's records when they were packed, an Arrow stream."""
-
-Note = Callable[[pa.Table], pa.Table]
-"""Returns what is to be noted of a batch's records."""
 
 BATCH_BYTES = ROW_GROUP_BYTES
 """What a packed batch has before it is compressed, more or less."""
@@ -214,50 +208,15 @@ class _OnRecords:
 
 
 @dataclass(frozen=True)
-class Notes:
-    """What was noted of records when they were packed, which is read without them.
-
-    Parameters
-    ----------
-    note : callable
-        Who did.
-    table : Table
-        With the column :data:`NOTES`, a row for each packed batch.
-    records : Records
-        Of which it was noted.
-    """
-
-    note: Note
-    table: Table
-    records: Records
-
-
-@dataclass(frozen=True)
 class PackRecords:
-    """Packs the records of a task.
-
-    Parameters
-    ----------
-    note : callable or None
-        What is to be noted of each batch; None for nothing.
-    """
-
-    note: Note | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the packed batches."""
-        return PACKED if self.note is None else PACKED.append(pa.field(NOTES, pa.binary()))
+    """Packs the records of a task."""
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield packed batches of some megabytes."""
         packer = Packer()
         for table in together(batches):
             records = with_dictionaries(table)
-            packed = packer.pack(records)
-            if self.note is not None:
-                packed[NOTES] = pa.array([pack_table(self.note(records))], pa.binary())
-            yield pa.RecordBatch.from_pydict(packed)
+            yield pa.RecordBatch.from_pydict(packer.pack(records))
 
 
 class Packer:

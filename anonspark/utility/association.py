@@ -26,7 +26,6 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
-from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
 from anonspark.utility.learning import Target
 from anonspark.utility.records import require_published, unreadable_labels
@@ -90,7 +89,6 @@ def measure_association(
     missing_markers: Sequence[str],
     *,
     drops_missing: bool = False,
-    noted: NotedClasses | None = None,
 ) -> Association:
     """Measure what a release still tells of a target.
 
@@ -108,8 +106,6 @@ def measure_association(
     missing_markers : sequence of str
     drops_missing : bool
         Whether records with a missing value were not to be published: they are left out.
-    noted : NotedClasses or None
-        What was noted of the original while it was staged, if it is known to be its records.
 
     Raises
     ------
@@ -129,7 +125,6 @@ def measure_association(
         target,
         missing_markers,
         drops_missing=drops_missing,
-        noted=noted,
     )
     bins = tuple(one.bins for one in counted)
     columns = [one.axis.columns for one in bins]

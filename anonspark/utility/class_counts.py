@@ -23,7 +23,6 @@ from anonspark.release.axes import Axis
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins, frequent_of
-from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, ReadRecords
 from anonspark.utility.learning import Target
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
@@ -63,7 +62,6 @@ def count_classes(
     missing_markers: Sequence[str],
     *,
     drops_missing: bool,
-    noted: NotedClasses | None = None,
 ) -> list[BinnedClasses]:
     """Find the bins of attributes, and count the original's records in them.
 
@@ -77,8 +75,6 @@ def count_classes(
     missing_markers : sequence of str
     drops_missing : bool
         Whether records with a missing value are left out.
-    noted : NotedClasses or None
-        What was noted of the original while it was staged, if it is known to be its records.
 
     Returns
     -------
@@ -92,7 +88,7 @@ def count_classes(
 
     Notes
     -----
-    One pass, or a job over what was noted, with a shuffle of the different values of parts; another
+    One pass, with a shuffle of the different values of parts; another
     pass over the numbers with more than about 2,048 different ones in a part of more than 32,768
     records, if there are any. Different values or ranges of parts are collected, and different
     values in the ranges with quantiles.
@@ -113,9 +109,7 @@ def count_classes(
         target.reading(original),
         drops_missing,
     )
-    parts = None if noted is None or drops_missing else noted.parts(plans, target)
-    if parts is None:
-        parts = original.select(read.columns).map_batches(_CountValues(read), COUNTS)
+    parts = original.select(read.columns).map_batches(_CountValues(read), COUNTS)
     counted = collect_counts(parts)
     of_places = [counted.filter(pc.equal(counted["place"], place)) for place in range(len(plans))]
     classes = len(target.classes)

@@ -87,21 +87,7 @@ def describe_target(
     One job; the different values are collected.
     """
     count = _CountLabels(_reading_of(original, name, missing_markers, key))
-    counted = original.select([name]).map_batches(count, LABELS)
-    return target_of(counted, name, missing_markers, key)
-
-
-def target_of(counted: Table, name: str, missing_markers: Sequence[str], key: str) -> Target:
-    """Find the classes of a target among its counted values; as :func:`describe_target`.
-
-    Parameters
-    ----------
-    counted : Table
-        Of :data:`LABELS`: texts, and the records of each in a part of the original.
-    name : str
-    missing_markers : sequence of str
-    key : str
-    """
+    counted = original.select([name]).map_batches(count, _LABELS)
     # One more than are allowed.
     found = counted.aggregate([LABEL], sums=["records"]).collect(MOST_CLASSES + 1)
     if not 2 <= found.num_rows <= MOST_CLASSES:
@@ -114,8 +100,7 @@ def target_of(counted: Table, name: str, missing_markers: Sequence[str], key: st
     return Target(name, tuple(in_order.column(LABEL).to_pylist()), tuple(missing_markers))
 
 
-LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
-"""Texts of a target, and the records of each."""
+_LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -134,14 +119,7 @@ class _CountLabels:
             texts, _ = read_values(self.reading, coded.dictionary)
             some = pc.and_(texts.is_valid(), pc.greater(counts, 0))
             columns = [texts.cast(pa.string()).filter(some), counts.filter(some)]
-            yield pa.RecordBatch.from_arrays(columns, schema=LABELS)
-
-
-def reading_of_target(
-    found: pa.DataType, name: str, missing_markers: Sequence[str]
-) -> Reading | None:
-    """Return how a target's column of a type is read into `LABEL`; None where it cannot be."""
-    return reading_of(name, LABEL, found, "text", None, missing_markers)
+            yield pa.RecordBatch.from_arrays(columns, schema=_LABELS)
 
 
 def _reading_of(
@@ -152,7 +130,7 @@ def _reading_of(
         raise DataError(
             f"{key}: column {name!r} is not among those of the table: {', '.join(map(repr, found))}"
         )
-    reading = reading_of_target(found[name], name, missing_markers)
+    reading = reading_of(name, LABEL, found[name], "text", None, missing_markers)
     if reading is None:
         raise ConfigurationError(
             f"{key}: column {name!r} has type {type_name(found[name])}; expected a category"

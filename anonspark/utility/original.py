@@ -158,25 +158,13 @@ def plan_values(
     found = {field.name: field.type for field in original.schema}
     if name not in found:
         return lacking("--original", name, original)
-    plan = plan_column(found[name], name, published, missing_markers, place)
-    if plan is None:
-        return unreadable("--original", name, scale_of(found[name], published) or "category")
-    return plan
-
-
-def plan_column(
-    found: pa.DataType,
-    name: str,
-    published: PublishedAttribute | None,
-    missing_markers: Sequence[str],
-    place: int,
-) -> PlannedValues | None:
-    """Return how a column of a type is read into that of a place; None where it cannot be."""
-    scale = scale_of(found, published)
+    scale = scale_of(found[name], published)
     reading = scale and reading_of(
-        name, value_column(place), found, scale, published, missing_markers
+        name, value_column(place), found[name], scale, published, missing_markers
     )
-    return None if scale is None or reading is None else PlannedValues(scale, published, reading)
+    if scale is None or reading is None:
+        return unreadable("--original", name, scale or "category")
+    return PlannedValues(scale, published, reading)
 
 
 _FACTS = pa.schema(

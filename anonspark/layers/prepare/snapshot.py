@@ -30,7 +30,7 @@ from anonspark.layers.prepare.people import with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.layers.prepare.units import count_units, require_countable
 from anonspark.progress import tell
-from anonspark.staged.records import NOTES, PACKED, Note, Notes, PackRecords, Records, Rows
+from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
 
@@ -67,8 +67,6 @@ class Snapshot:
         anew by whoever counts them. None where there are no identifiers.
     units : Units or None
         The people that records are about, where the configuration tells them apart.
-    notes : Notes or None
-        What was noted of the records while they were staged, if anything was.
     unpublished : tuple of str or None
         Columns of the input that are not published. None where a plan decides on them.
     blank_rows : int
@@ -87,7 +85,6 @@ class Snapshot:
     people: str | None = None
     identified: Table | None = None
     units: Units | None = None
-    notes: Notes | None = None
     unpublished: tuple[str, ...] | None = None
     blank_rows: int = 0
 
@@ -203,7 +200,6 @@ def take_snapshot(
     configuration: Configuration,
     path: str,
     open_input: OpenInput | None = None,
-    note: Note | None = None,
 ) -> Snapshot:
     """Read the input once, check it and stage what later layers need.
 
@@ -215,8 +211,6 @@ def take_snapshot(
         Where to stage; holds raw values.
     open_input : callable or None
         Opens the input; None opens what the configuration names.
-    note : callable or None
-        What is to be noted of each batch of records in the same pass; None for nothing.
 
     Returns
     -------
@@ -238,15 +232,10 @@ def take_snapshot(
     opened = (open_input or engine.open_input)(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
     tell("checking and staging records")
-    pack = PackRecords(note)
-    staged = opened.stage(path, pack, pack.schema, configuration.execution.seed)
+    staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
     found = staged.found
     require_sound_values(found, opened.columns, configuration)
     records = Records(engine.staged([staged.path], PACKED), staged.schema)
-    notes = None
-    if note is not None:
-        columns = pa.schema([pack.schema.field(NOTES)])
-        notes = Notes(note, engine.staged([staged.path], columns), records)
     return Snapshot(
         records=records,
         rows_read=found["rows"],
@@ -259,7 +248,6 @@ def take_snapshot(
         fingerprint=staged.fingerprint,
         people=records.fingerprint(RECORD_HASH, UNIT) if configuration.privacy.unit else None,
         identified=opened.identified if configuration.identifiers else None,
-        notes=notes,
         unpublished=_unpublished(opened.names, configuration),
         blank_rows=found["blank_rows"],
     )
