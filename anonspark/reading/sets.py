@@ -145,10 +145,11 @@ def cuts_of(interval: Interval, *, whole: bool) -> tuple[Cut, Cut]:
         interval.high,
         int(interval.high_included),
     )  # fmt: skip
-    return (_whole(low), _whole(high)) if whole else (low, high)
+    return (whole_cut(low), whole_cut(high)) if whole else (low, high)
 
 
-def _whole(cut: Cut) -> Cut:
+def whole_cut(cut: Cut) -> Cut:
+    """Return the cut before the first whole number behind another cut."""
     value, behind = cut
     if isinstance(value, float) and math.isinf(value):
         return cut

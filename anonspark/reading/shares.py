@@ -29,6 +29,7 @@ from anonspark.reading.sets import (
     ValueSet,
     cuts_of,
     may_have,
+    whole_cut,
 )
 from anonspark.release.axes import Axis
 from anonspark.release.regions import (
@@ -108,14 +109,9 @@ class Regions:
         """Labels of unknown groups: each may hold any value, but not others than its own."""
         if not isinstance(wanted, CategorySet):
             raise TypeError("a hierarchy of an ordered attribute")
+        named = bool(wanted.values) and not wanted.others
         return [
-            (region.missing and wanted.missing)
-            or not isinstance(region, CategoryRegion)
-            or (region.values is None and (wanted.others or bool(wanted.values)))
-            or any(
-                value not in wanted.values if wanted.others else bool(wanted.values)
-                for value in region.values or ()
-            )
+            may_have(region, wanted) or (named and bool(_category(region).values))
             for region in self.regions
         ]
 
@@ -123,7 +119,7 @@ class Regions:
         """Return for each row how much of its region is in a set; float64 ndarray, 0 to 1."""
         if self.attribute.published is None:
             return self.may_have(wanted).astype(np.float64)
-        if self.attribute.is_opaque:
+        if self.attribute.is_opaque and isinstance(wanted, CategorySet):
             own = np.array([_labelled(region, wanted) for region in self.regions])
             return own[self.numbers]
         spread = self._spread
@@ -192,31 +188,27 @@ def _ends_of(region: Region) -> Iterator[Any]:
             yield from (one.low, one.high)
 
 
-def _labelled(region: Region, wanted: ValueSet) -> float:
-    """Return 1 for labels that are asked for by their name."""
-    if not isinstance(region, CategoryRegion) or not isinstance(wanted, CategorySet):
+def _category(region: Region) -> CategoryRegion:
+    if not isinstance(region, CategoryRegion):
         raise TypeError("a hierarchy of an ordered attribute")
-    if not region.values:
-        return float(wanted.missing)
-    return float(all(wanted.has(value) for value in region.values))
+    return region
+
+
+def _labelled(region: Region, wanted: CategorySet) -> float:
+    """Return 1 for labels that are asked for by their name."""
+    values = _category(region).values
+    return float(all(map(wanted.has, values)) if values else wanted.missing)
 
 
 def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:
     """Return first and last position between two cuts, crossed where there is none."""
-    (first, behind_first), (last, behind_last) = low, high
     if whole:
-        start = first if _infinite(first) else math.floor(first) + 1 if behind_first else (
-            math.ceil(first)
-        )  # fmt: skip
-        stop = last if _infinite(last) else math.floor(last) if behind_last else (
-            math.ceil(last) - 1
-        )  # fmt: skip
-        return _position(start), _position(stop)
-    start, stop = _position(first), _position(last)
-    if behind_first:
+        return _position(whole_cut(low)[0]), _position(whole_cut(high)[0] - 1)
+    start, stop = _position(low[0]), _position(high[0])
+    if low[1]:
         start = math.nextafter(start, math.inf)
-    if not behind_last:
-        stop = math.nextafter(stop, -math.inf) if math.isfinite(stop) else stop
+    if not high[1] and math.isfinite(stop):
+        stop = math.nextafter(stop, -math.inf)
     return start, stop
 
 
@@ -226,10 +218,6 @@ def _position(value: float | Decimal) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def _infinite(value: object) -> bool:
-    return isinstance(value, float) and math.isinf(value)
 
 
 @dataclass(frozen=True)
