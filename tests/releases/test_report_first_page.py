@@ -286,21 +286,21 @@ def test_the_section_changes_no_fingerprint(adult: Path) -> None:
 def test_what_the_run_has_verified_is_not_verified_again(
     adult: Path, verified: list[Verification | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counted are the tables that are gathered, and the directories that are read as bytes."""
+    """Counted are the tables that are collected, and the directories that are read as bytes."""
     passes: list[Any] = []
     read: list[str] = []
-    gather, contents = LocalTable.gather, LocalEngine.contents
+    collect, contents = LocalTable.collect, LocalEngine.contents
 
     def count(self: LocalTable, most: int | None = None) -> pa.Table:
         passes.append(most)
-        return gather(self, most)
+        return collect(self, most)
 
     def note(self: LocalEngine, directory: str, *, largest: int, tail: int) -> Any:
         read.append(directory)
         return contents(self, directory, largest=largest, tail=tail)
 
     release = adult / "release"
-    monkeypatch.setattr(LocalTable, "gather", count)
+    monkeypatch.setattr(LocalTable, "collect", count)
     monkeypatch.setattr(LocalEngine, "contents", note)
     (found,) = verified
     assert found is not None
@@ -313,4 +313,4 @@ def test_what_the_run_has_verified_is_not_verified_again(
         read.clear()
         make_report(engine, str(release), original, source, verified=one)
         counts.append((len(passes), len(read)))
-    assert counts == [(19, 0), (31, 1)]
+    assert counts == [(20, 0), (33, 1)]
