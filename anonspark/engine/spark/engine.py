@@ -21,7 +21,6 @@ from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import found_in_files, settled
 from anonspark.engine.spark.arrow import spark_schema
-from anonspark.engine.spark.binary_files import open_own_parquet
 from anonspark.engine.spark.errors import (
     opening_table,
     reading_input,
@@ -29,6 +28,7 @@ from anonspark.engine.spark.errors import (
     writing_output,
 )
 from anonspark.engine.spark.fields import with_fields
+from anonspark.engine.spark.file_contents import open_own_parquet
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
@@ -36,7 +36,6 @@ from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import open_input
-from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.engine.spark.table_versions import current_version
 from anonspark.engine.spark.tables import open_table
@@ -95,7 +94,7 @@ class SparkEngine:
         frame = with_fields(opened.frame)
         if not for_tasks:
             return self.wrap(frame)
-        return SparkTable(frame, self, SourceFiles(opened.files, configuration.input.options))
+        return SparkTable(frame, self, opened.source)
 
     def open_input(
         self,
@@ -107,7 +106,7 @@ class SparkEngine:
         if given is None:
             configuration = settled(self.files, configuration)
             opened = open_input(self.session, configuration)
-            return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
+            return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.source)
         return SparkInput.of(self, frame_of(given), configuration, hierarchies)
 
     def reading(

@@ -30,18 +30,15 @@ class ParquetFooters(FileSchemas):
     ----------
     sizes : sequence of int
         Bytes of each file.
-    messages : sequence of Java's MessageType
-        The different ones, as they stand in the files.
+    examples : sequence of int
+        Places of files: one for each way in which columns stand in files.
     old_calendar : bool
         Whether a file may count days and times as Spark 2 did.
-    relation : Java's HadoopFsRelation
-        The table, as Spark has opened it.
     """
 
     sizes: Sequence[int] = ()
-    messages: Sequence[Any] = ()
+    examples: Sequence[int] = ()
     old_calendar: bool = False
-    relation: Any = None
 
 
 @dataclass(frozen=True)
@@ -215,9 +212,8 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
         [schemas[texts[place_of_file[file]]] for file in files],
         _folders_of(relation),
         sizes=[int(status.getLen()) for status in statuses],
-        messages=messages,
+        examples=sorted({place_of_file[file]: place for place, file in enumerate(files)}.values()),
         old_calendar=old_calendar,
-        relation=relation,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,14 +14,13 @@ from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.fields import with_fields
+from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
-from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
@@ -55,8 +54,8 @@ class SparkInput:
     configuration : Configuration
     names : list of str
         The columns of what was opened, asked for or not.
-    files : FileSchemas or None
-        What the files of ``table`` tell, if it is made of files that tell something.
+    source : SourceFiles
+        The files of ``table``.
     """
 
     engine: Engine
@@ -65,7 +64,7 @@ class SparkInput:
     plans: tuple[PlannedColumn, ...]
     configuration: Configuration
     names: list[str]
-    files: FileSchemas | None = None
+    source: SourceFiles = field(default_factory=SourceFiles)
 
     @classmethod
     def of(
@@ -74,7 +73,7 @@ class SparkInput:
         table: DataFrame,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
-        files: FileSchemas | None = None,
+        source: SourceFiles | None = None,
     ) -> SparkInput:
         """Find each attribute's column in a table.
 
@@ -88,7 +87,7 @@ class SparkInput:
         require_types(schema, configuration)
         plans = tuple(plan_columns(schema, configuration, hierarchies))
         names = whole_columns(arrow_schema(plain_schema(with_fields(table).schema)))
-        return cls(engine, selected, schema, plans, configuration, names, files)
+        return cls(engine, selected, schema, plans, configuration, names, source or SourceFiles())
 
     @property
     def columns(self) -> list[InputColumn]:
@@ -100,8 +99,8 @@ class SparkInput:
 
     def _in_files(self, reader: ReadRecords) -> SparkTable:
         """Return the columns that are read, of whole files where tasks can decode them."""
-        files = SourceFiles(self.files, self.configuration.input.options, logging.INFO)
-        return SparkTable(self.table, self.engine, files).select(reader.columns)
+        source = replace(self.source, level=logging.INFO)
+        return SparkTable(self.table, self.engine, source).select(reader.columns)
 
     def _kept(self, reader: ReadRecords) -> SparkTable:
         # Row by row: who works with them may take them in batches of many files.

@@ -36,7 +36,7 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.published_files import write_table
-from anonspark.engine.spark.source_files import SourceFiles
+from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.tasks import Batches

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
-from anonspark.engine.file_schemas import FileSchemas, lacking_columns
+from anonspark.engine.file_schemas import lacking_columns
 from anonspark.engine.files import literal
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
@@ -17,6 +17,7 @@ from anonspark.engine.reading_errors import no_record, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_lacking
+from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.file_schemas import (
     ListedSchemas,
     asks_first_listed,
@@ -35,17 +36,10 @@ _MALFORMED = "anonspark_malformed_record"
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """A table that was opened, and what its files tell of their columns.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    files : FileSchemas or None
-        None where files tell nothing, or were not asked.
-    """
+    """A table that was opened, and its files."""
 
     frame: DataFrame
-    files: FileSchemas | None = None
+    source: SourceFiles = field(default_factory=SourceFiles)
 
 
 def open_table(
@@ -132,7 +126,7 @@ def open_table(
             # Spark would take the columns of every file for those of the first, by their places.
             table = reader.option("enforceSchema", "false").schema(table.schema).load(own)
         if not refuses:
-            return OpenedTable(table, found)
+            return OpenedTable(table, SourceFiles(found, own, options))
         if table.columns == [_MALFORMED]:
             raise no_record(paths, data_format, path_key, section)
         return OpenedTable(_refusing_malformed(reader, table, own, data_format))

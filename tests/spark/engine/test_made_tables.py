@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from anonspark.engine.local.writing import write_parquet
 from anonspark.engine.protocol import TASK, OnBatches
-from anonspark.engine.spark.binary_files import open_own_parquet
 from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.spark.file_contents import open_own_parquet
 from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.tasks import Batches
@@ -261,7 +261,7 @@ def test_what_is_left_to_spark(
     elif kind == "another program's":
         pq.write_table(pa.table({"a": [1]}), release / "part-00000.parquet")
     elif kind == "large":
-        monkeypatch.setattr("anonspark.engine.spark.whole_files.LARGEST_FILE", 100)
+        monkeypatch.setattr("anonspark.engine.spark.file_contents.LARGEST_FILE", 100)
     else:
         (release / "part-00000.parquet").write_bytes(b"no Parquet")
     assert open_own_parquet(engine.session, path) is None

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
+import random
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonspark.engine.spark.whole_files import (
+from anonspark.engine.spark.file_contents import (
     LARGEST_FILE,
-    Splits,
-    odd_options,
-    odd_share,
-    odd_sizes,
-    type_in_file,
+    find_odd_column,
+    find_odd_share,
+    find_odd_size,
 )
 from anonspark.engine.values.whole_files import decode_file
 from anonspark.errors import DataError
@@ -22,8 +23,16 @@ from anonspark.errors import DataError
 _MIB = 2**20
 
 
-def splits(tasks: int) -> Splits:
-    return Splits(tasks, most_bytes=128 * _MIB, opening_bytes=4 * _MIB)
+class Session:
+    """What is asked of a session about the tasks that files are divided among."""
+
+    def __init__(self, tasks: int) -> None:
+        self.sparkContext = SimpleNamespace(defaultParallelism=tasks)
+        conf = SimpleNamespace(
+            filesMaxPartitionBytes=lambda: 128 * _MIB, filesOpenCostInBytes=lambda: 4 * _MIB
+        )
+        state = SimpleNamespace(conf=lambda: conf)
+        self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
 
 
 @pytest.mark.parametrize(
@@ -44,55 +53,44 @@ def splits(tasks: int) -> Splits:
     ],
 )
 def test_sizes_and_tasks(sizes: list[int], tasks: int, fits: bool) -> None:
-    assert (odd_sizes(sizes, splits(tasks)) is None) == fits
+    session: Any = Session(tasks)
+    assert (find_odd_size(session, sizes) is None) == fits
+
+
+def footer_of(table: pa.Table) -> pq.FileMetaData:
+    return pq.read_metadata(pa.BufferReader(file_of(table)))
 
 
 def test_columns_that_are_not_listed() -> None:
-    sizes = {"a": 10, "ä": 15, "note": 75}
-    assert odd_share(sizes, ["A", "Ä"]) is None
-    assert odd_share(sizes, ["a"]) == "the bytes of columns that are not listed"
-    assert odd_share({}, ["a"]) is None
-
-
-def test_options() -> None:
-    assert odd_options({"pathGlobFilter": "*.parquet", "recursiveFileLookup": "true"}) is None
-    assert (
-        odd_options({"pathGlobFilter": "*", "mergeSchema": "true"}) == "input.options.mergeSchema"
-    )
+    draw = random.Random(1)  # noqa: S311
+    footer = footer_of(pa.table({"a": [1] * 100, "note": [draw.randbytes(90) for _ in range(100)]}))
+    assert find_odd_share(footer, ["A", "Note"]) is None
+    assert find_odd_share(footer, ["a"]) == "the bytes of columns that are not listed"
+    assert find_odd_share(footer_of(pa.table({"a": [1]}).slice(1)), ["a"]) is None
 
 
 @pytest.mark.parametrize(
-    ("kind", "annotation", "expected"),
+    ("stored", "read", "reason"),
     [
-        ("BOOLEAN", "", pa.bool_()),
-        ("INT32", "", pa.int32()),
-        ("INT32", "INTEGER(8,true)", pa.int8()),
-        ("INT32", "INTEGER(8,false)", None),
-        ("INT64", "INTEGER(32,true)", None),
-        ("INT64", "INTEGER(64,true)", pa.int64()),
-        ("INT32", "DATE", pa.date32()),
-        ("INT32", "TIME(MILLIS,true)", None),
-        ("INT64", "TIMESTAMP(MILLIS,true)", pa.timestamp("us", "UTC")),
-        ("INT64", "TIMESTAMP(MICROS,false)", pa.timestamp("us")),
-        ("INT64", "TIMESTAMP(NANOS,true)", None),
-        ("INT96", "", None),
-        ("FLOAT", "", pa.float32()),
-        ("DOUBLE", "", pa.float64()),
-        ("BINARY", "STRING", pa.string()),
-        ("BINARY", "", pa.binary()),
-        ("BINARY", "ENUM", None),
-        ("BINARY", "JSON", None),
-        ("FIXED_LEN_BYTE_ARRAY", "", None),
-        ("FIXED_LEN_BYTE_ARRAY", "UUID", None),
-        ("FIXED_LEN_BYTE_ARRAY", "FLOAT16", None),
-        ("FIXED_LEN_BYTE_ARRAY", "DECIMAL(38,19)", pa.decimal128(38, 19)),
-        ("FIXED_LEN_BYTE_ARRAY", "DECIMAL(39,0)", None),
-        ("GROUP", "", None),
-        ("GROUP", "LIST", None),
+        (pa.int64(), pa.int64(), None),
+        (pa.uint8(), pa.int16(), None),
+        (pa.large_string(), pa.string(), None),
+        (pa.timestamp("ms", "Europe/Berlin"), pa.timestamp("us", "UTC"), None),
+        (pa.timestamp("us"), pa.timestamp("us"), None),
+        (pa.list_(pa.int16(), 2), pa.list_(pa.int16()), None),
+        (pa.struct([("b", pa.date64())]), pa.struct([("b", pa.date32())]), None),
+        (pa.timestamp("us"), pa.timestamp("us", "UTC"), "timestamp, stored as timestamp[us]"),
+        (pa.int32(), pa.int64(), "bigint, stored as int32"),
+        (pa.time32("ms"), pa.int32(), "int, stored as time32[ms]"),
     ],
+    ids=str,
 )
-def test_types(kind: str, annotation: str, expected: pa.DataType | None) -> None:
-    assert type_in_file(kind, annotation) == expected
+def test_types(stored: pa.DataType, read: pa.DataType, reason: str | None) -> None:
+    footer = footer_of(pa.table({"Ä": pa.nulls(2, stored), "b": [1, 2]}))
+    expected = None if reason is None else f"the column 'ä' of type {reason}"
+    assert find_odd_column([footer], pa.schema([("ä", read)])) == expected
+    told = find_odd_column([footer], pa.schema([("c", read)]))
+    assert told == "a file without the column 'c'"
 
 
 def file_of(table: pa.Table) -> pa.Buffer:

@@ -1,0 +1,323 @@
+"""Parquet files as rows of their bytes, which tasks decode.
+
+Row by row, the way from Java to Python takes longer than all that is done with records there. As
+one value each, the bytes of files take next to nothing. Spark's source ``binaryFile`` reads them
+with its own file systems and credentials, and tasks come about as with every other table.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyarrow import parquet
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from anonspark.engine.file_schemas import FileSchemas
+from anonspark.engine.files import FilesError, literal
+from anonspark.engine.raw_columns import type_name
+from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.spark.file_schemas import ParquetFooters
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.java_objects import elements_of
+from anonspark.engine.spark.made import Made
+from anonspark.engine.spark.parquet_files import is_plain_schema
+from anonspark.engine.spark.settings import reads_as_we_do
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.file_types import TypeNotReadError, type_as_read
+from anonspark.engine.values.whole_files import decode_file
+
+LARGEST_FILE = 128 * 2**20
+"""Bytes of a file. A task holds it about four times: in Java, on the way, and in Python."""
+
+_LOGGER = logging.getLogger("anonspark")
+
+_FAILURES = (PySparkException, Py4JError, FilesError, OSError, pa.ArrowException)
+
+# Of the bytes of a file, at most one in so many is of columns that are read, or Spark, which reads
+# no others, is as fast.
+_BYTES_FOR_ONE = 4
+
+# Options that say which files are read, and nothing of how.
+_HARMLESS = ("modifiedafter", "modifiedbefore", "pathglobfilter", "recursivefilelookup")
+
+# More than most footers have; their length, and the magic bytes.
+_TAIL, _END = 1 << 16, 8
+
+# What the footers of our files say of their columns, and of who wrote them.
+_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+_VERSION_KEY = b"org.apache.spark.version"
+# Of files that count days and times by an old calendar.
+_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The files of a table as it was opened.
+
+    Parameters
+    ----------
+    files : FileSchemas or None
+    paths : sequence of str
+    options : mapping of str to str
+        Of the format.
+    level : int
+        Of the log's line that says why rows are handed over. The reason may be sizes, which
+        ``select`` shows only to those who debug.
+    """
+
+    files: FileSchemas | None = None
+    paths: Sequence[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    level: int = logging.DEBUG
+
+    def select(self, frame: DataFrame, columns: Mapping[str, str]) -> Made | None:
+        """Return columns under new names, None where only Spark's own reader knows them.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The table.
+        columns : mapping of str to str
+            New names, and the columns that get them.
+        """
+        schema = arrow_schema(frame.schema)
+        chosen = pa.schema(map(schema.field, dict.fromkeys(columns.values())))
+        session = frame.sparkSession
+        reason = find_reason_for_rows(session, self.files, self.options, chosen)
+        if reason is None:
+            files = session.read.format("binaryFile").options(**self.options).load(list(self.paths))
+            if set(files.inputFiles()) == set(frame.inputFiles()):
+                decode = DecodeParquet(chosen)
+                contents = files.select("content")
+                return Made(contents, decode, chosen, decode.select, lambda: frame).select(columns)
+            # Spark says so of those that it listed, or reads them without the new ones.
+            reason = "files that came or went since the table was opened"
+        _LOGGER.log(self.level, "the input is handed over row by row, because of %s", reason)
+        return None
+
+
+def find_reason_for_rows(
+    session: SparkSession,
+    files: FileSchemas | None,
+    options: Mapping[str, str],
+    columns: pa.Schema,
+) -> str | None:
+    """Return what is against handing files to tasks as a whole, None if nothing is.
+
+    Parameters
+    ----------
+    session : SparkSession
+    files : FileSchemas or None
+        Of the table.
+    options : mapping of str to str
+        Of the format.
+    columns : pyarrow.Schema
+        Those that are read, with the types that Spark reads them as.
+    """
+    if not isinstance(files, ParquetFooters):
+        return "a table of another kind than Parquet files"
+    if odd := sorted(name for name in options if name.lower() not in _HARMLESS):
+        return f"input.options.{odd[0]}"
+    if files.folders:
+        return "columns that are names of folders"
+    if files.old_calendar and any(pa.types.is_temporal(one.type) for one in columns):
+        return "days or times that may be those of an old calendar"
+    if (reason := find_odd_setting(session)) or (reason := find_odd_size(session, files.sizes)):
+        return reason
+    try:
+        # One of each kind, and the one that takes longest.
+        largest = max(range(len(files.sizes)), key=files.sizes.__getitem__)
+        footers = [
+            read_footer(FileSystem(session), files.files[place], files.sizes[place])
+            for place in (largest, *files.examples)
+        ]
+    except _FAILURES:
+        return "a footer that cannot be read"
+    return find_odd_column(footers, columns) or find_odd_share(footers[0], columns.names)
+
+
+def find_odd_setting(session: SparkSession) -> str | None:
+    """Return what the session says of reading Parquet files that only Spark can follow."""
+    if not reads_as_we_do(session):
+        return "the settings of the session"
+    hadoop = session._jsparkSession.sessionState().newHadoopConf()
+    keys = sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet())))
+    if keys:
+        return f"parquet.{keys[0]}"
+    most = "spark.sql.sources.binaryFile.maxLength"
+    return most if int(session.conf.get(most, None) or LARGEST_FILE) < LARGEST_FILE else None
+
+
+def find_odd_size(session: SparkSession, sizes: Sequence[int]) -> str | None:
+    """Return what of the files' sizes is against reading them as a whole.
+
+    A file is read by one task then. Where Spark would divide one among more than two, the others
+    would wait for it.
+    """
+    if not any(sizes):
+        return "a table without files"
+    if max(sizes) > LARGEST_FILE:
+        return f"a file of more than {LARGEST_FILE // 2**20} MiB"
+    state = session._jsparkSession.sessionState().conf()
+    opening, most = int(state.filesOpenCostInBytes()), int(state.filesMaxPartitionBytes())
+    tasks = max(session.sparkContext.defaultParallelism, 1)
+    of_task = min(most, max(opening, (sum(sizes) + len(sizes) * opening) // tasks))
+    if max(sizes) > 2 * of_task:
+        return "files that are too few, or of too different sizes, for the tasks that there can be"
+    return None
+
+
+def find_odd_column(footers: Iterable[parquet.FileMetaData], columns: pa.Schema) -> str | None:
+    """Return what of the files' columns Spark reads otherwise than Arrow does, or not at all."""
+    for footer in footers:
+        there = {one.name.lower(): one.type for one in footer.schema.to_arrow_schema()}
+        for one in columns:
+            stored = there.get(one.name.lower())
+            if stored is None:
+                return f"a file without the column {one.name!r}"
+            if one.metadata or not _is_read_as(stored, one.type):
+                return f"the column {one.name!r} of type {type_name(one.type)}, stored as {stored}"
+    return None
+
+
+def _is_read_as(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    try:
+        return bool(type_as_read(stored) == wanted)
+    except TypeNotReadError:
+        return False
+
+
+def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | None:
+    """Return whether most of a file, as its first row group has it, would be read for nothing."""
+    if not footer.num_row_groups:
+        return None
+    group = footer.row_group(0)
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    wanted = {name.lower() for name in names}
+    read = sum(
+        one.total_compressed_size
+        for one in chunks
+        if one.path_in_schema.partition(".")[0].lower() in wanted
+    )
+    many = read * _BYTES_FOR_ONE < sum(one.total_compressed_size for one in chunks)
+    return "the bytes of columns that are not listed" if many else None
+
+
+def read_footer(files: FileSystem, path: str, size: int) -> parquet.FileMetaData:
+    """Read the footer of a Parquet file of so many bytes.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OSError, FilesError
+    """
+    tail = files.read_part(path, max(size - _TAIL, 0), min(size, _TAIL))
+    needed = int.from_bytes(tail[-_END:-4], "little") + _END
+    if len(tail) < needed <= size:
+        tail = files.read_part(path, size - needed, needed)
+    return parquet.read_metadata(pa.BufferReader(tail))
+
+
+def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
+    """Open Parquet files that we wrote, to be decoded in Python.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        A directory of files.
+
+    Returns
+    -------
+    Made or None
+        None where only Spark's reader knows the files, or what to say of them: there are none, one
+        is too large or damaged, or they have columns or footers that we do not write.
+
+    Notes
+    -----
+    No job. The driver lists the files and reads the footer of the first one, by name, as Spark's
+    reader does; the types of the columns of the others are compared when they are decoded.
+    """
+    files = FileSystem(spark)
+    try:
+        sizes = {
+            name: size for name, size in files.files_below(path) if not name.startswith((".", "_"))
+        }
+        if any("/" in name for name in sizes):
+            return None
+        if find_odd_size(spark, [*sizes.values()]) or find_odd_setting(spark):
+            return None
+        first = min(sizes)
+        schema = _own_schema(read_footer(files, f"{path}/{first}", sizes[first]))
+        contents = spark.read.format("binaryFile").load(literal(path)).select("content")
+    except _FAILURES:
+        return None
+    if schema is None:
+        return None
+    decode = DecodeParquet(schema, published=True)
+
+    def rows() -> DataFrame:
+        return spark.read.schema(spark_schema(schema)).parquet(literal(path))
+
+    return Made(contents, decode, schema, decode.select, rows)
+
+
+def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
+    """Return the columns that a file's footer tells; None where we would not write it."""
+    told = footer.metadata or {}
+    described, version = told.get(_SCHEMA_KEY), told.get(_VERSION_KEY, b"")
+    if (
+        described is None
+        or version[:2] in (b"", b"1.", b"2.")
+        or any(key in told for key in _LEGACY_KEYS)
+    ):
+        return None
+    try:
+        schema = st.StructType.fromJson(json.loads(described))
+    except (ValueError, KeyError, TypeError, PySparkException):
+        return None
+    names = [name.lower() for name in schema.fieldNames()]
+    plain = is_plain_schema(schema) and not any(one.metadata for one in schema)
+    if not names or not plain or len(set(names)) < len(names):
+        return None
+    return arrow_schema(schema)
+
+
+@dataclass(frozen=True)
+class DecodeParquet:
+    """Decodes files whose contents are values; some texts of their rows are dictionaries.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The columns to decode, in the order that they shall have.
+    published : bool
+        Whether files are ours: all texts become dictionaries, and what a file lacks is null. Files
+        without a byte Spark's reader passes over then, too.
+    """
+
+    schema: pa.Schema
+    published: bool = False
+
+    def select(self, names: Sequence[str]) -> DecodeParquet:
+        """Return what decodes some of the columns."""
+        return DecodeParquet(pa.schema(map(self.schema.field, names)), self.published)
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows of the files."""
+        for batch in batches:
+            for content in batch.column(0):
+                if self.published and not len(content.as_buffer()):
+                    continue
+                yield from decode_file(
+                    content.as_buffer(),
+                    self.schema,
+                    dictionaries=self.published,
+                    complete=not self.published,
+                )
