@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.publishing import require_format
 from anonspark.engine.local.running import Runner
 from anonspark.engine.local.storage import Memory
-from anonspark.engine.local.table import LocalTable
+from anonspark.engine.local.table import LocalTable, Resources
 from anonspark.engine.memory import available_memory
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
@@ -49,19 +49,18 @@ class LocalEngine:
     """
 
     def __init__(self, threads: int | None = None, waiting_bytes: int | None = None) -> None:
-        self.runner = Runner(threads)
         if waiting_bytes is None:
             waiting_bytes = available_memory() // _WAITING_SHARE
-        self.memory = Memory(waiting_bytes)
+        self.resources = Resources(Runner(threads), Memory(waiting_bytes), LocalFiles())
 
     def cancel(self) -> None:
         """Have all tasks stop; none runs afterwards. For another thread."""
-        self.runner.cancel()
+        self.resources.runner.cancel()
 
-    @cached_property
+    @property
     def files(self) -> LocalFiles:
         """Files and directories of the local disk."""
-        return LocalFiles()
+        return self.resources.files
 
     @property
     def versions(self) -> dict[str, str]:
@@ -138,12 +137,12 @@ class LocalEngine:
             texts=texts,
             wanted=wanted,
         )
-        return LocalTable.of_files(self, opened.with_fields())
+        return LocalTable.of_files(self, self.resources, opened.with_fields())
 
     def published(self, path: str, data_format: str) -> LocalTable:
         """Return a table that this program published."""
         opened = open_files(self.files, [path], data_format, {}, key="release")
-        return LocalTable.of_files(self, opened)
+        return LocalTable.of_files(self, self.resources, opened)
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""
@@ -161,7 +160,7 @@ class LocalEngine:
             and Path(root, path).is_file()
         ]
         sources = [partial(_content, f"{root}/{path}", path, tail) for path in paths]
-        return LocalTable.of(self, _CONTENTS, sources)
+        return LocalTable(self, self.resources, _CONTENTS, lambda: sources)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -177,7 +176,9 @@ class LocalEngine:
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> LocalTable:
         """Return what :meth:`LocalTable.stage` wrote to some directories."""
         folders = [Path(str(self.files.local_path(path))) for path in paths]
-        return LocalTable(self, schema, lambda: staged_files.sources(folders, schema))
+        return LocalTable(
+            self, self.resources, schema, lambda: staged_files.sources(folders, schema)
+        )
 
     def learn(self, examples: Table, classes: int, records: int) -> dict[str, Model]:  # noqa: ARG002
         """Train each learner of scikit-learn.
@@ -205,12 +206,13 @@ class LocalEngine:
     def wrap(self, rows: pa.Table) -> LocalTable:
         """Return a table that somebody has in memory, of any size."""
         schema = schema_of_given(rows)
-        return LocalTable.of(self, schema, sources_of_given(rows, schema)).with_fields()
+        sources = sources_of_given(rows, schema)
+        return LocalTable(self, self.resources, schema, lambda: sources).with_fields()
 
     def table(self, rows: pa.Table) -> LocalTable:
         """Return a small table that is known already."""
         batches = rows.combine_chunks().to_batches()
-        return LocalTable.of(self, rows.schema, [lambda: iter(batches)])
+        return LocalTable(self, self.resources, rows.schema, lambda: [lambda: iter(batches)])
 
 
 def _content(place: str, path: str, tail: int) -> Batches:

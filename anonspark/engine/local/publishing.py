@@ -37,7 +37,7 @@ def publish_tasks(
     table: LocalTable, data_format: str, release: str, directory: str, aside: str
 ) -> Published:
     """Write a table; see :meth:`anonspark.engine.protocol.Table.publish`."""
-    files = table.engine.files
+    files = table.resources.files
     own_aside = f"{aside}/{directory}"
     files.make_directory(own_aside)
     write = _WRITERS[data_format]
@@ -49,7 +49,7 @@ def publish_tasks(
         path = f"{files.local_path(own_aside)}/{number:05d}"
         return write(chain([first], batches), table.schema, path)
 
-    told = table.engine.runner.run(table.sources(), written)
+    told = table.resources.runner.run(table.sources(), written)
     files.make_directory(f"{release}/{directory}")
     published = []
     for number, one in enumerate(filter(None, told)):

@@ -80,7 +80,7 @@ def write(table: LocalTable, path: str) -> None:
             for batch in batches:
                 writer.write(batch)
 
-    table.engine.runner.run(table.sources(), written)
+    table.resources.runner.run(table.sources(), written)
 
 
 def write_parts(
@@ -114,7 +114,7 @@ def write_parts(
                     writers[one].write(own.select(schema.names))
         return found
 
-    tasks = table.engine.runner.run(table.sources(), written)
+    tasks = table.resources.runner.run(table.sources(), written)
     tables = [one for own in tasks for one in own]
     total = merge(pa.concat_tables(tables), [part], figures).to_pylist() if tables else []
     by_part = {row[part]: {name: row[name] for name in sums} for row in total}
@@ -122,8 +122,8 @@ def write_parts(
 
 
 def _made(table: LocalTable, path: str) -> Path:
-    table.engine.files.make_directory(path)
-    return Path(str(table.engine.files.local_path(path)))
+    table.resources.files.make_directory(path)
+    return Path(str(table.resources.files.local_path(path)))
 
 
 def _name(number: int) -> str:

@@ -6,27 +6,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from anonspark.engine.local import staged_files
+from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.joining import JoinRows
 from anonspark.engine.local.opening import Opened
 from anonspark.engine.local.publishing import publish_tasks
-from anonspark.engine.local.running import Source
+from anonspark.engine.local.running import Runner, Source
 from anonspark.engine.local.stages import Stage
-from anonspark.engine.protocol import TASK, OnBatches, Published, Table
-from anonspark.engine.raw_columns import Reading
-from anonspark.engine.struct_fields import struct_fields, with_struct_fields
+from anonspark.engine.local.storage import Memory
+from anonspark.engine.protocol import TASK, Engine, OnBatches, Published, Table
+from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches, run_guarded
-from anonspark.engine.values.batches import AddHashes, DropFlagged, ReadColumns, conform
+from anonspark.engine.values.batches import conform
 from anonspark.engine.values.grouping import aggregate, aggregates_of, merge, schema_of
 from anonspark.engine.values.hashing import xxhash64
-
-if TYPE_CHECKING:
-    from anonspark.engine.local.engine import LocalEngine
 
 # Figures of parts of groups are put together in one go up to here, beyond in so many parts.
 _ROWS_AT_ONCE = 2**20
@@ -36,12 +34,22 @@ _COPIES = "copies"
 
 
 @dataclass(frozen=True)
-class LocalTable:
+class Resources:
+    """What tables of one engine share: its threads, its memory and the local disk."""
+
+    runner: Runner
+    memory: Memory
+    files: LocalFiles
+
+
+@dataclass(frozen=True)
+class LocalTable(BatchTable):
     """Batches that are made when they are asked for, as :class:`anonspark.engine.protocol.Table`.
 
     Parameters
     ----------
-    engine : LocalEngine
+    engine : Engine
+    resources : Resources
     schema : pyarrow.Schema
     plan : callable
         Returns who opens the batches of each task; asked once the stages are made.
@@ -49,7 +57,8 @@ class LocalTable:
         What has to be made before.
     """
 
-    engine: LocalEngine
+    engine: Engine
+    resources: Resources
     schema: pa.Schema
     plan: Callable[[], Sequence[Source]]
     stages: tuple[Stage, ...] = ()
@@ -60,14 +69,9 @@ class LocalTable:
     _opened: Opened | None = None
 
     @classmethod
-    def of(cls, engine: LocalEngine, schema: pa.Schema, sources: Sequence[Source]) -> LocalTable:
-        """Return a table of tasks that can be opened at any time."""
-        return cls(engine, schema, lambda: sources)
-
-    @classmethod
-    def of_files(cls, engine: LocalEngine, opened: Opened) -> LocalTable:
+    def of_files(cls, engine: Engine, resources: Resources, opened: Opened) -> LocalTable:
         """Return a table of files."""
-        return cls(engine, opened.schema, lambda: opened.tasks, _opened=opened)
+        return cls(engine, resources, opened.schema, lambda: opened.tasks, _opened=opened)
 
     def sources(self) -> Sequence[Source]:
         """Return who opens the batches of each task, after all that has to be made before."""
@@ -76,7 +80,9 @@ class LocalTable:
         return self.plan()
 
     def _stage(self, stage: Stage, schema: pa.Schema) -> LocalTable:
-        return LocalTable(self.engine, schema, stage.sources, (stage,), _waiting=stage)
+        return LocalTable(
+            self.engine, self.resources, schema, stage.sources, (stage,), _waiting=stage
+        )
 
     def _sent(
         self,
@@ -84,8 +90,8 @@ class LocalTable:
         tasks: int | None = None,
         together: int = 0,
     ) -> Stage:
-        engine = self.engine
-        return Stage(engine.runner, engine.memory, self.sources, owners, tasks, together)
+        runner, memory = self.resources.runner, self.resources.memory
+        return Stage(runner, memory, self.sources, owners, tasks, together)
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> LocalTable:
         """Apply a function to the batches of each task."""
@@ -93,12 +99,7 @@ class LocalTable:
         def plan() -> Sequence[Source]:
             return [partial(_mapped, source, function, schema) for source in self.plan()]
 
-        return LocalTable(self.engine, schema, plan, self.stages)
-
-    def _each(
-        self, function: Callable[[pa.RecordBatch], pa.RecordBatch], schema: pa.Schema
-    ) -> LocalTable:
-        return self.map_batches(lambda batches: map(function, batches), schema)
+        return LocalTable(self.engine, self.resources, schema, plan, self.stages)
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> LocalTable:
         """Apply a function that names a task for each row, and hand every row to its task."""
@@ -156,7 +157,7 @@ class LocalTable:
                 for source in stage.sources(tasks)
             ]
 
-        return LocalTable(self.engine, schema, plan, (stage,))
+        return LocalTable(self.engine, self.resources, schema, plan, (stage,))
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> LocalTable:  # noqa: ARG002
         """Add the columns of the row of another table that agrees in some columns, or nulls."""
@@ -170,66 +171,24 @@ class LocalTable:
         )
         stage = _local(other)._sent(None)
         table = self.map_batches(JoinRows(stage, other.schema, list(on), own, new), schema)
-        return LocalTable(self.engine, schema, table.plan, (*self.stages, stage))
+        return LocalTable(self.engine, self.resources, schema, table.plan, (*self.stages, stage))
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> LocalTable:
         """Return some columns, or by their new names the columns that get them."""
-        columns = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
-        if self._opened is not None and columns:
-            wanted = list(dict.fromkeys(columns.values()))
-            if wanted != self.schema.names:
-                chosen = LocalTable.of_files(self.engine, self._opened.select(wanted))
-                return replace(chosen, _opened=None).select(columns)
-        schema = pa.schema(self.schema.field(old).with_name(new) for new, old in columns.items())
-
-        def selected(batch: pa.RecordBatch) -> pa.RecordBatch:
-            own = [batch.column(old) for old in columns.values()]
-            if not own:
-                return batch.select([])
-            return pa.RecordBatch.from_arrays(own, list(columns))
-
-        return self._each(selected, schema)
-
-    def with_fields(self) -> LocalTable:
-        """Return the table with the fields of its structs as columns."""
-        inner, schema = struct_fields(self.schema), with_struct_fields(self.schema)
-
-        def read(batch: pa.RecordBatch) -> pa.RecordBatch:
-            own = iter(batch.columns)
-            columns = [
-                inner[name].values(batch.column(inner[name].column)) if name in inner else next(own)
-                for name in schema.names
-            ]
-            return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-        return self._each(read, schema) if inner else self
-
-    def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> LocalTable:
-        """Return the values of raw columns as they are read, and which of them are missing."""
-        read = ReadColumns(tuple(readings), tuple(carried))
-        return self.map_batches(read, read.schema(self.schema))
-
-    def without(self, flags: Sequence[str]) -> LocalTable:
-        """Return the rows in which none of some columns of booleans is true."""
-        return self.map_batches(DropFlagged(tuple(flags)), self.schema)
-
-    def with_hashes(
-        self,
-        hashes: Mapping[str, Sequence[str]],
-        key: int | None = None,
-        *,
-        nulls: bool = True,
-        like: pa.Schema | None = None,
-    ) -> LocalTable:
-        """Add columns of 64-bit hashes of other columns."""
-        add = AddHashes(hashes, key, nulls, like)
-        return self.map_batches(add, add.schema(self.schema))
+        if self._opened is not None and names:
+            olds = names.values() if isinstance(names, Mapping) else names
+            chosen = self._opened.select(list(dict.fromkeys(olds)))
+            return replace(
+                self, schema=chosen.schema, plan=lambda: chosen.tasks, _opened=None
+            ).select(names)
+        return super().select(names)
 
     def union(self, other: Table) -> LocalTable:
         """Return the rows of both tables."""
         second = _local(other).select(self.schema.names)
         return LocalTable(
             self.engine,
+            self.resources,
             self.schema,
             lambda: [*self.plan(), *second.plan()],
             (*self.stages, *second.stages),
@@ -250,7 +209,7 @@ class LocalTable:
         if self._waiting is not None:
             return replace(self, _kept=self._waiting)
         stage = self._sent(None)
-        return LocalTable(self.engine, self.schema, stage.sources, (stage,), stage, stage)
+        return replace(self._stage(stage, self.schema), _kept=stage)
 
     def unpersist(self) -> None:
         """Free the rows of a table that :meth:`persist` returned."""
@@ -259,7 +218,7 @@ class LocalTable:
 
     def count(self) -> int:
         """Return the number of rows."""
-        return sum(self.engine.runner.run(self.sources(), lambda _, own: sum(map(len, own))))
+        return sum(self.resources.runner.run(self.sources(), lambda _, own: sum(map(len, own))))
 
     def collect(self, most: int | None = None) -> pa.Table:
         """Return all rows."""
@@ -275,7 +234,7 @@ class LocalTable:
                     break
             return taken
 
-        found = self.engine.runner.run(self.sources(), first)
+        found = self.resources.runner.run(self.sources(), first)
         return pa.Table.from_batches([one for own in found for one in own], self.schema).slice(
             0, most
         )

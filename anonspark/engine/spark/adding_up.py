@@ -110,7 +110,7 @@ def add_up_where_they_are(rows: Made, by: Sequence[str], wanted: Sequence[Aggreg
         For which :func:`can_add_up` holds.
     """
     schema = schema_of(rows.schema, by, wanted)
-    return rows.then(_AddUpWhole(tuple(by), tuple(wanted), schema), schema)
+    return rows.map_batches(_AddUpWhole(tuple(by), tuple(wanted), schema), schema)
 
 
 def in_two_steps(

@@ -17,6 +17,7 @@ from anonspark.engine.protocol import OnBatches
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.table import SelectColumns
 from anonspark.engine.tasks import Batches, takes_dictionaries
 from anonspark.engine.values.batches import conform
 
@@ -56,12 +57,8 @@ class Made:
             return self.rows()
         return map_batches(self.source, self.plain, spark_schema(self.schema))
 
-    def then(self, function: OnBatches, schema: pa.Schema) -> Made:
-        """Apply a function of ours, which takes dictionaries."""
-        return made(self.source, Then(self.function, function), schema)
-
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> Made:
-        """Apply any function."""
+        """Apply a function; texts stay dictionaries where it takes them."""
         conform = Conform(self.schema, takes_dictionaries(function))
         return made(self.source, Then(Then(self.function, conform), function), schema)
 
@@ -71,7 +68,7 @@ class Made:
         wanted = list(dict.fromkeys(columns.values()))
         function = self.function if self.choose is None else self.choose(wanted)
         rows = None if self.rows is None else _Renamed(self.rows, columns)
-        return Made(self.source, Then(function, _Select(columns)), schema, rows=rows)
+        return Made(self.source, Then(function, SelectColumns(columns)), schema, rows=rows)
 
 
 def made(source: DataFrame, function: OnBatches, schema: pa.Schema) -> Made:
@@ -117,13 +114,3 @@ class _Renamed:
     def __call__(self) -> DataFrame:
         columns = [sf.col(quoted(old)).alias(new) for new, old in self.columns.items()]
         return self.rows().select(*columns)
-
-
-@dataclass(frozen=True)
-class _Select:
-    columns: Mapping[str, str]
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            own = [batch.column(old) for old in self.columns.values()]
-            yield pa.RecordBatch.from_arrays(own, list(self.columns))

@@ -16,13 +16,13 @@ from pyspark.sql import functions as sf
 
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
-from anonspark.engine.raw_columns import Reading
 from anonspark.engine.spark.adding_up import (
     add_up_in_tasks,
     add_up_where_they_are,
     can_add_up,
 )
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow
+from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.fingerprints import exact_sum, hash_sums
 from anonspark.engine.spark.made import Made, Then, made
@@ -36,11 +36,10 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.published_files import write_table
-from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.types import TEXT_TYPES
+from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.batches import AddHashes, DropFlagged, ReadColumns
 from anonspark.engine.values.grouping import aggregates_of
 
 # Options of staged files, whose values are large and compressed already.
@@ -57,7 +56,7 @@ _LISTS = "anonspark_lists"
 
 
 @dataclass(frozen=True)
-class SparkTable:
+class SparkTable(BatchTable):
     """A DataFrame as a :class:`anonspark.engine.protocol.Table`.
 
     Parameters
@@ -202,48 +201,19 @@ class SparkTable:
         return self._of(self.frame.join(sf.broadcast(frame) if small else frame, list(on), "left"))
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> SparkTable:
-        """Return some columns, or by their new names the columns that get them."""
-        if isinstance(self.content, Made) and names:
-            named = names if isinstance(names, Mapping) else {name: name for name in names}
-            if set(named.values()) <= set(self.schema.names):
-                return self._of(self.content.select(named))
-        if self.source is not None and names:
-            named = names if isinstance(names, Mapping) else {name: name for name in names}
+        """Return some columns, or by their new names the columns that get them.
+
+        Files decode no other columns, and Spark hands over no others: the bar of reading.
+        """
+        named = names if isinstance(names, Mapping) else {name: name for name in names}
+        if isinstance(self.content, Made) and named and {*named.values()} <= {*self.schema.names}:
+            return self._of(self.content.select(named))
+        if self.source is not None and named:
             decoded = self.source.select(self.frame, named)
             if decoded is not None:
                 return self._of(decoded)
-        if isinstance(names, Mapping):
-            columns = [sf.col(quoted(old)).alias(new) for new, old in names.items()]
-            return self._of(self.frame.select(*columns))
-        return self._of(self.frame.select(*map(quoted, names)))
-
-    def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> SparkTable:
-        """Return the values of raw columns as they are read, and which of them are missing."""
-        read = ReadColumns(tuple(readings), tuple(carried))
-        columns = dict.fromkeys([*(one.column for one in readings), *carried])
-        return self.select(list(columns))._then(read, read.schema(self.schema))
-
-    def without(self, flags: Sequence[str]) -> SparkTable:
-        """Return the rows in which none of some columns of booleans is true."""
-        return self._then(DropFlagged(tuple(flags)), self.schema)
-
-    def with_hashes(
-        self,
-        hashes: Mapping[str, Sequence[str]],
-        key: int | None = None,
-        *,
-        nulls: bool = True,
-        like: pa.Schema | None = None,
-    ) -> SparkTable:
-        """Add columns of 64-bit hashes of other columns."""
-        add = AddHashes(hashes, key, nulls, like)
-        return self._then(add, add.schema(self.schema))
-
-    def _then(self, function: OnBatches, schema: pa.Schema) -> SparkTable:
-        """Apply a function of ours, whose texts may be dictionaries."""
-        if isinstance(self.content, Made):
-            return self._of(self.content.then(function, schema))
-        return self._of(made(self.content, function, schema))
+        columns = [sf.col(quoted(old)).alias(new) for new, old in named.items()]
+        return self._of(self.frame.select(*columns))
 
     def union(self, other: Table) -> SparkTable:
         """Return the rows of both tables."""

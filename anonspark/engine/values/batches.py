@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -93,6 +94,7 @@ class ReadColumns:
 
     readings: tuple[Reading, ...]
     carried: tuple[str, ...]
+    takes_dictionaries: ClassVar[bool] = True
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that it yields, of those of a table."""
@@ -128,6 +130,7 @@ class AddHashes:
     key: int | None = None
     nulls: bool = True
     like: pa.Schema | None = None
+    takes_dictionaries: ClassVar[bool] = True
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that it yields, of those of a table."""
@@ -205,6 +208,7 @@ class DropFlagged:
     """
 
     flags: tuple[str, ...]
+    takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the rows in which none of the flags is true."""

@@ -72,9 +72,8 @@ def local(rows: pa.Table, tasks: int = 3, waiting_bytes: int = 2**20) -> LocalTa
     """Return a table whose rows are dealt out to tasks like cards."""
     engine = LocalEngine(threads=2, waiting_bytes=waiting_bytes)
     dealt = [rows.take(np.arange(own, len(rows), tasks)) for own in range(tasks)]
-    return LocalTable.of(
-        engine, rows.schema, [lambda own=own: iter(own.to_batches()) for own in dealt]
-    )
+    sources: list[Any] = [lambda own=own: iter(own.to_batches()) for own in dealt]
+    return LocalTable(engine, engine.resources, rows.schema, lambda: sources)
 
 
 def bag(rows: pa.Table) -> Counter[str]:
