@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from anonspark.config import Configuration
 from anonspark.config.input import MissingColumns
 from anonspark.errors import DataError
 
@@ -54,6 +55,18 @@ class WantedColumns:
     skips_malformed: bool = False
     markers: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, configuration: Configuration, *, skips_malformed: bool = False) -> WantedColumns:
+        """Return the columns of the attributes, as a configuration wants them of its input."""
+        return cls(
+            {name: one.role != "identifier" for name, one in configuration.attributes.items()},
+            configuration.input.missing_columns,
+            "input.missing_columns",
+            skips_malformed,
+            tuple(configuration.input.missing_markers),
+            tuple(configuration.required),
+        )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc, parquet
 
-from anonspark.engine.local.input_files import DataFile, DataFiles
+from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
@@ -274,7 +274,7 @@ def reads_of(
     by_name: dict[str, str] = {name.lower(): name for name in one.schema.names}
     if one.schema.names and all(re.fullmatch(r"_col\d+", name) for name in one.schema.names):
         by_name |= {name.lower(): own for name, own in zip(columns, one.schema.names, strict=False)}
-    constants = {name.lower(): value for name, value in files.constants(one.file).items()}
+    constants = {name.lower(): value for name, value in files.constants(one.file.folders).items()}
     places = _places(one.schema, by_name, inner)
     return [
         partial(_read_part, one, number, places, constants, where) for number in range(one.parts)

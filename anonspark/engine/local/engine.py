@@ -80,21 +80,13 @@ class LocalEngine:
     ) -> LocalTable:
         """Open the table that a configuration names, as it lies there."""
         options = settled(self.files, configuration).input
-        wanted = WantedColumns(
-            {name: one.role != "identifier" for name, one in configuration.attributes.items()},
-            options.missing_columns,
-            "input.missing_columns",
-            skips_malformed,
-            tuple(options.missing_markers),
-            tuple(configuration.required),
-        )
         return self.open_table(
             options.paths,
             options.format,
             options.options,
             key="input.path",
             section="input",
-            wanted=wanted,
+            wanted=WantedColumns.of(configuration, skips_malformed=skips_malformed),
         )
 
     def open_input(

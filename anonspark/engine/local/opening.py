@@ -8,6 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from anonspark.engine.data_files import DataFiles, find_files, require_known_compressions
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.files import Files
 from anonspark.engine.local.columnar_files import (
@@ -16,8 +17,7 @@ from anonspark.engine.local.columnar_files import (
     open_columnar,
     reads_of,
 )
-from anonspark.engine.local.input_files import DataFiles, find_files
-from anonspark.engine.local.text_files import UNKNOWN_COMPRESSIONS, TextFiles
+from anonspark.engine.local.text_files import TextFiles
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import (
     WantedColumns,
@@ -36,7 +36,7 @@ from anonspark.engine.unread import UnreadType
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import TEXT_FORMATS, text_reader
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError
 
 FORMATS = ("parquet", "csv", "orc", "json")
 
@@ -183,7 +183,7 @@ def _open_columnar(
         fields += [_with_type(field, opened) for field in lacking]
         own = {name.lower() for one in opened for name in one.schema.names}
         inner |= {field.name.lower() for field in fields} - own
-    schema = _with_folders(fields, found)
+    schema = found.schema(fields)
     columns = [field.name for field in fields]
     reads = [read for one in opened for read in reads_of(one, found, columns, inner, asked.where)]
     return Opened(schema, tuple(reads))
@@ -220,7 +220,9 @@ def _open_texts(
         texts=texts,
         wanted=wanted,
     )
-    _require_readable(asked, found)
+    if not found.files:
+        raise asked.not_of_the_format("no file")
+    require_known_compressions(found.files, asked.key)
     files = TextFiles(found, reader)
     infers = True
     if isinstance(reader, CsvReader):
@@ -233,18 +235,7 @@ def _open_texts(
     if not own.names and asked.data_format == "json":
         raise no_record(asked.paths, asked.data_format, asked.key, asked.section)
     require_distinct(own.names, own.names, asked.where)
-    return Opened(_with_folders(list(own), found), tuple(files.reads(own)))
-
-
-def _require_readable(asked: _Asked, found: DataFiles) -> None:
-    if not found.files:
-        raise asked.not_of_the_format("no file")
-    for file in found.files:
-        if file.path.endswith(UNKNOWN_COMPRESSIONS):
-            raise DataError(
-                f"{asked.key}: {file.address} is compressed in a way that cannot be read; expected "
-                "a file as it is, .gz or .bz2; decompress it"
-            )
+    return Opened(found.schema(own), tuple(files.reads(own)))
 
 
 def _schemas(opened: Sequence[ColumnarFile], found: DataFiles) -> FileSchemas:
@@ -252,10 +243,3 @@ def _schemas(opened: Sequence[ColumnarFile], found: DataFiles) -> FileSchemas:
     of_files = [places.setdefault(one.schema, len(places)) for one in opened]
     addresses = [one.file.address for one in opened]
     return FileSchemas(addresses, list(places), of_files, found.folders.names)
-
-
-def _with_folders(fields: Sequence[pa.Field], found: DataFiles) -> pa.Schema:
-    """Return a table's columns with those of its folders, which go before the files' own."""
-    folders = {field.name.lower(): field for field in found.folders}
-    own = [folders.pop(field.name.lower(), field) for field in fields]
-    return pa.schema([*own, *folders.values()])

@@ -9,17 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.columnar_files import Read, reading_file
-from anonspark.engine.local.input_files import DataFile, DataFiles
 from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.struct_fields import StructField, struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import Forms
-
-# What is read by libraries that need not be here.
-UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
 
 # Bytes that a task reads; of one table, so that threads have something to share.
 _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
@@ -93,7 +90,7 @@ class TextFiles:
         inner: dict[str, StructField],
         columns: pa.Schema,
     ) -> Batches:
-        constants = self.files.constants(part.file)
+        constants = self.files.constants(part.file.folders)
         names = [inner[name].column if name in inner else name for name in columns.names]
         read = [name for name in dict.fromkeys(names) if name not in constants]
         # One column at least tells how many records there are.

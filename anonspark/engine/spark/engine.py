@@ -28,17 +28,17 @@ from anonspark.engine.spark.errors import (
     writing_output,
 )
 from anonspark.engine.spark.fields import with_fields
-from anonspark.engine.spark.file_contents import open_own_parquet
+from anonspark.engine.spark.file_contents import SourceFiles, open_own_parquet
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.engine.spark.jobs import stoppable_jobs
-from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.engine.spark.table_versions import current_version
-from anonspark.engine.spark.tables import open_table
+from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 
@@ -88,13 +88,14 @@ class SparkEngine:
     ) -> SparkTable:
         """Open the table that a configuration names, as it lies there."""
         configuration = settled(self.files, configuration)
-        if skips_malformed and configuration.input.format.lower() == "csv":
-            configuration = configuration.with_input({"mode": "DROPMALFORMED"})
-        opened = open_input(self.session, configuration)
-        frame = with_fields(opened.frame)
-        if not for_tasks:
-            return self.wrap(frame)
-        return SparkTable(frame, self, opened.source)
+        opened = open_input(self.session, configuration, skips_malformed=skips_malformed)
+        return self._opened(opened, opened.source if for_tasks else None)
+
+    def _opened(self, opened: OpenedTable, source: SourceFiles | None = None) -> SparkTable:
+        """Return a table with the fields of its structs as columns."""
+        if isinstance(opened.content, PythonStage):
+            return SparkTable(opened.content, self)
+        return SparkTable(with_fields(opened.content), self, source)
 
     def open_input(
         self,
@@ -106,8 +107,10 @@ class SparkEngine:
         if given is None:
             configuration = settled(self.files, configuration)
             opened = open_input(self.session, configuration)
-            return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.source)
-        return SparkInput.of(self, frame_of(given), configuration, hierarchies)
+            table = SparkTable(opened.content, self, opened.source)
+        else:
+            table = SparkTable(frame_of(given), self)
+        return SparkInput.of(table, configuration, hierarchies)
 
     def reading(
         self, paths: tuple[str, ...], key: str = "input.path: "
@@ -127,26 +130,17 @@ class SparkEngine:
         wanted: WantedColumns | None = None,
     ) -> SparkTable:
         """Open a table that lies beside a release."""
-        table = open_table(
+        opened = open_table(
             self.session,
             paths,
             data_format,
             options,
             path_key=key,
             section=section,
+            texts=texts,
             wanted=wanted,
-        ).frame
-        if texts:
-            schema = ", ".join(
-                f"{quoted(column.name)} "
-                f"{'string' if column.name in texts else column.dataType.simpleString()}"
-                for column in table.schema
-            )
-            known = {name: value for name, value in options.items() if name != "inferSchema"}
-            table = open_table(
-                self.session, paths, data_format, known, path_key=key, schema=schema
-            ).frame
-        return self.wrap(with_fields(table))
+        )
+        return self._opened(opened)
 
     def published(self, path: str, data_format: str) -> SparkTable:
         """Return a table that this program published."""

@@ -13,9 +13,6 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 from anonspark.engine.files import FilesError
 from anonspark.engine.reading_errors import (
-    different_headers,
-    malformed_csv,
-    malformed_json,
     not_of_the_format,
     options_not_taken,
     remedy,
@@ -55,11 +52,11 @@ _STORE_IS_AWAY = re.compile(
 
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 
-# What anonspark.engine.spark.tables says of a record.
-_MALFORMED = re.compile(r"MALFORMED_RECORD: a record does not fit [a-z ]+ \((csv|json)\)")
+# What the reader of text files says in a task, which holds no value.
+_OURS = re.compile(r"anonspark\.errors\.DataError: (?!CANNOT_READ)(\S.*)")
 
 _UNREADABLE = re.compile(
-    r"MALFORMED_RECORD|UNABLE_TO_INFER_SCHEMA|"
+    r"UNABLE_TO_INFER_SCHEMA|"
     # The second is what the first says before Spark 4.
     r"FAILED_READ_FILE|Encountered error while reading file|"
     r"CANNOT_READ|is not a Parquet file|Malformed|"
@@ -259,6 +256,8 @@ def opening_table(
             found = error.getMessageParameters() or {}
             where = f"{path_key}: {', '.join(paths)}"
             raise type_not_read(where, found.get("parquetType", "unknown")) from error
+        if reason == "UNABLE_TO_INFER_SCHEMA":
+            reason = "no file has columns"
         raise not_of_the_format(paths, data_format, path_key, section, reason) from error
     except Py4JNetworkError:
         raise  # Java has ended
@@ -270,6 +269,8 @@ def opening_table(
                 f"{key}: this Spark has no data source {data_format!r}; expected parquet, "
                 "csv, orc, json or the name of one whose package Spark was started with"
             ) from error
+        if (own := _OURS.search(text)) is not None:
+            raise DataError(own[1]) from error
         if _told_elsewhere(text) or environment_problem(error) is not None:
             raise
         kind = _java_class(error) or type(error).__name__
@@ -322,11 +323,8 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                 raise
             if _VANISHED.search(text):
                 raise vanished(where) from error
-            if "CSV header does not conform to the schema" in text:
-                raise different_headers(where) from error
-            if (malformed := _MALFORMED.search(text)) is not None:
-                told = malformed_csv if malformed[1] == "csv" else malformed_json
-                raise told(where) from error
+            if (own := _OURS.search(text)) is not None:
+                raise DataError(own[1]) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
                 raise unreadable(where) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):

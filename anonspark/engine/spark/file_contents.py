@@ -21,13 +21,14 @@ from pyspark.sql import types as st
 
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.files import FilesError, literal
+from anonspark.engine.first_file import listed_files
 from anonspark.engine.raw_columns import type_name
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.file_schemas import ParquetFooters
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.java_objects import elements_of
-from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.parquet_files import is_plain_schema
+from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import reads_as_we_do
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import TypeNotReadError, type_as_read
@@ -77,7 +78,7 @@ class SourceFiles:
     options: Mapping[str, str] = field(default_factory=dict)
     level: int = logging.DEBUG
 
-    def select(self, frame: DataFrame, columns: Mapping[str, str]) -> Made | None:
+    def select(self, frame: DataFrame, columns: Mapping[str, str]) -> PythonStage | None:
         """Return columns under new names, None where only Spark's own reader knows them.
 
         Parameters
@@ -91,16 +92,25 @@ class SourceFiles:
         chosen = pa.schema(map(schema.field, dict.fromkeys(columns.values())))
         session = frame.sparkSession
         reason = find_reason_for_rows(session, self.files, self.options, chosen)
-        if reason is None:
+        if reason is None and self._are_as_they_were(session):
             files = session.read.format("binaryFile").options(**self.options).load(list(self.paths))
-            if set(files.inputFiles()) == set(frame.inputFiles()):
-                decode = DecodeParquet(chosen)
-                contents = files.select("content")
-                return Made(contents, decode, chosen, decode.select, lambda: frame).select(columns)
-            # Spark says so of those that it listed, or reads them without the new ones.
-            reason = "files that came or went since the table was opened"
+            decode = DecodeParquet(chosen)
+            contents = files.select("content")
+            return PythonStage(contents, decode, chosen, decode.select, lambda: frame).select(
+                columns
+            )
+        # Spark says so of those that it listed.
+        reason = reason or "files that changed since the table was opened"
         _LOGGER.log(self.level, "the input is handed over row by row, because of %s", reason)
         return None
+
+    def _are_as_they_were(self, session: SparkSession) -> bool:
+        """Return whether the files are there in their sizes, for Spark lists them again."""
+        if not isinstance(self.files, ParquetFooters):
+            return False
+        listed = dict(listed_files(FileSystem(session), self.paths))
+        sizes = zip(self.files.files, self.files.sizes, strict=True)
+        return all(listed.get(file) == size for file, size in sizes)
 
 
 def find_reason_for_rows(
@@ -224,7 +234,7 @@ def read_footer(files: FileSystem, path: str, size: int) -> parquet.FileMetaData
     return parquet.read_metadata(pa.BufferReader(tail))
 
 
-def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
+def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
     """Open Parquet files that we wrote, to be decoded in Python.
 
     Parameters
@@ -235,7 +245,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
 
     Returns
     -------
-    Made or None
+    PythonStage or None
         None where only Spark's reader knows the files, or what to say of them: there are none, one
         is too large or damaged, or they have columns or footers that we do not write.
 
@@ -245,6 +255,8 @@ def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
     reader does; the types of the columns of the others are compared when they are decoded.
     """
     files = FileSystem(spark)
+    if not files.exists(path):
+        return None
     try:
         sizes = {
             name: size for name, size in files.files_below(path) if not name.startswith((".", "_"))
@@ -265,7 +277,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
     def rows() -> DataFrame:
         return spark.read.schema(spark_schema(schema)).parquet(literal(path))
 
-    return Made(contents, decode, schema, decode.select, rows)
+    return PythonStage(contents, decode, schema, decode.select, rows)
 
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:

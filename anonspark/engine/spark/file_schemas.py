@@ -20,6 +20,7 @@ from anonspark.engine.spark.java_objects import elements_of, java_class
 _READERS = 16
 # Spark's classes, for a format may be named by its class, too.
 _PARQUET, _ORC, _AVRO = "ParquetFileFormat", "OrcFileFormat", "AvroFileFormat"
+_TEXT = "TextFileFormat"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,13 @@ def asks_first_listed(table: DataFrame) -> bool:
     """
     relation = _relation(table)
     return relation is not None and _kind(relation) in (_ORC, _AVRO)
+
+
+def folder_columns(table: DataFrame) -> list[str]:
+    """Return the columns of a table of files, as a data source opens it, that folders name."""
+    relation = _relation(table)
+    plain = relation is not None and _kind(relation) in (_PARQUET, _ORC, _AVRO, _TEXT)
+    return _folders_of(relation) if plain else []
 
 
 def read_file_schemas(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
+from anonspark.engine.protocol import InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.file_contents import SourceFiles
-from anonspark.engine.spark.made import Made
+from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable
@@ -40,12 +39,11 @@ from anonspark.engine.values.record_tasks import (
 
 @dataclass(frozen=True)
 class SparkInput:
-    """A DataFrame as an :class:`anonspark.engine.protocol.Input`.
+    """A table as an :class:`anonspark.engine.protocol.Input`.
 
     Parameters
     ----------
-    engine : Engine
-    table : DataFrame
+    table : SparkTable
         The columns of the attributes.
     schema : pyarrow.Schema
         Of the table.
@@ -54,26 +52,20 @@ class SparkInput:
     configuration : Configuration
     names : list of str
         The columns of what was opened, asked for or not.
-    source : SourceFiles
-        The files of ``table``.
     """
 
-    engine: Engine
-    table: DataFrame
+    table: SparkTable
     schema: pa.Schema
     plans: tuple[PlannedColumn, ...]
     configuration: Configuration
     names: list[str]
-    source: SourceFiles = field(default_factory=SourceFiles)
 
     @classmethod
     def of(
         cls,
-        engine: Engine,
-        table: DataFrame,
+        table: SparkTable,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
-        source: SourceFiles | None = None,
     ) -> SparkInput:
         """Find each attribute's column in a table.
 
@@ -82,12 +74,17 @@ class SparkInput:
         DataError
             If columns are missing or there twice, or hold what cannot be published.
         """
-        selected = select_attributes(table, configuration)
+        selected = select_attributes(table.frame, configuration)
         schema = arrow_schema(plain_schema(selected.schema))
         require_types(schema, configuration)
         plans = tuple(plan_columns(schema, configuration, hierarchies))
-        names = whole_columns(arrow_schema(plain_schema(with_fields(table).schema)))
-        return cls(engine, selected, schema, plans, configuration, names, source or SourceFiles())
+        names = whole_columns(arrow_schema(plain_schema(with_fields(table.frame).schema)))
+        if isinstance(table.content, PythonStage):
+            rows = table.select(selected.columns)
+        else:
+            source = replace(table.source or SourceFiles(), level=logging.INFO)
+            rows = SparkTable(selected, table.engine, source)
+        return cls(rows, schema, plans, configuration, names)
 
     @property
     def columns(self) -> list[InputColumn]:
@@ -97,14 +94,9 @@ class SparkInput:
     def _reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
         return ReadRecords.of(self.plans, self.configuration, identifiers=identifiers, seed=seed)
 
-    def _in_files(self, reader: ReadRecords) -> SparkTable:
-        """Return the columns that are read, of whole files where tasks can decode them."""
-        source = replace(self.source, level=logging.INFO)
-        return SparkTable(self.table, self.engine, source).select(reader.columns)
-
     def _kept(self, reader: ReadRecords) -> SparkTable:
         # Row by row: who works with them may take them in batches of many files.
-        rows = SparkTable(self.table, self.engine).select(reader.columns)
+        rows = replace(self.table, source=None).select(reader.columns)
         return rows.map_batches(KeptRecords(reader), reader.schema(self.schema))
 
     @property
@@ -120,7 +112,7 @@ class SparkInput:
     def inspect(self) -> Mapping[str, Any]:
         """Count what can be wrong with the values."""
         inspect = InspectRecords(self._reader())
-        rows = self._in_files(inspect.reader)
+        rows = self.table.select(inspect.reader.columns)
         with self._handed_over(rows):
             told = rows.map_batches(inspect, inspect.schema).collect()
         return total_of(told.column(FOUND_TEXT).to_pylist()).as_dict(self.plans)
@@ -128,14 +120,16 @@ class SparkInput:
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count."""
         prepare = PrepareRecords(self._reader(seed=seed), pack, schema)
-        rows = self._in_files(prepare.reader)
+        rows = self.table.select(prepare.reader.columns)
         with self._handed_over(rows):
             rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
-        return staged_records(self.engine, path, prepare.reader, self.schema)
+        return staged_records(self.table.engine, path, prepare.reader, self.schema)
 
     def _handed_over(self, rows: SparkTable) -> AbstractContextManager[None]:
-        session = self.table.sparkSession
-        return (one_row_at_a_time if isinstance(rows.content, Made) else batches_of_rows)(session)
+        if isinstance(self.table.content, PythonStage):
+            return nullcontext()
+        settings = one_row_at_a_time if isinstance(rows.content, PythonStage) else batches_of_rows
+        return settings(self.table.content.sparkSession)
 
 
 def plain_schema(schema: StructType) -> StructType:

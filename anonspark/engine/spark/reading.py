@@ -21,7 +21,9 @@ from anonspark.engine.values.planning import require_columns
 _KEY = "attributes."
 
 
-def open_input(spark: SparkSession, configuration: Configuration) -> OpenedTable:
+def open_input(
+    spark: SparkSession, configuration: Configuration, *, skips_malformed: bool = False
+) -> OpenedTable:
     """Open the input, each of whose files has to have every attribute.
 
     See :func:`anonspark.engine.spark.tables.open_table`, and of databases
@@ -34,11 +36,6 @@ def open_input(spark: SparkSession, configuration: Configuration) -> OpenedTable
                 spark, options.paths, options.options, path_key="input.path", section="input"
             )
         return OpenedTable(frame)
-    wanted = WantedColumns(
-        {name: one.role != "identifier" for name, one in configuration.attributes.items()},
-        options.missing_columns,
-        "input.missing_columns",
-    )
     return open_table(
         spark,
         options.paths,
@@ -46,7 +43,7 @@ def open_input(spark: SparkSession, configuration: Configuration) -> OpenedTable
         options.options,
         path_key="input.path",
         section="input",
-        wanted=wanted,
+        wanted=WantedColumns.of(configuration, skips_malformed=skips_malformed),
     )
 
 

@@ -119,6 +119,13 @@ def one_row_at_a_time(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
+def folder_names_as_texts(session: SparkSession) -> Iterator[None]:
+    """Open tables inside of a ``with`` block whose folders are columns of texts."""
+    with _settings(session, {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}):
+        yield
+
+
+@contextmanager
 def our_settings(session: SparkSession) -> Iterator[None]:
     """Work with `SQL_SETTINGS` in a session, and leave it as it was found.
 

@@ -16,18 +16,16 @@ from pyspark.sql import functions as sf
 
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
-from anonspark.engine.spark.adding_up import (
-    add_up_in_tasks,
-    add_up_where_they_are,
-    can_add_up,
+from anonspark.engine.spark.aggregation import (
+    aggregate_in_tasks,
+    aggregate_within_tasks,
+    can_aggregate_in_tasks,
 )
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow
 from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.fingerprints import exact_sum, hash_sums
-from anonspark.engine.spark.made import Made, Then, made
 from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.parcels import PARCELS, SendParcels, Unpack, shuffled
 from anonspark.engine.spark.parquet_files import (
     VALUES,
     encode_values,
@@ -36,6 +34,8 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.published_files import write_table
+from anonspark.engine.spark.python_stage import PythonStage, Then, stage_of
+from anonspark.engine.spark.shuffle_batches import PARCELS, SendParcels, Unpack, shuffled
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.table import BatchTable
@@ -61,7 +61,7 @@ class SparkTable(BatchTable):
 
     Parameters
     ----------
-    content : DataFrame or Made
+    content : DataFrame or PythonStage
         Rows, or what functions make of them: who wants that in another form need not have it handed
         over and taken back.
     engine : Engine
@@ -70,32 +70,32 @@ class SparkTable(BatchTable):
         The files of it, where columns that are chosen of it are read in tasks.
     """
 
-    content: DataFrame | Made
+    content: DataFrame | PythonStage
     engine: Engine
     source: SourceFiles | None = None
     _kept: bool = field(default=False, repr=False)
     _together: tuple[str, ...] = field(default=(), repr=False)
 
-    def _of(self, content: DataFrame | Made) -> SparkTable:
+    def _of(self, content: DataFrame | PythonStage) -> SparkTable:
         return SparkTable(content, self.engine)
 
     @cached_property
     def frame(self) -> DataFrame:
         """The rows."""
-        return self.content.frame() if isinstance(self.content, Made) else self.content
+        return self.content.frame() if isinstance(self.content, PythonStage) else self.content
 
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
-        if isinstance(self.content, Made):
+        if isinstance(self.content, PythonStage):
             return self.content.schema
         return arrow_schema(self.content.schema)
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> SparkTable:
         """Apply a function to the batches of each task."""
-        if isinstance(self.content, Made):
+        if isinstance(self.content, PythonStage):
             return self._of(self.content.map_batches(function, schema))
-        return self._of(made(self.content, function, schema))
+        return self._of(stage_of(self.content, function, schema))
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
         """Apply a function that names a task for each row, and hand every row to its task."""
@@ -105,12 +105,12 @@ class SparkTable(BatchTable):
             addressed = self.map_batches(_Addressed(function, keys), schema)
             return self._of(addressed.frame.repartition(tasks, TASK))
         addressed = self.map_batches(function, schema)
-        if not isinstance(addressed.content, Made):
+        if not isinstance(addressed.content, PythonStage):
             raise TypeError("a table that a function makes has to be known as such")
         parcels = map_batches(
             addressed.content.source, Then(addressed.content.plain, SendParcels(keys)), PARCELS
         )
-        return self._of(made(shuffled(parcels, tasks), Unpack(), schema))
+        return self._of(stage_of(shuffled(parcels, tasks), Unpack(), schema))
 
     def group(self, by: Sequence[str], tasks: int) -> SparkTable:
         """Bring rows that are equal in some columns into one task."""
@@ -129,7 +129,7 @@ class SparkTable(BatchTable):
         together: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
-        if isinstance(self.content, Made):
+        if isinstance(self.content, PythonStage):
             wanted_here = aggregates_of(
                 self.schema,
                 count=count,
@@ -139,21 +139,21 @@ class SparkTable(BatchTable):
                 hashes=hashes,
                 lists=lists,
             )
-            if can_add_up(self.schema, by, wanted_here):
+            if can_aggregate_in_tasks(self.schema, by, wanted_here):
                 if by and tuple(by) == self._together:
-                    return self._of(add_up_where_they_are(self.content, by, wanted_here))
+                    return self._of(aggregate_within_tasks(self.content, by, wanted_here))
                 parts = int(
                     self.content.source.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
                     or 200
                 )
                 keys = keys_for_partitions(parts)
-                added = add_up_in_tasks(self.content, by, wanted_here, keys, together or by)
+                added = aggregate_in_tasks(self.content, by, wanted_here, keys, together or by)
                 return SparkTable(added, self.engine, _together=tuple(together))
-        return self._add_up_rows(
+        return self._aggregate_by_spark(
             by, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
         )
 
-    def _add_up_rows(
+    def _aggregate_by_spark(
         self,
         by: Sequence[str],
         *,
@@ -164,7 +164,7 @@ class SparkTable(BatchTable):
         hashes: str | None,
         lists: Sequence[str],
     ) -> SparkTable:
-        """Have Spark add rows up."""
+        """Have Spark aggregate rows that it has at hand: the bar of 10M rows, to the last bit."""
         figures = [
             *([] if count is None else [sf.count(sf.lit(1)).alias(count)]),
             *(sf.sum(quoted(name)).alias(name) for name in sums),
@@ -206,7 +206,11 @@ class SparkTable(BatchTable):
         Files decode no other columns, and Spark hands over no others: the bar of reading.
         """
         named = names if isinstance(names, Mapping) else {name: name for name in names}
-        if isinstance(self.content, Made) and named and {*named.values()} <= {*self.schema.names}:
+        if (
+            isinstance(self.content, PythonStage)
+            and named
+            and {*named.values()} <= {*self.schema.names}
+        ):
             return self._of(self.content.select(named))
         if self.source is not None and named:
             decoded = self.source.select(self.frame, named)
@@ -267,7 +271,7 @@ class SparkTable(BatchTable):
         """Write the rows as files that anybody can read."""
         session = self.frame.sparkSession
         odd = None
-        if data_format == "parquet" and isinstance(self.content, Made):
+        if data_format == "parquet" and isinstance(self.content, PythonStage):
             encoding = find_encoding(session, self.frame.schema)
             if isinstance(encoding, Encoding):
                 encode = _Encode(self.content.plain, encoding)

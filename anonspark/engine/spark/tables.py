@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructType
 
+from anonspark.engine.data_files import folder_text
 from anonspark.engine.file_schemas import lacking_columns
 from anonspark.engine.files import literal
 from anonspark.engine.managed_tables import require_plain_files
-from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
-from anonspark.engine.reading_errors import no_record, nothing_there
-from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import nothing_there
+from anonspark.engine.spark.arrow import arrow_schema, spark_type
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_lacking
 from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.file_schemas import (
     ListedSchemas,
     asks_first_listed,
+    folder_columns,
     read_file_schemas,
 )
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.python_stage import PythonStage
+from anonspark.engine.spark.settings import folder_names_as_texts
+from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
+from anonspark.engine.values.text_forms import type_of_folders
+from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import DataError
+
+_LOGGER = logging.getLogger("anonspark")
 
 # Of other sources a path is no pattern.
 _OF_FILES = ("parquet", "csv", "json", "orc", "text", "avro")
-
-_MALFORMED = "anonspark_malformed_record"
 
 
 @dataclass(frozen=True)
 class OpenedTable:
     """A table that was opened, and its files."""
 
-    frame: DataFrame
+    content: DataFrame | PythonStage
     source: SourceFiles = field(default_factory=SourceFiles)
 
 
@@ -50,7 +58,7 @@ def open_table(
     *,
     path_key: str,
     section: str | None = None,
-    schema: str | None = None,
+    texts: Sequence[str] = (),
     wanted: WantedColumns | None = None,
 ) -> OpenedTable:
     """Open a table.
@@ -67,16 +75,16 @@ def open_table(
         What named the paths, for messages.
     section : str or None
         The configuration's section with format and options; None where they were found otherwise.
-    schema : str or None
-        Names and types of the columns, as DDL; None reads or infers them.
+    texts : sequence of str
+        Columns that are read as texts, where types are told by nothing but the values.
     wanted : WantedColumns or None
         What each file has to have; None asks no file.
 
     Returns
     -------
     OpenedTable
-        Lazy; formats without a schema (CSV, JSON) may take a job to infer it. Files with one are
-        asked for theirs as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
+        Lazy; text files (CSV, JSON) take a job to infer types. Files with a schema are asked for
+        theirs as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
 
     Raises
     ------
@@ -93,25 +101,32 @@ def open_table(
     own = [
         literal(path) if data_format in _OF_FILES and files.exists(path) else path for path in paths
     ]
-    # A malformed record must not become a row of nulls unseen. Spark's own way to refuse it,
-    # FAILFAST, quotes the record in logs and event logs.
-    refuses = data_format in ("csv", "json") and "mode" not in {name.lower() for name in options}
-    # Where columns are pruned, a record with too few or too many of them passes for sound.
-    defaults = {"columnPruning": "false"} if data_format == "csv" else {}
-    with opening_table(paths, data_format, path_key, section):
-        reader = spark.read.format(data_format).options(**defaults).options(**options)
-        if refuses:
-            reader = reader.option("columnNameOfCorruptRecord", _MALFORMED)
-        if schema is not None:
-            reader = reader.schema(schema)
+    if data_format.lower() in TEXT_FORMATS:
+        with opening_table(paths, data_format, path_key, section):
+            return OpenedTable(
+                open_text_files(
+                    spark,
+                    paths,
+                    data_format.lower(),
+                    options,
+                    path_key=path_key,
+                    section=section,
+                    texts=texts,
+                    wanted=wanted,
+                )
+            )
+    if options:
+        _LOGGER.info(
+            "%s: what the options %s mean is decided by Spark's data source %r",
+            path_key if section is None else f"{section}.options",
+            ", ".join(sorted(options)),
+            data_format,
+        )
+    with opening_table(paths, data_format, path_key, section), folder_names_as_texts(spark):
+        reader = spark.read.format(data_format).options(**options)
         table = reader.load(own)
-        if schema is None and _names_columns(data_format, options) and _may_be_renamed(table):
-            lines = spark.read.format(data_format).options(**options).option("header", "false")
-            header = lines.option("inferSchema", "false").load(own).first()
-            where = f"{path_key}: {', '.join(paths)}"
-            require_distinct_header(list(header or ()), wanted, where)
         found = None
-        if schema is None and (wanted is not None or asks_first_listed(table)):
+        if wanted is not None or asks_first_listed(table):
             found = read_file_schemas(table, data_format, options)
             if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
                 # Which file is listed first is a matter of the file system.
@@ -122,50 +137,33 @@ def open_table(
             if new:
                 schema_of_all = with_lacking(table, new, found.schemas)
                 table = reader.schema(schema_of_all).load(own)
-        if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
-            # Spark would take the columns of every file for those of the first, by their places.
-            table = reader.option("enforceSchema", "false").schema(table.schema).load(own)
-        if not refuses:
-            return OpenedTable(table, SourceFiles(found, own, options))
-        if table.columns == [_MALFORMED]:
-            raise no_record(paths, data_format, path_key, section)
-        return OpenedTable(_refusing_malformed(reader, table, own, data_format))
+        return OpenedTable(with_typed_folders(table), SourceFiles(found, own, options))
 
 
-def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
-    """Return whether files say their columns in a first line that nobody told to pass over."""
-    given = {name.lower() for name in options}
-    return _names_columns(data_format, options) and "enforceschema" not in given
+def with_typed_folders(table: DataFrame) -> DataFrame:
+    """Return a table of files whose folders' names are read by our grammar, not by Spark's.
 
-
-def _names_columns(data_format: str, options: Mapping[str, str]) -> bool:
-    """Return whether the first line of a file names the columns."""
-    given = {name.lower(): value.lower() for name, value in options.items()}
-    return data_format.lower() == "csv" and given.get("header") == "true"
-
-
-def _may_be_renamed(table: DataFrame) -> bool:
-    """Return whether columns may have numbers because their names differ in letter case alone."""
-    alike: dict[str, set[str]] = {}
-    for place, name in enumerate(table.columns):
-        if name.endswith(str(place)):
-            own = name.removesuffix(str(place))
-            alike.setdefault(own.lower(), set()).add(own)
-    return any(len(names) > 1 for names in alike.values())
-
-
-def _refusing_malformed(
-    reader: DataFrameReader, table: DataFrame, paths: list[str], data_format: str
-) -> DataFrame:
-    """Return a table that fails at a malformed record, without a word of what is in it."""
-    others = [name for name in table.columns if name != _MALFORMED]
-    if not others:
+    Parameters
+    ----------
+    table : DataFrame
+        As a data source opens it, with folders as texts.
+    """
+    folders = folder_columns(table)
+    if not folders:
         return table
-    schema = StructType([field for field in table.schema if field.name != _MALFORMED])
-    checked = reader.schema(schema.add(_MALFORMED, StringType())).load(paths)
-    # Spark refuses to look for malformed records without reading anything of them: the message,
-    # one of two that say the same, depends on another column.
-    message = f"MALFORMED_RECORD: a record does not fit the columns of the file ({data_format})"
-    known = sf.when(sf.col(quoted(others[0])).isNull(), message).otherwise(f"{message}.")
-    sound = sf.when(sf.col(_MALFORMED).isNull(), True).otherwise(sf.raise_error(known))
-    return checked.where(sound).drop(_MALFORMED)
+    directories = {
+        tuple(unquote(uri).split("/")[:-1][-len(folders) :]) for uri in table.inputFiles()
+    }
+    columns = {name: sf.col(quoted(name)) for name in table.columns}
+    for place, name in enumerate(folders):
+        texts = {one[place].partition("=")[2] for one in directories}
+        read = columns[name]
+        for text in sorted(texts):
+            # Spark takes each byte that is escaped for a letter.
+            letters = unquote(text, "latin-1")
+            if letters != unquote(text):
+                columns[name] = sf.when(read.eqNullSafe(letters), unquote(text)).otherwise(
+                    columns[name]
+                )
+        columns[name] = columns[name].cast(spark_type(type_of_folders(map(folder_text, texts))))
+    return table.select(*(column.alias(name) for name, column in columns.items()))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, published, summary, write_table
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import parse_configuration
 from anonspark.engine.spark.reading import open_input
@@ -84,8 +84,9 @@ def test_no_job_and_one_footer_a_file(spark: SparkSession, tmp_path: Path) -> No
     context = spark.sparkContext
     context.setJobGroup("opening", "opening")
     try:
-        table = open_input(spark, parse_configuration(document)).frame
+        table = open_input(spark, parse_configuration(document)).content
     finally:
         context._jsc.clearJobGroup()
     assert len(context.statusTracker().getJobIdsForGroup("opening")) <= 1
+    assert isinstance(table, DataFrame)
     assert table.filter("disease IS NULL").count() == 20

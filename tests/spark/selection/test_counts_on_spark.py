@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import anonspark
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.made import Made
+from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.table import frame_of
 from anonspark.selection.counting import Person, count_tables
 from anonspark.selection.domains import Domain
@@ -135,7 +135,7 @@ def test_files_of_which_tasks_read_some_columns(
         select(engine, settings, run_id="one")
     markers = settings.configuration.input.missing_markers
     given = (wanted.candidates, wanted.target, markers)
-    assert isinstance(opened.select(["job", "age"]).content, Made)
+    assert isinstance(opened.select(["job", "age"]).content, PythonStage)
     local = LocalEngine().wrap(table)
     for key in (None, Person("age", 2, 7)):
         candidates = wanted.candidates[:2] if key else wanted.candidates

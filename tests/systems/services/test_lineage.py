@@ -171,6 +171,6 @@ def test_runs_that_fail(tmp_path: Path) -> None:
     of_task = [trace for trace in traces if "FailedTaskError: ValueError at" in trace]
     assert len(of_task) == 1
     assert "its text is left out" in of_task[0]
-    assert all("MALFORMED_RECORD" in trace for trace in traces.difference(of_task))
+    assert all("errors.DataError" in trace for trace in traces.difference(of_task))
     last = followed.events[-1]
     assert (last["eventType"], last["job"]["name"]) == ("COMPLETE", "planted")

@@ -111,17 +111,12 @@ def test_a_changed_byte_in_a_dictionary() -> None:
         raise Py4JError(text)
 
 
-@pytest.mark.parametrize(
-    ("data_format", "said"),
-    [("csv", "has too few or too many values"), ("json", "is not valid JSON")],
-)
-def test_a_malformed_record(data_format: str, said: str) -> None:
-    text = f"{FAILED}MALFORMED_RECORD: a record does not fit the columns of the file"
-    with (
-        pytest.raises(DataError, match=f"DATA: table: a record {said}.*--engine spark --option"),
-        reading_input(("table",), "DATA: "),
-    ):
-        raise Py4JError(f"{text} ({data_format}).")
+def test_what_a_reader_says_in_a_task() -> None:
+    text = (
+        f"{FAILED}Traceback (most recent call last):\n  File x\nanonspark.errors.DataError: DATA: "
+    )
+    with pytest.raises(DataError, match=r"\ADATA: t: a record is odd\Z"), reading_input(("t",)):
+        raise Py4JError(f"{text}t: a record is odd\n\n\tat org.apache.spark.api.python")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from anonspark.engine.local.writing import write_parquet
 from anonspark.engine.protocol import TASK, OnBatches
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.file_contents import open_own_parquet
-from anonspark.engine.spark.made import Made
+from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
@@ -103,7 +103,7 @@ def tables(
     release = str(write_release(tmp_path_factory.mktemp("made")))
     engine = SparkEngine(spark_session)
     table = engine.published(release, "parquet")
-    assert isinstance(table.content, Made)
+    assert isinstance(table.content, PythonStage)
     return table, engine.wrap(spark_session.read.parquet(release))
 
 
@@ -125,15 +125,6 @@ VERBS: dict[str, Verb] = {
     ).select({name: name for name in SCHEMA.names} | {"a": "list"}),
     "renamed": lambda table: table.select({"Text": "day", "b": "odd name, of; it", "c": "day"}),
     "none selected": lambda table: table.select([]),
-    "hashed, without nulls, like itself": lambda table: table.with_hashes(
-        {"h": PLAIN, "g": ["Text"]}
-    ).with_hashes({"i": PLAIN}, nulls=False).with_hashes({"j": PLAIN}, like=table.schema),
-    # Which Spark hashes: nested values, with a key, and like those of another type.
-    "hashed by Spark": lambda table: table.with_hashes({"h": SCHEMA.names}).select(["h"]).union(
-        table.with_hashes({"h": PLAIN}, 7).select(["h"])
-    ).union(
-        table.with_hashes({"h": ["int"]}, like=pa.schema([("int", pa.int64())])).select(["h"])
-    ),
     "counted": lambda table: table.aggregate(["Text", "int", "double"], count="n"),
     "all counted": lambda table: table.aggregate([], count="n", sums=["long"]),
     "different": lambda table: table.aggregate(PLAIN),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.engine.protocol import TASK
-from anonspark.engine.spark import adding_up
-from anonspark.engine.spark.adding_up import can_add_up
-from anonspark.engine.spark.parcels import PARCEL, SendParcels, Unpack
+from anonspark.engine.spark import aggregation
+from anonspark.engine.spark.aggregation import can_aggregate_in_tasks
+from anonspark.engine.spark.shuffle_batches import PARCEL, SendParcels, Unpack
 from anonspark.engine.spark.table import keys_for_partitions
 from anonspark.engine.values.grouping import Aggregate, aggregate, aggregates_of, schema_of
 
@@ -53,10 +53,10 @@ def test_in_tasks(figures: Any, waiting: int, rows: list[tuple[Any, int]], tasks
         )
         for place in range(5)
     ]
-    first, last = adding_up.in_two_steps(["text"], wanted, KEYS, schema)
+    first, last = aggregation.in_two_steps(["text"], wanted, KEYS, schema)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adding_up, "_WAITING_GROUPS", waiting)
-        patch.setattr(adding_up, "_ROWS_AT_ONCE", 3)
+        patch.setattr(aggregation, "_WAITING_GROUPS", waiting)
+        patch.setattr(aggregation, "_ROWS_AT_ONCE", 3)
         parcels = [parcel for task in range(tasks) for parcel in first(iter(batches[task::tasks]))]
         found = [row for task in sent(parcels) for batch in last(iter(task))
                  for row in batch.to_pylist()]  # fmt: skip
@@ -92,10 +92,10 @@ def test_parcels_bring_rows_to_the_tasks_they_name() -> None:
     ([], {"count": "rows"}, False),
 ])  # fmt: skip
 def test_what_is_left_to_spark(by: list[str], figures: dict[str, Any], can: bool) -> None:
-    assert can_add_up(SCHEMA, by, wanted_of(**figures)) == can
+    assert can_aggregate_in_tasks(SCHEMA, by, wanted_of(**figures)) == can
 
 
 def test_texts_with_a_collation_are_left_to_spark() -> None:
     collated = pa.schema([pa.field("text", pa.string(), metadata={"spark_type": '"string"'})])
     count = Aggregate("rows", "count", "", pa.int64())
-    assert not can_add_up(collated, ["text"], [count])
+    assert not can_aggregate_in_tasks(collated, ["text"], [count])

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.raw_columns import is_plain
-from anonspark.engine.spark.made import Made, Then, is_told_fully, made
-from anonspark.engine.spark.parcels import PARCELS, Unpack, divide, shuffled, together
+from anonspark.engine.spark.python_stage import PythonStage, Then, is_whole_type, stage_of
+from anonspark.engine.spark.shuffle_batches import PARCELS, Unpack, divide, shuffled, together
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.batches import conform
@@ -30,7 +30,9 @@ _BATCH_ROWS = 1 << 18
 _WAITING_GROUPS = 1 << 20
 
 
-def can_add_up(schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]) -> bool:
+def can_aggregate_in_tasks(
+    schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]
+) -> bool:
     """Return whether figures are the same here as in Spark, to the last bit.
 
     Parameters
@@ -42,7 +44,7 @@ def can_add_up(schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]
     """
     # One row of all is one that Spark has at once.
     if not by or not all(
-        is_told_fully(schema.field(name)) and is_plain(schema.field(name).type) for name in by
+        is_whole_type(schema.field(name)) and is_plain(schema.field(name).type) for name in by
     ):
         return False
     return all(_is_exact(schema, one) for one in wanted)
@@ -52,7 +54,7 @@ def _is_exact(schema: pa.Schema, one: Aggregate) -> bool:
     if one.kind == "count":
         return True
     field = schema.field(one.column)
-    if not is_told_fully(field):
+    if not is_whole_type(field):
         return False
     if one.kind in ("sum", "min", "max"):
         # Floats depend on the order, or on what NaN is worth.
@@ -68,21 +70,21 @@ def _is_exact(schema: pa.Schema, one: Aggregate) -> bool:
     return one.kind == "xor" or is_plain(field.type)
 
 
-def add_up_in_tasks(
-    rows: Made,
+def aggregate_in_tasks(
+    rows: PythonStage,
     by: Sequence[str],
     wanted: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
     together: Sequence[str],
-) -> Made:
+) -> PythonStage:
     """Return one row for all rows that are equal in some columns.
 
     Parameters
     ----------
-    rows : Made
+    rows : PythonStage
     by : sequence of str
     wanted : sequence of Aggregate
-        For which :func:`can_add_up` holds.
+        For which :func:`can_aggregate_in_tasks` holds.
     task_keys : int32 ndarray of shape (parts,)
         What Spark sends to each part of the groups.
     together : sequence of str
@@ -96,21 +98,23 @@ def add_up_in_tasks(
     schema = schema_of(rows.schema, by, wanted)
     first, last = in_two_steps(by, wanted, task_keys, schema, together)
     parcels = map_batches(rows.source, Then(rows.function, first), PARCELS)
-    return made(shuffled(parcels), last, schema)
+    return stage_of(shuffled(parcels), last, schema)
 
 
-def add_up_where_they_are(rows: Made, by: Sequence[str], wanted: Sequence[Aggregate]) -> Made:
+def aggregate_within_tasks(
+    rows: PythonStage, by: Sequence[str], wanted: Sequence[Aggregate]
+) -> PythonStage:
     """Return one row for all rows that are equal in some columns, which are in one task already.
 
     Parameters
     ----------
-    rows : Made
+    rows : PythonStage
     by : sequence of str
     wanted : sequence of Aggregate
-        For which :func:`can_add_up` holds.
+        For which :func:`can_aggregate_in_tasks` holds.
     """
     schema = schema_of(rows.schema, by, wanted)
-    return rows.map_batches(_AddUpWhole(tuple(by), tuple(wanted), schema), schema)
+    return rows.map_batches(_AggregateWhole(tuple(by), tuple(wanted), schema), schema)
 
 
 def in_two_steps(
@@ -134,9 +138,9 @@ def in_two_steps(
     """
     names, divided = tuple(by), _Divide(tuple(by if together is None else together), task_keys)
     if any(one.kind == "list" for one in wanted):
-        return divided, _AddUp(names, tuple(wanted), schema, once=True)
+        return divided, _Aggregate(names, tuple(wanted), schema, once=True)
     merged = tuple(one.merged for one in wanted)
-    return _AddUpAndDivide(names, tuple(wanted), divided), _AddUp(names, merged, schema)
+    return _AggregateAndDivide(names, tuple(wanted), divided), _Aggregate(names, merged, schema)
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ class _Divide:
 
 
 @dataclass(frozen=True)
-class _AddUpAndDivide:
+class _AggregateAndDivide:
     """Adds up what a task has, and divides the groups among the parts."""
 
     by: tuple[str, ...]
@@ -170,12 +174,12 @@ class _AddUpAndDivide:
     divide: _Divide
 
     def __call__(self, batches: Batches) -> Batches:
-        for groups in _added_up(batches, self.by, self.wanted, most=_WAITING_GROUPS):
+        for groups in _aggregated(batches, self.by, self.wanted, most=_WAITING_GROUPS):
             yield from self.divide.divided(groups)
 
 
 @dataclass(frozen=True)
-class _AddUp:
+class _Aggregate:
     """Adds up the parts of the groups."""
 
     by: tuple[str, ...]
@@ -187,14 +191,14 @@ class _AddUp:
     def __call__(self, batches: Batches) -> Batches:
         unpacked = Unpack()(batches)
         if self.once:
-            yield from _AddUpWhole(self.by, self.wanted, self.schema)(unpacked)
+            yield from _AggregateWhole(self.by, self.wanted, self.schema)(unpacked)
             return
-        for table in list(_added_up(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS)):
+        for table in list(_aggregated(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS)):
             yield from _conformed(table, self.schema)
 
 
 @dataclass(frozen=True)
-class _AddUpWhole:
+class _AggregateWhole:
     """Adds up all rows of a task at once."""
 
     by: tuple[str, ...]
@@ -215,7 +219,7 @@ def _conformed(table: pa.Table, schema: pa.Schema) -> Batches:
         yield conform(batch, schema)
 
 
-def _added_up(
+def _aggregated(
     batches: Batches,
     by: Sequence[str],
     wanted: Sequence[Aggregate],

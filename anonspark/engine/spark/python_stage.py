@@ -23,7 +23,7 @@ from anonspark.engine.values.batches import conform
 
 
 @dataclass(frozen=True)
-class Made:
+class PythonStage:
     """What a function makes of the rows of a DataFrame.
 
     Parameters
@@ -57,26 +57,26 @@ class Made:
             return self.rows()
         return map_batches(self.source, self.plain, spark_schema(self.schema))
 
-    def map_batches(self, function: OnBatches, schema: pa.Schema) -> Made:
+    def map_batches(self, function: OnBatches, schema: pa.Schema) -> PythonStage:
         """Apply a function; texts stay dictionaries where it takes them."""
         conform = Conform(self.schema, takes_dictionaries(function))
-        return made(self.source, Then(Then(self.function, conform), function), schema)
+        return stage_of(self.source, Then(Then(self.function, conform), function), schema)
 
-    def select(self, columns: Mapping[str, str]) -> Made:
+    def select(self, columns: Mapping[str, str]) -> PythonStage:
         """Return columns under new names."""
         schema = pa.schema(self.schema.field(old).with_name(new) for new, old in columns.items())
         wanted = list(dict.fromkeys(columns.values()))
         function = self.function if self.choose is None else self.choose(wanted)
         rows = None if self.rows is None else _Renamed(self.rows, columns)
-        return Made(self.source, Then(function, SelectColumns(columns)), schema, rows=rows)
+        return PythonStage(self.source, Then(function, SelectColumns(columns)), schema, rows=rows)
 
 
-def made(source: DataFrame, function: OnBatches, schema: pa.Schema) -> Made:
+def stage_of(source: DataFrame, function: OnBatches, schema: pa.Schema) -> PythonStage:
     """Return what a function makes of rows, with the types that Spark has for it."""
-    return Made(source, function, arrow_schema(spark_schema(schema)))
+    return PythonStage(source, function, arrow_schema(spark_schema(schema)))
 
 
-def is_told_fully(field: pa.Field) -> bool:
+def is_whole_type(field: pa.Field) -> bool:
     """Return whether a type of Arrow says all of a type of Spark: not the collation of a text."""
     return not field.metadata
 

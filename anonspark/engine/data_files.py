@@ -1,0 +1,157 @@
+"""The files of a table: directories, patterns, folders that are columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from anonspark.engine.files import Files
+from anonspark.engine.reading_errors import nothing_there
+from anonspark.engine.values.text_forms import convert, type_of_folders
+from anonspark.errors import DataError
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+# What is read by libraries that need not be here.
+_UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
+
+Folders = Mapping[str, str | None]
+"""What the names of a file's folders say: the text of each column, None for no value."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a table.
+
+    Parameters
+    ----------
+    address : str
+    bytes : int
+    folders : mapping of str to str or None
+    """
+
+    address: str
+    bytes: int
+    folders: Folders = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Where it is on the local disk."""
+        return self.address.removeprefix("file:")
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """The files of a table.
+
+    Parameters
+    ----------
+    files : tuple of DataFile
+        Sorted by their addresses.
+    folders : pyarrow.Schema
+        Columns whose values are names of folders.
+    """
+
+    files: tuple[DataFile, ...]
+    folders: pa.Schema
+
+    def constants(self, folders: Folders) -> dict[str, pa.Scalar]:
+        """Return what the folders of a file say, in the columns' types."""
+        return {
+            one.name: convert(pa.array([folders[one.name]], pa.string()), one.type)[0]
+            for one in self.folders
+        }
+
+    def schema(self, fields: Sequence[pa.Field]) -> pa.Schema:
+        """Return the columns of files, in the place of which or behind which stand the folders'."""
+        folders = {one.name.lower(): one for one in self.folders}
+        own = [folders.pop(one.name.lower(), one) for one in fields]
+        return pa.schema([*own, *folders.values()])
+
+
+def find_files(files: Files, paths: Sequence[str], key: str) -> DataFiles:
+    """Find the files of a table.
+
+    Parameters
+    ----------
+    files : Files
+    paths : sequence of str
+        Files, directories and patterns. Of a directory count the files in it, and those in
+        folders named like ``column=value`` at any depth; hidden ones do not.
+    key : str
+        What named the paths, for messages.
+
+    Raises
+    ------
+    DataError
+        If nothing is at a path, or the folders do not name the same columns everywhere.
+    """
+    matches = {path: files.matches(path) for path in paths}
+    if problems := [nothing_there(path, key) for path, found in matches.items() if not found]:
+        raise DataError(*problems)
+    every = []
+    for root in (root for path in paths for root in matches[path]):
+        is_file = files.children(root) == [root]
+        for inside, size in [("", files.size(root))] if is_file else files.files_below(root):
+            address = f"{root}/{inside}".rstrip("/")
+            folders = _folders(inside.split("/")[:-1])
+            if folders is not None and not _is_hidden(address.rpartition("/")[2]):
+                every.append(DataFile(address, size, folders))
+    every.sort(key=lambda one: one.address)
+    named = [one for one in every if one.folders and one.bytes]
+    if not named:
+        return DataFiles(tuple(one for one in every if not one.folders), pa.schema([]))
+    names = list(named[0].folders)
+    for one in every:
+        if list(one.folders) != names and one.bytes:
+            raise DataError(
+                f"{key}: {one.address} and {named[0].address} lie in folders that name other "
+                "columns; expected the same columns (folders like column=value) in one order "
+                "everywhere; move one of them"
+            )
+    # With folders that are columns each file counts once, however often it is named.
+    distinct = {one.address: one for one in every if list(one.folders) == names}
+    types = {name: type_of_folders({one.folders[name] for one in named}) for name in names}
+    return DataFiles(tuple(distinct.values()), pa.schema(list(types.items())))
+
+
+def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
+    """Check that text files are compressed in ways that can be read, if at all.
+
+    Raises
+    ------
+    DataError
+    """
+    for file in files:
+        if file.address.endswith(_UNKNOWN_COMPRESSIONS):
+            raise DataError(
+                f"{key}: {file.address} is compressed in a way that cannot be read; expected "
+                "a file as it is, .gz or .bz2; decompress it"
+            )
+
+
+def folder_text(value: str) -> str | None:
+    """Return what stands behind the sign in a folder's name, in UTF-8; None for no value."""
+    return None if value == _NO_VALUE else unquote(value)
+
+
+def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
+    """Return what the names of folders say; None if one of them says nothing, or is hidden."""
+    columns: dict[str, str | None] = {}
+    for folder in names:
+        name, equals, value = folder.partition("=")
+        if not (name and equals and value) or _is_hidden(folder):
+            return None
+        columns[unquote(name)] = folder_text(value)
+    return columns
+
+
+def _is_hidden(name: str) -> bool:
+    return (
+        (name.startswith("_") and "=" not in name)
+        or name.startswith(".")
+        or name.endswith("._COPYING_")
+    )

@@ -1,0 +1,282 @@
+"""Tables of text files, whose bytes tasks read with the reader of both engines.
+
+Files come as a whole (Spark's source ``binaryFile``) up to some size, or where they cannot be cut;
+larger ones come as lines (its source ``text``), which Spark divides among tasks.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from anonspark.engine.data_files import (
+    DataFile,
+    DataFiles,
+    Folders,
+    find_files,
+    require_known_compressions,
+)
+from anonspark.engine.files import literal
+from anonspark.engine.raw_columns import (
+    WantedColumns,
+    require_distinct,
+    require_distinct_header,
+)
+from anonspark.engine.reading_errors import different_headers, no_record, not_of_the_format
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.python_stage import PythonStage, stage_of
+from anonspark.engine.struct_fields import struct_fields, with_struct_fields
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.csv_reader import CsvReader
+from anonspark.engine.values.json_reader import JsonReader
+from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_reader import text_reader
+
+LARGEST_WHOLE_FILE = 16 * 2**20
+"""Bytes of a file that is handed to a task as a whole, though it could be cut."""
+
+# Lines that are read at once, and what is looked at to find a file's first line.
+_BLOCK, _BEGINNING = 8 * 2**20, 2**20
+
+_ORIGIN, _CONTENT = "origin", "content"
+_FORMS = pa.schema([("forms", pa.string())])
+
+Reader = CsvReader | JsonReader
+
+
+def open_text_files(
+    spark: SparkSession,
+    paths: Sequence[str],
+    data_format: str,
+    options: Mapping[str, str],
+    *,
+    path_key: str,
+    section: str | None,
+    texts: Sequence[str],
+    wanted: WantedColumns | None,
+) -> PythonStage:
+    """Open a table of text files; see :func:`anonspark.engine.spark.tables.open_table`.
+
+    Notes
+    -----
+    The driver lists the files and reads the first line of one, and of those that come as lines.
+    One job infers the types of columns, where they are not all texts.
+    """
+    reader = text_reader(
+        data_format,
+        options,
+        paths=paths,
+        key=path_key,
+        section=section,
+        texts=texts,
+        wanted=wanted,
+    )
+    system = FileSystem(spark)
+    found = find_files(system, paths, path_key)
+    files = found.files
+    if not files:
+        raise not_of_the_format(paths, data_format, path_key, section, "no file")
+    require_known_compressions(files, path_key)
+    if isinstance(reader, CsvReader):
+        line = next(filter(None, (first_line(system, reader, file) for file in files)), "")
+        if reader.header:
+            require_distinct_header(reader.values(line), wanted, reader.where)
+        reader = reader.with_header(line)
+    lines = {
+        str(place): file
+        for place, file in enumerate(files)
+        if _comes_as_lines(system, reader, file)
+    }
+    every = {file.address: file for file in files if file not in lines.values()} | lines
+    rows = _Rows(reader, every, Counter(file.address for file in files))
+    contents = _contents(spark, paths, files, lines)
+    forms = Forms()
+    if isinstance(reader, JsonReader) or reader.infers:
+        told = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
+        forms = reduce(Forms.__or__, (Forms.of_text(one.forms) for one in told), forms)
+    schema = reader.schema(forms)
+    if isinstance(reader, JsonReader) and not schema.names:
+        raise no_record(paths, data_format, path_key, section)
+    require_distinct(schema.names, schema.names, reader.where)
+    whole = with_struct_fields(found.schema(schema))
+    read = _ReadColumns(rows, schema, DataFiles((), found.folders), tuple(whole.names))
+    return PythonStage(contents, read, whole, read.select)
+
+
+def first_line(system: FileSystem, reader: Reader, file: DataFile) -> str:
+    """Return the first line of a file; nothing if there is none."""
+    content = system.read_part(file.address, 0, min(file.bytes, _BEGINNING))
+    return reader.first_line(io.BytesIO(content), file.address)
+
+
+def _comes_as_lines(system: FileSystem, reader: Reader, file: DataFile) -> bool:
+    """Return whether a file comes as lines, whose header is compared here then.
+
+    Raises
+    ------
+    DataError
+        If the header names other columns than that of the table's first file.
+    """
+    if file.bytes <= LARGEST_WHOLE_FILE:
+        return False
+    beginning = system.read_part(file.address, 0, 8)
+    # A first line that names the separator is known as such only where it is the first.
+    if b"sep=" in beginning.lower() or not reader.can_be_cut(file.address, beginning):
+        return False
+    if not isinstance(reader, CsvReader) or not reader.header:
+        return True
+    line = first_line(system, reader, file)
+    names = [[name.lower() for name in reader.values(one)] for one in (line, reader.header_line)]
+    if names[0] != names[1]:
+        raise different_headers(reader.where)
+    # Lines know no other header than that of the first file.
+    return line == reader.header_line
+
+
+def _contents(
+    spark: SparkSession,
+    paths: Sequence[str],
+    files: Sequence[DataFile],
+    lines: Mapping[str, DataFile],
+) -> DataFrame:
+    """Return the bytes of files, and of others their lines; lazy.
+
+    Of each row :data:`_ORIGIN` is the address of the file, or of lines a key of them.
+    """
+    frames = []
+    binary = spark.read.format("binaryFile")
+    if any(file.bytes <= LARGEST_WHOLE_FILE for file in files):
+        # Directories, not each file: Spark lists those of a directory at once.
+        system = FileSystem(spark)
+        listed = binary.option("recursiveFileLookup", "true").load(
+            [literal(path) if system.exists(path) else path for path in paths]
+        )
+        frames.append(listed.where(sf.col("length") <= LARGEST_WHOLE_FILE))
+    uncut = {f.address for f in files if f.bytes > LARGEST_WHOLE_FILE and f not in lines.values()}
+    if uncut:
+        frames.append(binary.load([literal(address) for address in sorted(uncut)]))
+    columns = [frame.select(sf.col("path").alias(_ORIGIN), _CONTENT) for frame in frames]
+    columns += [
+        spark.read.text(literal(file.address)).select(
+            sf.lit(key).alias(_ORIGIN), sf.col("value").cast("binary").alias(_CONTENT)
+        )
+        for key, file in lines.items()
+    ]
+    return reduce(DataFrame.union, columns)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of bytes as blocks of whole lines.
+
+    Parameters
+    ----------
+    reader : CsvReader or JsonReader
+    files : mapping of str to DataFile
+        Of each origin. Rows of other origins are passed over.
+    times : mapping of str to int
+        How often a whole file is named, of which Spark has one row.
+    """
+
+    reader: Reader
+    files: Mapping[str, DataFile]
+    times: Mapping[str, int] = field(default_factory=dict)
+
+    def blocks(self, batches: Batches) -> Iterator[tuple[Folders, Iterator[bytes]]]:
+        """Yield what folders say, and the blocks of a file or of lines that came together."""
+        waiting: list[bytes] = []
+        origin = ""
+        for batch in filter(len, batches):
+            origins, contents = batch.columns
+            first = origins[0].as_py()
+            if not first.isdecimal():
+                for own, content in zip(origins.to_pylist(), contents, strict=True):
+                    for _ in range(self.times.get(own, 1) if own in self.files else 0):
+                        whole = io.BytesIO(content.as_buffer())
+                        yield self.files[own].folders, self.reader.blocks(whole, own)
+                continue
+            if first != origin or sum(map(len, waiting)) > _BLOCK:
+                yield from self._of_lines(origin, waiting)
+                origin, waiting = first, []
+            waiting.append(_joined(contents))
+        yield from self._of_lines(origin, waiting)
+
+    def _of_lines(
+        self, origin: str, waiting: Sequence[bytes]
+    ) -> Iterator[tuple[Folders, Iterator[bytes]]]:
+        if waiting:
+            # Behind the first line, which may be a header only where it is that of a file.
+            content = io.BytesIO(b"".join([b"\n", *waiting]))
+            file = self.files[origin]
+            yield file.folders, self.reader.blocks(content, f"a part of {file.address}", 1)
+
+
+def _joined(lines: pa.Array) -> bytes:
+    """Return lines with line feeds at their ends."""
+    ended = pc.binary_join_element_wise(lines, b"", b"\n")
+    _, offsets, data = ended.buffers()
+    ends = np.frombuffer(offsets, np.int32)
+    return bytes(memoryview(data)[ends[ended.offset] : ends[ended.offset + len(ended)]])
+
+
+@dataclass(frozen=True)
+class _InferForms:
+    rows: _Rows
+
+    def __call__(self, batches: Batches) -> Batches:
+        every = (block for _, blocks in self.rows.blocks(batches) for block in blocks)
+        forms = self.rows.reader.infer(every)
+        yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=_FORMS)
+
+
+@dataclass(frozen=True)
+class _ReadColumns:
+    """Reads columns of text files.
+
+    Parameters
+    ----------
+    rows : _Rows
+    schema : pyarrow.Schema
+        Of the files.
+    folders : DataFiles
+        Knows the columns that folders name.
+    names : tuple of str
+        Columns of either, or fields of structs.
+    """
+
+    rows: _Rows
+    schema: pa.Schema
+    folders: DataFiles
+    names: tuple[str, ...]
+
+    def select(self, names: Sequence[str]) -> _ReadColumns:
+        """Return what reads some of the columns."""
+        return replace(self, names=tuple(names))
+
+    def __call__(self, batches: Batches) -> Batches:
+        inner = struct_fields(self.schema)
+        outer = [inner[name].column if name in inner else name for name in self.names]
+        # One column at least tells how many records there are.
+        own = [one for one in dict.fromkeys(outer) if one not in self.folders.folders.names]
+        schema = pa.schema(map(self.schema.field, own or self.schema.names[:1]))
+        for folders, blocks in self.rows.blocks(batches):
+            constants = self.folders.constants(folders)
+            for batch in self.rows.reader.read(blocks, schema):
+                columns = [
+                    pa.repeat(constants[name], len(batch))
+                    if name in constants
+                    else inner[name].values(batch.column(inner[name].column))
+                    if name in inner
+                    else batch.column(name)
+                    for name in self.names
+                ]
+                yield pa.RecordBatch.from_arrays(columns, list(self.names))

@@ -1,0 +1,85 @@
+"""Rows of bytes, as Spark hands them to tasks, are the records of text files."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonspark.engine.data_files import DataFile, DataFiles, Folders
+from anonspark.engine.spark import text_files
+from anonspark.engine.spark.text_files import Reader
+from anonspark.engine.values.csv_reader import CsvReader
+from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_reader import text_reader
+from anonspark.errors import DataError
+
+LINES = [b"a,b", b"1,x", b"02,\xc3\xa4", b"", b"3,\"y,\"\"z\"", b"a,b"]  # fmt: skip
+RECORDS = [("1", "x"), ("02", "ä"), ("3", 'y,"z')]
+
+
+def reader_of(**options: str) -> Reader:
+    options = {"header": "true", "inferSchema": "true"} | options
+    reader = text_reader("csv", options, paths=["there"], key="input.path")
+    assert isinstance(reader, CsvReader)
+    return reader.with_header("a,b")
+
+
+def batches_of(*rows: tuple[str, bytes]) -> list[pa.RecordBatch]:
+    """Return what Spark hands over, in batches of two rows."""
+    columns = [pa.array(own) for own in zip(*rows, strict=True)]
+    batch = pa.RecordBatch.from_arrays(columns, ["origin", "content"])
+    return [batch.slice(place, 2) for place in range(0, len(batch) + 1, 2)]
+
+
+def read(reader: Reader, folders: dict[str, Folders], batches: list[pa.RecordBatch]) -> pa.Table:
+    files = {origin: DataFile("file:/a.csv", 1, own) for origin, own in folders.items()}
+    rows = text_files._Rows(reader, files)
+    (told,) = text_files._InferForms(rows)(iter(batches))
+    schema = reader.schema(Forms.of_text(told["forms"][0].as_py()))
+    known = DataFiles((), pa.schema([(name, pa.int32()) for name in next(iter(folders.values()))]))
+    names = tuple(known.schema(schema).names)
+    read_columns = text_files._ReadColumns(rows, schema, known, names)
+    assert read_columns.select(["b"]).names == ("b",)
+    return pa.Table.from_batches(list(read_columns(iter(batches))))
+
+
+@pytest.mark.parametrize("most", [1, 1 << 20])
+def test_lines(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(text_files, "_BLOCK", most)
+    rows = [("0", line) for line in LINES] + [("1", line) for line in LINES[:2]]
+    table = read(reader_of(), {"0": {"year": "2024"}, "1": {"year": None}}, batches_of(*rows))
+    assert table["a"].to_pylist() == [*(a for a, _ in RECORDS), "1"]
+    assert table["b"].to_pylist() == [*(b for _, b in RECORDS), "x"]
+    assert table["year"].to_pylist() == [2024, 2024, 2024, None]
+
+
+def test_whole_files() -> None:
+    content = b"\n".join(LINES)
+    rows = [
+        ("file:/a.csv", b"\xef\xbb\xbf" + content),
+        ("file:/b.csv.gz", gzip.compress(content)),
+        ("file:/c.csv", ("\ufeff" + content.decode()).encode("utf-16")),
+        ("file:/other.csv", content),
+    ]
+    known: dict[str, Any] = {origin: {} for origin, _ in rows[:3]}
+    table = read(reader_of(), known, batches_of(*rows))
+    assert list(zip(*table.to_pydict().values(), strict=True)) == 3 * RECORDS
+
+
+def test_one_byte_a_letter() -> None:
+    table = read(
+        reader_of(encoding="windows-1252"),
+        {"0": {}},
+        batches_of(("0", b"5,\xe4"), ("0", b"6,\x80")),
+    )
+    assert table.to_pydict() == {"a": [5, 6], "b": ["ä", "€"]}
+
+
+@pytest.mark.parametrize("origin", ["0", "file:/a.csv"])
+def test_bytes_that_do_not_decode(origin: str) -> None:
+    batches = batches_of((origin, b"a,b\n5,\xe4" if "/" in origin else b"5,\xe4"))
+    with pytest.raises(DataError, match=r"file:/a\.csv: line 2 is not written in UTF-8"):
+        read(reader_of(), {origin: {}}, batches)
