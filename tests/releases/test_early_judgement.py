@@ -21,10 +21,10 @@ def document_of(folder: Path, rows: int, missing: int = 0, **sections: Any) -> d
     """Write a table and return its configuration."""
     random = np.random.default_rng(rows)
     ages = [None] * missing + random.integers(20, 80, rows - missing).tolist()
-    path = write_table(folder / f"{rows}-{missing}.parquet", {"age": ages})
+    path = write_table(folder / f"{rows}-{missing}.parquet", {"age": ages, "town": ["x"] * rows})
     return {
         "input": {"path": str(path)},
-        "attributes": {"age": "quasi_identifier"},
+        "attributes": {"age": "quasi_identifier", "town": "insensitive"},
         "missing": "drop",
         "privacy": {"k": 4},
         "metrics": {"append_to": str(folder / "runs"), "drift": {"rows_in": 0.2}},
