@@ -168,20 +168,31 @@ def find_odd_setting(session: SparkSession) -> str | None:
 def find_odd_size(session: SparkSession, sizes: Sequence[int]) -> str | None:
     """Return what of the files' sizes is against reading them as a whole.
 
-    A file is read by one task then. Where Spark would divide one among more than two, the others
-    would wait for it.
+    A file is read by one task then; see :func:`largest_whole_file`.
     """
     if not any(sizes):
         return "a table without files"
     if max(sizes) > LARGEST_FILE:
         return f"a file of more than {LARGEST_FILE // 2**20} MiB"
+    if max(sizes) > largest_whole_file(session, sizes):
+        return "files that are too few, or of too different sizes, for the tasks that there can be"
+    return None
+
+
+def largest_whole_file(session: SparkSession, sizes: Sequence[int]) -> int:
+    """Return the bytes of the largest file that one task may read without others waiting for it.
+
+    Parameters
+    ----------
+    session : SparkSession
+    sizes : sequence of int
+        Bytes of the files of a table. Spark would divide a larger one among more than two tasks.
+    """
     state = session._jsparkSession.sessionState().conf()
     opening, most = int(state.filesOpenCostInBytes()), int(state.filesMaxPartitionBytes())
     tasks = max(session.sparkContext.defaultParallelism, 1)
     of_task = min(most, max(opening, (sum(sizes) + len(sizes) * opening) // tasks))
-    if max(sizes) > 2 * of_task:
-        return "files that are too few, or of too different sizes, for the tasks that there can be"
-    return None
+    return min(LARGEST_FILE, 2 * of_task)
 
 
 def find_odd_column(footers: Iterable[parquet.FileMetaData], columns: pa.Schema) -> str | None:

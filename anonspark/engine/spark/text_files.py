@@ -32,6 +32,7 @@ from anonspark.engine.raw_columns import (
     require_distinct_header,
 )
 from anonspark.engine.reading_errors import different_headers, no_record, not_of_the_format
+from anonspark.engine.spark.file_contents import largest_whole_file
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
@@ -40,9 +41,6 @@ from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import text_reader
-
-LARGEST_WHOLE_FILE = 16 * 2**20
-"""Bytes of a file that is handed to a task as a whole, though it could be cut."""
 
 # Lines that are read at once, and what is looked at to find a file's first line.
 _BLOCK, _BEGINNING = 8 * 2**20, 2**20
@@ -91,14 +89,15 @@ def open_text_files(
         if reader.header:
             require_distinct_header(reader.values(line), wanted, reader.where)
         reader = reader.with_header(line)
+    most = largest_whole_file(spark, [file.bytes for file in files])
     lines = {
         str(place): file
         for place, file in enumerate(files)
-        if _comes_as_lines(system, reader, file)
+        if file.bytes > most and _comes_as_lines(system, reader, file)
     }
     every = {file.address: file for file in files if file not in lines.values()} | lines
     rows = _Rows(reader, every, Counter(file.address for file in files))
-    contents = _contents(spark, paths, files, lines)
+    contents = _contents(spark, paths, files, lines, most)
     forms = Forms()
     if isinstance(reader, JsonReader) or reader.infers:
         told = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
@@ -119,15 +118,13 @@ def first_line(system: FileSystem, reader: Reader, file: DataFile) -> str:
 
 
 def _comes_as_lines(system: FileSystem, reader: Reader, file: DataFile) -> bool:
-    """Return whether a file comes as lines, whose header is compared here then.
+    """Return whether a large file comes as lines, whose header is compared here then.
 
     Raises
     ------
     DataError
         If the header names other columns than that of the table's first file.
     """
-    if file.bytes <= LARGEST_WHOLE_FILE:
-        return False
     beginning = system.read_part(file.address, 0, 8)
     # A first line that names the separator is known as such only where it is the first.
     if b"sep=" in beginning.lower() or not reader.can_be_cut(file.address, beginning):
@@ -147,6 +144,7 @@ def _contents(
     paths: Sequence[str],
     files: Sequence[DataFile],
     lines: Mapping[str, DataFile],
+    most: int,
 ) -> DataFrame:
     """Return the bytes of files, and of others their lines; lazy.
 
@@ -154,14 +152,14 @@ def _contents(
     """
     frames = []
     binary = spark.read.format("binaryFile")
-    if any(file.bytes <= LARGEST_WHOLE_FILE for file in files):
+    if any(file.bytes <= most for file in files):
         # Directories, not each file: Spark lists those of a directory at once.
         system = FileSystem(spark)
         listed = binary.option("recursiveFileLookup", "true").load(
             [literal(path) if system.exists(path) else path for path in paths]
         )
-        frames.append(listed.where(sf.col("length") <= LARGEST_WHOLE_FILE))
-    uncut = {f.address for f in files if f.bytes > LARGEST_WHOLE_FILE and f not in lines.values()}
+        frames.append(listed.where(sf.col("length") <= most))
+    uncut = {f.address for f in files if f.bytes > most and f not in lines.values()}
     if uncut:
         frames.append(binary.load([literal(address) for address in sorted(uncut)]))
     columns = [frame.select(sf.col("path").alias(_ORIGIN), _CONTENT) for frame in frames]
@@ -233,8 +231,9 @@ class _InferForms:
     rows: _Rows
 
     def __call__(self, batches: Batches) -> Batches:
-        every = (block for _, blocks in self.rows.blocks(batches) for block in blocks)
-        forms = self.rows.reader.infer(every)
+        forms = Forms()
+        for folders, blocks in self.rows.blocks(batches):
+            forms |= self.rows.reader.in_folders(folders).infer(blocks)
         yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=_FORMS)
 
 
@@ -270,7 +269,7 @@ class _ReadColumns:
         schema = pa.schema(map(self.schema.field, own or self.schema.names[:1]))
         for folders, blocks in self.rows.blocks(batches):
             constants = self.folders.constants(folders)
-            for batch in self.rows.reader.read(blocks, schema):
+            for batch in self.rows.reader.in_folders(folders).read(blocks, schema):
                 columns = [
                     pa.repeat(constants[name], len(batch))
                     if name in constants

@@ -47,7 +47,7 @@ def spark_engine(
     request: pytest.FixtureRequest, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> SparkEngine:
     if request.param == "lines":
-        monkeypatch.setattr(text_files, "LARGEST_WHOLE_FILE", 300)
+        monkeypatch.setattr(text_files, "largest_whole_file", lambda *_: 300)
     return engine
 
 
@@ -131,3 +131,13 @@ def test_folders_of_typed_files(engine: SparkEngine, tmp_path: Path) -> None:
     types = dict(found[0])
     assert (types["town"], types["code"], types["year"]) == ("string", "string", "int32")
     assert "'town': 'Köln', 'code': '00501', 'year': 2024" in "".join(found[1])
+
+
+def test_records_in_folders_of_missing_values(spark_engine: SparkEngine, tmp_path: Path) -> None:
+    """A record that is left out for its folder decides no type, nor has to be of it."""
+    for age, code in (("age=%3F", "x"), ("age=1", "123")):
+        (tmp_path / age).mkdir()
+        (tmp_path / age / "a.csv").write_text("name,zip\n" + f"n,{code}\n" * 99)
+    found = outcome(spark_engine, tmp_path, "csv", CSV)
+    assert found == outcome(LocalEngine(), tmp_path, "csv", CSV)
+    assert dict(found[0])["zip"] == "int32"
