@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from anonspark.engine.files import Files
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.values.text_forms import convert, type_of_folders
 from anonspark.errors import DataError
@@ -72,7 +73,9 @@ class DataFiles:
         return pa.schema([*own, *folders.values()])
 
 
-def find_files(files: Files, paths: Sequence[str], key: str) -> DataFiles:
+def find_files(
+    files: Files, paths: Sequence[str], key: str, wanted: WantedColumns | None = None
+) -> DataFiles:
     """Find the files of a table.
 
     Parameters
@@ -83,11 +86,14 @@ def find_files(files: Files, paths: Sequence[str], key: str) -> DataFiles:
         folders named like ``column=value`` at any depth; hidden ones do not.
     key : str
         What named the paths, for messages.
+    wanted : WantedColumns or None
+        Knows what means missing.
 
     Raises
     ------
     DataError
-        If nothing is at a path, or the folders do not name the same columns everywhere.
+        If nothing is at a path, or the folders do not name the same columns everywhere, or name
+        no value.
     """
     matches = {path: files.matches(path) for path in paths}
     if problems := [nothing_there(path, key) for path, found in matches.items() if not found]:
@@ -114,7 +120,8 @@ def find_files(files: Files, paths: Sequence[str], key: str) -> DataFiles:
             )
     # With folders that are columns each file counts once, however often it is named.
     distinct = {one.address: one for one in every if list(one.folders) == names}
-    types = {name: type_of_folders({one.folders[name] for one in named}) for name in names}
+    markers = wanted.markers if wanted is not None else ()
+    types = {name: type_of_folders({one.folders[name] for one in named}, markers) for name in names}
     return DataFiles(tuple(distinct.values()), pa.schema(list(types.items())))
 
 
@@ -134,8 +141,23 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
 
 
 def folder_text(value: str) -> str | None:
-    """Return what stands behind the sign in a folder's name, in UTF-8; None for no value."""
-    return None if value == _NO_VALUE else unquote(value)
+    """Return what stands behind the sign in a folder's name; None for no value.
+
+    Raises
+    ------
+    DataError
+        If it is not in UTF-8.
+    """
+    return None if value == _NO_VALUE else _decoded(value)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict").encode().decode()
+    except UnicodeError:
+        raise DataError(
+            "input: a folder like column=value has a name that is not written in UTF-8; rename it"
+        ) from None
 
 
 def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
@@ -143,9 +165,14 @@ def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
     columns: dict[str, str | None] = {}
     for folder in names:
         name, equals, value = folder.partition("=")
-        if not (name and equals and value) or _is_hidden(folder):
+        if not (name and equals) or _is_hidden(folder):
             return None
-        columns[unquote(name)] = folder_text(value)
+        if not value:
+            raise DataError(
+                f"input: the folder {folder} names no value; where its records have none, rename "
+                f"it to {folder}{_NO_VALUE}"
+            )
+        columns[_decoded(name)] = folder_text(value)
     return columns
 
 

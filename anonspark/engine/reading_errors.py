@@ -188,8 +188,9 @@ def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
     other = "'\\'" if escape == quote else repr(quote)
     written = "a backslash stands before quotes in" if escape == quote else "quotes are doubled in"
     return DataError(
-        f"{where}: a line has quotes that are neither around a value nor escaped by {escape!r}; "
-        f"say {option_of(where, 'escape', other)} where {written} values, else correct the line"
+        f"{where}: a line has quotes that are neither around a value nor escaped by {escape!r}, "
+        f"or one that does not end; say {option_of(where, 'escape', other)} where {written} "
+        "values, else correct the line"
     )
 
 

@@ -139,11 +139,14 @@ def recognize(
     if not listed or (kind or "csv").lower() != "csv":
         return Recognized(kind or "parquet")
     filled = [(file, size) for file, size in listed if size]
-    if not filled:
+    for file, size in filled:
+        content, is_whole = read_beginning(files, file, size, key)
+        beginning = content.decode("latin-1").strip("\xef\xbb\xbf\xff\xfe\0 \t\r\n")
+        if beginning and not SEPARATOR_LINE.fullmatch(beginning):
+            break
+    else:
         raise nothing_in_files(f"{key}: {', '.join(paths)}")
-    file, size = filled[0]
     where = f"{key}: {file}"
-    content, is_whole = read_beginning(files, file, size, key)
     found = _format_of_bytes(content)
     if kind is None and found in ("parquet", "orc", "json"):
         return Recognized(found)

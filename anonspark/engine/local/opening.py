@@ -121,7 +121,7 @@ def open_files(
         )
     asked = _Asked(tuple(paths), data_format.lower(), key, section)
     require_plain_files(files, paths, data_format, key)
-    found = find_files(files, paths, key)
+    found = find_files(files, paths, key, wanted)
     if asked.data_format in TEXT_FORMATS:
         return _open_texts(asked, found, options, texts, wanted)
     return _open_columnar(asked, found, options, wanted)

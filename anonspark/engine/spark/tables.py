@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -137,16 +138,21 @@ def open_table(
             if new:
                 schema_of_all = with_lacking(table, new, found.schemas)
                 table = reader.schema(schema_of_all).load(own)
-        return OpenedTable(with_typed_folders(table), SourceFiles(found, own, options))
+        return OpenedTable(
+            with_typed_folders(table, wanted.markers if wanted else ()),
+            SourceFiles(found, own, options),
+        )
 
 
-def with_typed_folders(table: DataFrame) -> DataFrame:
+def with_typed_folders(table: DataFrame, markers: Sequence[str] = ()) -> DataFrame:
     """Return a table of files whose folders' names are read by our grammar, not by Spark's.
 
     Parameters
     ----------
     table : DataFrame
         As a data source opens it, with folders as texts.
+    markers : sequence of str
+        Texts that mean missing.
     """
     folders = folder_columns(table)
     if not folders:
@@ -165,5 +171,9 @@ def with_typed_folders(table: DataFrame) -> DataFrame:
                 columns[name] = sf.when(read.eqNullSafe(letters), unquote(text)).otherwise(
                     columns[name]
                 )
-        columns[name] = columns[name].cast(spark_type(type_of_folders(map(folder_text, texts))))
+        own = type_of_folders(map(folder_text, texts), markers)
+        if markers and not pa.types.is_string(own):
+            marked = sf.trim(columns[name]).isin(*markers)
+            columns[name] = sf.when(marked, None).otherwise(columns[name])
+        columns[name] = columns[name].cast(spark_type(own))
     return table.select(*(column.alias(name) for name, column in columns.items()))

@@ -79,7 +79,7 @@ def open_text_files(
         wanted=wanted,
     )
     system = FileSystem(spark)
-    found = find_files(system, paths, path_key)
+    found = find_files(system, paths, path_key, wanted)
     files = found.files
     if not files:
         raise not_of_the_format(paths, data_format, path_key, section, "no file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -134,37 +134,63 @@ class CsvReader(TextLines):
 
     def _cleaned(self, block: bytes) -> bytes:
         """Return lines without comments, and blank lines empty."""
-        block = block if self.multi_line else super()._cleaned(block)
-        return _without_lines(block, self.comment, rb"[^\n]*") if self.comment else block
+        if self.multi_line:
+            block = self._without_lines(block, b"", rb"[\x00-\x09\x0b-\x20]+")
+        else:
+            block = super()._cleaned(block)
+        comment = self.comment.encode()
+        return self._without_lines(block, comment, rb"[^\n]*") if comment else block
+
+    def _without_lines(self, block: bytes, beginning: bytes, rest: bytes = b"") -> bytes:
+        """Return a block with empty lines for those that begin in some way, outside of quotes."""
+        if beginning not in block:
+            return block
+        lines = rb"(?:(?<=\n)|\A)" + re.escape(beginning) + rest + rb"(?=\n|\Z)"
+        if not (self.multi_line and self.quote):
+            return re.sub(lines, b"", block)
+        quote = f"[{re.escape(self.quote)}]"
+        value = f"((?:(?<=[{re.escape(self.separator)}\n])|\\A){quote}(?:{self._inside})*+{quote})"
+        return re.sub(lines + b"|" + value.encode(), rb"\1", block)
 
     @property
     def _doubles(self) -> bool:
         return self.escape in ("", self.quote)
 
+    @property
+    def _inside(self) -> str:
+        """Pattern of a letter in quotes."""
+        quote, escape = re.escape(self.quote), re.escape(self.escape)
+        if self._doubles:
+            return f"[^{quote}]|{quote}{quote}"
+        return f"[^{quote}{escape}]|{escape}(?s:.)"
+
     def _with_regular_quotes(self, block: bytes) -> bytes:
-        """Return lines whose quotes stand where they should.
+        """Return lines whose quotes, and signs of escaping, stand where they should.
 
         Raises
         ------
         DataError
             If one does not, unless such lines are passed over.
         """
-        if self.multi_line or not self.quote or self.quote.encode() not in block:
+        signs = {self.quote, "" if self._doubles else self.escape} - {""}
+        if not any(sign.encode() in block for sign in signs):
             return block
-        lines = pc.split_pattern(pa.array([block], pa.large_string()), "\n").flatten()
-        quote, sign = (f"[{re.escape(letter)}]" for letter in (self.quote, self.separator))
-        inside = f"[^{quote[1:-1]}]|{quote}{quote}"
-        if not self._doubles:
-            escape = re.escape(self.escape)
-            inside = f"[^{quote[1:-1]}{escape}]|[{escape}]."
-        value = f"(?:{quote}(?:{inside})*{quote}|[^{quote[1:-1]}{sign[1:-1]}][^{sign[1:-1]}]*|)"
-        regular = pc.match_substring_regex(lines, f"^{value}(?:{sign}{value})*$")
+        escape = "" if self._doubles else re.escape(self.escape)
+        lines = pa.array([block], pa.large_string())
+        lines = lines if self.multi_line else pc.split_pattern(lines, "\n").flatten()
+        quote, sign = re.escape(self.quote), f"{re.escape(self.separator)}\n"
+        escaped = f"|{escape}(?s:.)" if escape else ""
+        value = f"(?:(?:[^{quote}{escape}{sign}]{escaped})(?:[^{escape}{sign}]{escaped})*|)"
+        if quote:
+            value = f"(?:{quote}(?:{self._inside})*{quote}|{value})"
+        regular = pc.match_substring_regex(lines, f"^{value}(?:[{sign}]{value})*$")
         if pc.all(regular).as_py():
             return block
         if self.skips_malformed:
             return "\n".join(lines.filter(regular).to_pylist()).encode()
-        unended = f"^(?:{value}{sign})*{quote}(?:{inside})*$"
-        if pc.any(pc.match_substring_regex(lines.filter(pc.invert(regular)), unended)).as_py():
+        unended = f"^(?:{value}[{sign}])*{quote}(?:{self._inside})*$"
+        odd = lines.filter(pc.invert(regular))
+        if quote and not self.multi_line and pc.any(pc.match_substring_regex(odd, unended)).as_py():
             raise line_break_in_value(self.where)
         raise irregular_quotes(self.where, self.escape or self.quote, self.quote)
 
@@ -172,7 +198,7 @@ class CsvReader(TextLines):
         """Return some columns of lines as texts."""
         block = self._cleaned(block)
         if self.header_line:
-            block = _without_lines(block, self.header_line)
+            block = self._without_lines(block, self.header_line.encode())
         block = self._with_regular_quotes(block)
         if not block.strip(b"\n"):
             return pa.RecordBatch.from_pylist(
@@ -225,14 +251,21 @@ class CsvReader(TextLines):
         return pc.if_else(nothing, pa.scalar(None, pa.string()), values)
 
     def _without_markers(self, values: pa.Array) -> pa.Array:
-        marked = pc.is_in(pc.ascii_trim(values, " "), pa.array(["", *self.markers], pa.string()))
-        return pc.if_else(marked, pa.scalar(None, pa.string()), values)
+        missing = self._mean_missing(values, numbers=False)
+        return pc.if_else(missing, pa.scalar(None, pa.string()), values)
 
-    def _stays(self, batch: pa.RecordBatch) -> pa.Array | None:
-        """Return which records have all required values; None for all of them."""
+    def _stays(self, batch: pa.RecordBatch, texts: Collection[str] = ()) -> pa.Array | None:
+        """Return which records have all required values; None for all of them.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+        texts : collection of str
+            Columns that are known to have no numbers.
+        """
         stays = pa.repeat(pa.scalar(False), len(batch)) if self.leaves_out else None
         for name in self._required:
-            has_value = pc.is_valid(self._without_markers(batch.column(name)))
+            has_value = pc.invert(self._mean_missing(batch.column(name), numbers=name not in texts))
             stays = has_value if stays is None else pc.and_(stays, has_value)
         return stays
 
@@ -280,26 +313,19 @@ class CsvReader(TextLines):
         names = schema.names or list(self.names[:1])
         for block in blocks:
             batch = self._texts(block, names)
+            texts = {field.name for field in schema if pa.types.is_string(field.type)}
             columns, misfits = [], []
             for field in schema:
                 values = batch.column(field.name)
-                if not pa.types.is_string(field.type):
+                if field.name not in texts:
                     values = self._without_markers(values)
                 read = convert(values, field.type, self.days)
                 if read.null_count > values.null_count:
                     misfits.append(pc.and_(pc.is_null(read), pc.is_valid(values)))
                 columns.append(read)
             if misfits:
-                stays = self._stays(self._texts(block, self._required or names))
+                stays = self._stays(self._texts(block, self._required or names), texts)
                 for misfit in misfits:
                     if pc.any(misfit if stays is None else pc.and_(misfit, stays)).as_py():
                         raise malformed_csv(self.where)
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _without_lines(block: bytes, beginning: str, rest: bytes = b"") -> bytes:
-    """Return a block with empty lines for those that begin in some way."""
-    sign = beginning.encode()
-    if sign not in block:
-        return block
-    return re.sub(rb"(?:(?<=\n)|\A)" + re.escape(sign) + rest + rb"(?=\n|\Z)", b"", block)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import MOST_DIGITS, Forms
 from anonspark.engine.values.text_lines import TextLines
+from anonspark.engine.values.texts import NUMBER
 
 # Records that are Python's objects at once.
 _RECORDS = 1 << 13
@@ -58,8 +59,18 @@ class JsonReader(TextLines):
     def _stays(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record has all required values."""
         return not self.leaves_out and not any(
-            self._is_missing(_value_at(record, name)) for name in self.required
+            self._means_missing(_value_at(record, name)) for name in self.required
         )
+
+    @cached_property
+    def _marked_numbers(self) -> frozenset[float]:
+        return frozenset(float(marker) for marker in self.markers if NUMBER.fullmatch(marker))
+
+    def _means_missing(self, value: Any) -> bool:
+        """Return whether a value is missing, also as a number."""
+        if isinstance(value, (float, int)) and not isinstance(value, bool):
+            return value != value or value in self._marked_numbers
+        return self._is_missing(value)
 
     def infer(self, blocks: Iterable[bytes]) -> Forms:
         """Return the forms of the values in blocks of whole lines, of records that stay."""
@@ -102,10 +113,11 @@ class JsonReader(TextLines):
             [(name, _type_of(kinds)) for name, kinds in columns.items() if not _is_nothing(kinds)]
         )
         inner = struct_fields(schema)
+        known = {name.lower(): name for name in [*columns, *inner]}
         for name in [*schema.names, *inner] if self.attributes is None else self.attributes:
-            path: tuple[str, ...] = (name if name in columns else name.partition(".")[0],)
-            if name in inner:
-                path = (inner[name].column, *inner[name].path)
+            lower = name.lower()
+            own = known.get(lower, known.get(lower.partition(".")[0], name))
+            path = (inner[own].column, *inner[own].path) if own in inner else (own,)
             around = reduce(
                 lambda known, part: known.get(part, {}).get(_MEMBERS, {}), path[:-1], columns
             )
@@ -144,7 +156,8 @@ class JsonReader(TextLines):
         if value is None:
             return None
         if pa.types.is_string(to):
-            return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            value = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            return pa.scalar(value).as_py()
         if self._is_missing(value):
             return None
         if pa.types.is_floating(to) or pa.types.is_decimal(to):
@@ -162,6 +175,9 @@ _KINDS = {bool: "boolean", int: "long", float: "double", str: "string"}
 
 def _value_at(record: Mapping[str, Any], name: str) -> Any:
     """Return a member of a record, or of an object in it whose names have points between them."""
+    if name not in record:
+        record = {known.lower(): value for known, value in record.items()}
+        name = name.lower()
     if name in record:
         return record[name]
     outer, point, rest = name.partition(".")

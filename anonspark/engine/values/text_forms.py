@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -23,7 +23,7 @@ ISO_DAY = "yyyy-MM-dd"
 MOST_DIGITS = 38
 _FEW = 100
 # Of a float: so many come back, whatever they are.
-_FLOAT_DIGITS = 15
+_FLOAT_DIGITS, _FLOAT_PLACES = 15, 300
 
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
 _FRACTION = r"^(?:-?(?:[1-9][0-9]*\.[0-9]+|0\.[0-9]*[1-9][0-9]*)|0\.0+)$"
@@ -183,6 +183,7 @@ def _fractions(values: pa.Array) -> dict[str, int]:
     trimmed = pc.utf8_ltrim(values, "-0")
     left = pc.find_substring(trimmed, ".")
     digits = pc.subtract(pc.utf8_length(pc.utf8_ltrim(trimmed, ".0")), pc.min_element_wise(left, 1))
+    digits = pc.if_else(pc.greater(places, _FLOAT_PLACES), places, digits)
     ends = pc.min_max(places).as_py()
     forms = {
         "fractions": pc.max(digits).as_py(),
@@ -331,6 +332,7 @@ def convert(values: pa.Array, to: pa.DataType, days: DayForm | None = None) -> p
         return pa.concat_arrays(fitting).cast(to).take(encoded.indices)
 
 
-def type_of_folders(texts: Iterable[str | None]) -> pa.DataType:
+def type_of_folders(texts: Iterable[str | None], markers: Sequence[str] = ()) -> pa.DataType:
     """Return the type of a column whose values are names of folders, None for no value."""
-    return type_of(forms_of(pa.array(list(texts), pa.string())))[0]
+    values = [text for text in texts if text is not None and text.strip(" ") not in markers]
+    return type_of(forms_of(pa.array(values, pa.string())))[0]

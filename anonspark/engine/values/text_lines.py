@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.engine.encodings import UTF_8, encoding_of_mark
 from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line, undecodable
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.texts import NUMBER
 
 # Bytes that are in memory at once, and of a file that cannot be cut into lines of bytes.
 _BLOCK, _WHOLE_FILE = 1 << 24, 1 << 30
@@ -67,14 +69,29 @@ class TextLines(ABC):
     multi_line: bool = False
     leaves_out: bool = False
 
+    def _mean_missing(self, texts: pa.Array, *, numbers: bool = True) -> pa.Array:
+        """Return which texts mean missing, where a column has numbers also by their numbers."""
+        texts = pc.ascii_trim(texts, " ")
+        markers = pa.array(["", None, *self.markers], pa.string())
+        missing = pc.is_in(texts, markers)
+        marked = [
+            re.escape(marker) + ("0*" if "." in marker else r"(?:\.0+)?")
+            for marker in self.markers
+            if NUMBER.fullmatch(marker)
+        ]
+        if numbers and marked:
+            like = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
+            missing = pc.or_(missing, pc.fill_null(like, False))
+        return missing
+
     def in_folders(self, folders: Mapping[str, str | None]) -> Self:
         """Return the reader of a file whose folders name values, which may be missing."""
-        lower = {name.lower() for name in self.required}
-        missing = (None, "", *self.markers)
+        named = {name.lower(): text for name, text in folders.items()}
+        texts = [named[name.lower()] for name in self.required if name.lower() in named]
         return replace(
             self,
-            required=tuple(set(self.required) - set(folders)),
-            leaves_out=any(name.lower() in lower and folders[name] in missing for name in folders),
+            required=tuple(name for name in self.required if name.lower() not in named),
+            leaves_out=pc.any(self._mean_missing(pa.array(texts, pa.string()))).as_py() or False,
         )
 
     @abstractmethod
@@ -97,7 +114,7 @@ class TextLines(ABC):
 
     def can_be_cut(self, path: str, beginning: bytes) -> bool:
         """Return whether :meth:`blocks` takes parts of a file that begins so."""
-        packed = path.endswith(tuple(_COMPRESSED))
+        packed = path.lower().endswith(tuple(_COMPRESSED))
         return not (packed or self.multi_line or self._is_wide(beginning))
 
     def _is_wide(self, beginning: bytes) -> bool:
@@ -147,7 +164,8 @@ class TextLines(ABC):
         most = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
         content.seek(0)
         opened = next(
-            (unpack for ending, unpack in _COMPRESSED.items() if path.endswith(ending)), None
+            (unpack for ending, unpack in _COMPRESSED.items() if path.lower().endswith(ending)),
+            None,
         )
         source = content if opened is None else opened(content)
         beginning = source.read(2)

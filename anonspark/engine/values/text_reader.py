@@ -107,7 +107,7 @@ def _flag(text: str) -> bool:
 
 def _letter(text: str) -> str:
     text = {"\\t": "\t"}.get(text, text)
-    if len(text) != 1 or not text.isascii() or text in "\r\n":
+    if len(text) != 1 or not text.isascii() or text in "\r\n\0":
         raise ValueError(text)
     return text
 

@@ -35,9 +35,11 @@ def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]
     """
     column = plain(column)
     missing = are_missing(column, reading.markers)
-    if is_text(column.type) and reading.type is not None and is_number(reading.type):
-        missing = pc.or_(missing, is_not_a_number(parse(column, pa.float64())))
     value = column if reading.type is None else convert(column, reading.type, reading)
+    if is_text(column.type) and not is_text(value.type):
+        # A marker means the value that it says, in whatever way a text says it.
+        marked = are_missing(value, reading.markers)
+        missing = pc.or_(missing, pc.and_(marked, pc.is_valid(value)))
     return pc.if_else(missing, pa.scalar(None, value.type), value), missing
 
 

@@ -48,6 +48,7 @@ def found(path: Path | str, *names: str, **own: object) -> dict[str, str]:
     ("content", "said"),
     [
         (b"", "input.path: .*a.csv: the file is empty"),
+        (b"\xef\xbb\xbf", "input.path: .*a.csv: the file is empty"),
         (b"id,born\n", "the file has no records, unless .*input.options.header: false"),
         (b"PAR1\x15\x00", "the file is Parquet by its first bytes.*input.format: parquet"),
     ],
@@ -210,6 +211,9 @@ def test_a_directory_is_what_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "part" / "_SUCCESS").write_text("")
     assert found(tmp_path / "part")["format"] == "csv"
     assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
+    for nothing in ("\ufeff", "\n \n", "sep=,\n"):
+        (tmp_path / "part" / "a.csv").write_text(nothing)
+        assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
     pq.write_table(pa.table({"age": [1]}), tmp_path / "c.parquet")
     (tmp_path / "part" / "b.csv").unlink()
     (tmp_path / "part" / "a.csv").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -83,3 +84,10 @@ def test_bytes_that_do_not_decode(origin: str) -> None:
     batches = batches_of((origin, b"a,b\n5,\xe4" if "/" in origin else b"5,\xe4"))
     with pytest.raises(DataError, match=r"file:/a\.csv: line 2 is not written in UTF-8"):
         read(reader_of(), {origin: {}}, batches)
+
+
+def test_records_in_folders_of_missing_values_decide_nothing() -> None:
+    reader = replace(reader_of(), required=("year",))
+    rows = [("file:/a.csv", b"a,b\n1,x\n"), ("file:/b.csv", b"a,b\ny,x\n")]
+    folders: dict[str, Folders] = {"file:/a.csv": {"year": "2024"}, "file:/b.csv": {"year": None}}
+    assert read(reader, folders, batches_of(*rows))["a"].to_pylist() == [1, None]

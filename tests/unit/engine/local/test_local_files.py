@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from anonspark.engine.data_files import find_files
 from anonspark.engine.files import FilesError
 from anonspark.engine.local.files import LocalFiles
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, DataError
 
 FILES = LocalFiles()
 
@@ -168,3 +169,17 @@ def test_patterns(tmp_path: Path) -> None:
         expected = [f"file:{tmp_path}/{name}" for name in names]
         assert FILES.matches(f"{tmp_path}/{pattern}") == expected
     assert FILES.matches("/") == ["file:/"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("town=%FF", "has a name that is not written in UTF-8"),
+        ("town=", "the folder town= names no value"),
+    ],
+)
+def test_folders_that_are_refused(tmp_path: Path, folder: str, message: str) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "a.csv").write_text("a\n1\n")
+    with pytest.raises(DataError, match=message):
+        find_files(LocalFiles(), [str(tmp_path)], "input.path")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pytest
@@ -66,6 +67,7 @@ COLUMNS: list[tuple[list[str | None], pa.DataType, str | None]] = [
     (["250.0", "250.00"], pa.string(), "numbers in several writings (with other zeros at the end)"),
     (["0.1234567890123456", "12.5"], pa.float64(), None),
     (["0.0000001"], pa.float64(), None),
+    (["0." + "0" * 330 + "1"], pa.string(), "more than 38 digits"),
     (["12345678901234.50", "1.25"], pa.decimal128(16, 2), None),
     (["0.12345678901234567890"], pa.decimal128(21, 20), None),
     (["9" * 30 + ".123456789"], pa.string(), "more than 38 digits"),
@@ -174,10 +176,11 @@ def test_no_order_of_records_matters(texts: list[str], generator: random.Random)
         (["1.5", "2.5"], pa.float64()),
         (["2020-01-01"], pa.date32()),
         ([None], pa.string()),
+        (["5", "NA", " NA"], pa.int32()),
     ],
 )
 def test_types_of_folders(texts: list[str | None], expected: pa.DataType) -> None:
-    assert type_of_folders(texts) == expected
+    assert type_of_folders(texts, ["NA"]) == expected
 
 
 def read(
@@ -251,6 +254,24 @@ FILES: list[tuple[str | bytes, dict[str, Any], list[str], list[tuple[Any, ...]]]
         ["int32", "int32"],
         [(1, 2), (None, None)],
     ),
+    (
+        "a,b\n1,2.5\nx,999.0\n",
+        {"required": ("b",), "markers": ("999",)},
+        ["int32", "double"],
+        [(1, 2.5), (None, 999.0)],
+    ),
+    (
+        "a,b\n1,x\n2,0999\n",
+        {"required": ("b",), "markers": ("999",)},
+        ["int32", "string"],
+        [(1, "x"), (2, "0999")],
+    ),
+    (
+        '#"\na,b\n1,"x\n#\na,b\n\ny"\n  \n#"\na,b\n2,z\n',
+        {"multiLine": "true", "comment": "#"},
+        ["int32", "string"],
+        [(1, "x\n#\na,b\n\ny"), (2, "z")],
+    ),
     ("a\n\u00fc\n".encode("utf-16"), {}, ["string"], [("\u00fc",)]),
     ("a\n\u00fc\n".encode("cp1252"), {"encoding": "windows-1252"}, ["string"], [("\u00fc",)]),
     (
@@ -284,6 +305,9 @@ REFUSED = [
     ('a,b\n1,"x\n2,y"\n', {}, "a value has a line break in it"),
     ('a,b\n1,"x"y\n', {}, "quotes that are neither around a value nor escaped"),
     ('a,b\n1,"x \\" y"\n', {}, "quotes that are neither around a value nor escaped"),
+    ('a,b\n1,"x\n2,y\n3,z\n', {"multiLine": "true"}, "or one that does not end"),
+    ('a,b\n1,"x"y\n', {"multiLine": "true"}, "quotes that are neither around a value nor escaped"),
+    ("a,b\n1,x\\\n2,y\n", {"escape": "\\"}, "or one that does not end"),
     ("a,b\n1\n", {}, "too few or too many values"),
     ("a,b\n1,2,3\n", {}, "too few or too many values"),
     (b"a\nx\n\xfc\n", {}, "line 3 is not written in UTF-8"),
@@ -314,6 +338,7 @@ def test_malformed_lines_are_passed_over_each_by_itself() -> None:
         ("json", {"sep": ","}, "json has no such option; expected encoding, multiLine"),
         ("csv", {"header": "yes"}, "options.header: found 'yes'; expected true or false"),
         ("csv", {"sep": ";;"}, "options.sep: found ';;'; expected one ASCII letter"),
+        ("csv", {"sep": "\0"}, "options.sep: found '.x00'; expected one ASCII letter"),
         ("csv", {"encoding": "martian"}, "options.encoding: found 'martian'; expected the name"),
         (
             "csv",
@@ -366,6 +391,12 @@ JSON: list[tuple[str, dict[str, Any], dict[str, str], list[tuple[Any, ...]]]] = 
         [(1, 1), (None, None)],
     ),
     (
+        '{"a": 1, "b": {"c": 1.5}}\n{"a": "x", "b": {"c": 999.0}}\n{"a": "y", "b": {"c": NaN}}\n',
+        {"required": ("B.C",), "markers": ("999",)},
+        {"a": "int64", "b": "struct<c: double>"},
+        [(1, {"c": 1.5}), (None, {"c": 999.0}), (None, {"c": ANY})],
+    ),
+    (
         '{"a": {"b": 1}}\n{"a": {"c": "x"}}\n',
         {},
         {"a": "struct<b: int64, c: string>"},
@@ -386,7 +417,7 @@ def test_json(
     assert read(content, data_format="json", options=options, **settings) == (types, records)
 
 
-@pytest.mark.parametrize("content", ["{", "1\n", '{"a": 1} {"a": 2}\n', "[1]"])
+@pytest.mark.parametrize("content", ["{", "1\n", '{"a": "\\ud800"}', '{"a": 1} {"a": 2}\n', "[1]"])
 def test_malformed_json(content: str) -> None:
     with pytest.raises(DataError, match="a record is not valid JSON"):
         read(content, data_format="json")
@@ -395,7 +426,7 @@ def test_malformed_json(content: str) -> None:
 def test_kinds_of_json_that_have_no_type_in_common() -> None:
     reader = JsonReader("input.path: t")
     forms = reader.infer([b'{"a": 1, "b": {"c": 1}}\n{"a": "x", "b": {"c": true}}\n'])
-    for name in ("a", "b", "b.c"):
+    for name in ("a", "A", "b", "b.c", "B.C"):
         with pytest.raises(DataError, match=f"the column '{name}' has values of kinds"):
             JsonReader("input.path: t", attributes=(name,)).schema(forms)
     schema = JsonReader("input.path: t", attributes=()).schema(forms)
@@ -406,10 +437,10 @@ def test_kinds_of_json_that_have_no_type_in_common() -> None:
 def test_records_in_folders_of_missing_values_decide_nothing(
     reader: CsvReader | JsonReader,
 ) -> None:
-    reader = replace(reader, markers=("NA",), required=("zip", "b"))
+    reader = replace(reader, markers=("NA", "9"), required=("zip", "b"))
     blocks = [b"x,1\n"] if isinstance(reader, CsvReader) else [b'{"a": "x", "b": 1}\n']
     if isinstance(reader, CsvReader):
         reader = reader.with_header("a,b")
-    for folder, is_left_out in (("00501", False), ("NA", True), (None, True)):
-        forms = reader.in_folders({"zip": folder}).infer(blocks)
+    for folder, is_left_out in (("00501", False), (" NA", True), ("9.0", True), (None, True)):
+        forms = reader.in_folders({"Zip": folder}).infer(blocks)
         assert [bool(forms.columns[name]) for name in "ab"] == [not is_left_out] * 2

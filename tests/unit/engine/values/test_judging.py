@@ -96,6 +96,14 @@ def test_markers_and_nan_are_missing_whatever_is_declared() -> None:
     assert one.missing.tolist() == [False, True, True, True]
 
 
+def test_markers_mean_the_numbers_that_texts_say() -> None:
+    plan = planned(pa.string(), type="number")
+    texts = pa.array(["017", "0999", "+999.0", "9.99e2", " NaN ", "x"])
+    one = judge(plan, texts, ["", "999"])
+    assert one.values.to_pylist() == [17.0, None, None, None, None, None]
+    assert one.missing.tolist() == [False, True, True, True, True, False]
+
+
 _MARKERS = ("", "?", " 999", "-9.50", "1e2", "false", "2024-01-05", "2024-01-06T01:00+01:00", "0")
 
 
