@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow as pa
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import nothing_there
-from anonspark.engine.values.text_forms import convert, type_of_folders
+from anonspark.engine.values.text_forms import convert, mean_missing, type_of_folders
 from anonspark.errors import DataError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -121,8 +121,23 @@ def find_files(
     # With folders that are columns each file counts once, however often it is named.
     distinct = {one.address: one for one in every if list(one.folders) == names}
     markers = wanted.markers if wanted is not None else ()
-    types = {name: type_of_folders({one.folders[name] for one in named}, markers) for name in names}
-    return DataFiles(tuple(distinct.values()), pa.schema(list(types.items())))
+    schema, missing = [], {}
+    for name in names:
+        texts = {one.folders[name] for one in named}
+        schema.append(pa.field(name, type_of_folders(texts, markers)))
+        if not pa.types.is_string(schema[-1].type):
+            values = pa.array(list(texts), pa.string())
+            marked = mean_missing(values, markers, numbers=True)
+            missing[name] = dict.fromkeys(values.filter(marked).to_pylist())
+    found = [
+        replace(
+            one,
+            folders={name: missing.get(name, {}).get(text, text) for name, text in own.items()},
+        )
+        for one in distinct.values()
+        for own in [one.folders]
+    ]
+    return DataFiles(tuple(found), pa.schema(schema))
 
 
 def require_known_compressions(files: Sequence[DataFile], key: str) -> None:

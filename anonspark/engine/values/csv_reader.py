@@ -20,7 +20,15 @@ from anonspark.engine.reading_errors import (
     malformed_csv,
 )
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.text_forms import DayForm, Forms, convert, forms_of, merged, type_of
+from anonspark.engine.values.text_forms import (
+    DayForm,
+    Forms,
+    convert,
+    forms_of,
+    mean_missing,
+    merged,
+    type_of,
+)
 from anonspark.engine.values.text_lines import TextLines
 
 _LOGGER = logging.getLogger("anonspark")
@@ -251,7 +259,7 @@ class CsvReader(TextLines):
         return pc.if_else(nothing, pa.scalar(None, pa.string()), values)
 
     def _without_markers(self, values: pa.Array) -> pa.Array:
-        missing = self._mean_missing(values, numbers=False)
+        missing = mean_missing(values, self.markers)
         return pc.if_else(missing, pa.scalar(None, pa.string()), values)
 
     def _stays(self, batch: pa.RecordBatch, texts: Collection[str] = ()) -> pa.Array | None:
@@ -265,7 +273,9 @@ class CsvReader(TextLines):
         """
         stays = pa.repeat(pa.scalar(False), len(batch)) if self.leaves_out else None
         for name in self._required:
-            has_value = pc.invert(self._mean_missing(batch.column(name), numbers=name not in texts))
+            has_value = pc.invert(
+                mean_missing(batch.column(name), self.markers, numbers=name not in texts)
+            )
             stays = has_value if stays is None else pc.and_(stays, has_value)
         return stays
 

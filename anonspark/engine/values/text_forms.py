@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.engine.values.texts import NUMBER
+
 INSTANT = pa.timestamp("us", "UTC")
 ISO_DAY = "yyyy-MM-dd"
 
@@ -332,7 +334,22 @@ def convert(values: pa.Array, to: pa.DataType, days: DayForm | None = None) -> p
         return pa.concat_arrays(fitting).cast(to).take(encoded.indices)
 
 
+def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = False) -> pa.Array:
+    """Return which texts mean missing, in a column of numbers also by their numbers."""
+    texts = pc.ascii_trim(texts, " ")
+    missing = pc.is_in(texts, pa.array(["", None, *markers], pa.string()))
+    marked = [
+        re.escape(marker) + ("0*" if "." in marker else r"(?:\.0+)?")
+        for marker in markers
+        if NUMBER.fullmatch(marker)
+    ]
+    if numbers and marked:
+        like = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
+        missing = pc.or_(missing, pc.fill_null(like, False))
+    return missing
+
+
 def type_of_folders(texts: Iterable[str | None], markers: Sequence[str] = ()) -> pa.DataType:
     """Return the type of a column whose values are names of folders, None for no value."""
-    values = [text for text in texts if text is not None and text.strip(" ") not in markers]
-    return type_of(forms_of(pa.array(values, pa.string())))[0]
+    values = pa.array(list(texts), pa.string())
+    return type_of(forms_of(values.filter(pc.invert(mean_missing(values, markers)))))[0]

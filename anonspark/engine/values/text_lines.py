@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from anonspark.engine.encodings import UTF_8, encoding_of_mark
 from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line, undecodable
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.text_forms import Forms
-from anonspark.engine.values.texts import NUMBER
+from anonspark.engine.values.text_forms import Forms, mean_missing
 
 # Bytes that are in memory at once, and of a file that cannot be cut into lines of bytes.
 _BLOCK, _WHOLE_FILE = 1 << 24, 1 << 30
@@ -69,21 +68,6 @@ class TextLines(ABC):
     multi_line: bool = False
     leaves_out: bool = False
 
-    def _mean_missing(self, texts: pa.Array, *, numbers: bool = True) -> pa.Array:
-        """Return which texts mean missing, where a column has numbers also by their numbers."""
-        texts = pc.ascii_trim(texts, " ")
-        markers = pa.array(["", None, *self.markers], pa.string())
-        missing = pc.is_in(texts, markers)
-        marked = [
-            re.escape(marker) + ("0*" if "." in marker else r"(?:\.0+)?")
-            for marker in self.markers
-            if NUMBER.fullmatch(marker)
-        ]
-        if numbers and marked:
-            like = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
-            missing = pc.or_(missing, pc.fill_null(like, False))
-        return missing
-
     def in_folders(self, folders: Mapping[str, str | None]) -> Self:
         """Return the reader of a file whose folders name values, which may be missing."""
         named = {name.lower(): text for name, text in folders.items()}
@@ -91,7 +75,8 @@ class TextLines(ABC):
         return replace(
             self,
             required=tuple(name for name in self.required if name.lower() not in named),
-            leaves_out=pc.any(self._mean_missing(pa.array(texts, pa.string()))).as_py() or False,
+            leaves_out=pc.any(mean_missing(pa.array(texts, pa.string()), self.markers)).as_py()
+            or False,
         )
 
     @abstractmethod

@@ -8,11 +8,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from anonspark.engine.data_files import find_files
 from anonspark.engine.files import FilesError
 from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import ConfigurationError, DataError
 
 FILES = LocalFiles()
@@ -171,6 +173,23 @@ def test_patterns(tmp_path: Path) -> None:
     assert FILES.matches("/") == ["file:/"]
 
 
+def file_in(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "a.csv").write_text("a\n1\n")
+
+
+def test_folders_that_name_markers(tmp_path: Path) -> None:
+    for name in ("age=1.5", "age=999.0", "age=NA"):
+        file_in(tmp_path / name)
+    wanted = WantedColumns({}, markers=("NA", "999"))
+    found = find_files(LocalFiles(), [str(tmp_path)], "input.path", wanted)
+    assert [file.folders["age"] for file in found.files] == ["1.5", None, None]
+    assert found.folders.field("age").type == pa.float64()
+    file_in(tmp_path / "age=007")
+    found = find_files(LocalFiles(), [str(tmp_path)], "input.path", wanted)
+    assert [file.folders["age"] for file in found.files] == ["007", "1.5", "999.0", "NA"]
+
+
 @pytest.mark.parametrize(
     ("folder", "message"),
     [
@@ -179,7 +198,6 @@ def test_patterns(tmp_path: Path) -> None:
     ],
 )
 def test_folders_that_are_refused(tmp_path: Path, folder: str, message: str) -> None:
-    (tmp_path / folder).mkdir()
-    (tmp_path / folder / "a.csv").write_text("a\n1\n")
+    file_in(tmp_path / folder)
     with pytest.raises(DataError, match=message):
         find_files(LocalFiles(), [str(tmp_path)], "input.path")
