@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.kernels.box_tree import build_box_tree
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.region_assignment import build_box_tree
 from anonspark.kernels.signatures import boolean, float64, int32, int64, types, void
 
 # Fewer places of a group are looked at one by one.
@@ -40,7 +40,7 @@ def build_region_tree(
     Returns
     -------
     members, nodes
-        Of :func:`~anonspark.kernels.region_assignment.build_box_tree`, which tells the cost.
+        Of :func:`~anonspark.kernels.box_tree.build_box_tree`, which tells the cost.
     node_low, node_high : int32 ndarray of shape (nodes, d)
         The box around all boxes of a node.
     """

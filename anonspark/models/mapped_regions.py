@@ -15,7 +15,8 @@ import pyarrow as pa
 from anonspark.core.arrays import Flags
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.errors import ConfigurationError
-from anonspark.kernels.region_assignment import assign_points, build_box_tree
+from anonspark.kernels.box_tree import build_box_tree
+from anonspark.kernels.region_assignment import assign_points
 from anonspark.release.region_matching import class_columns
 from anonspark.release.regions import (
     CategoryRegion,

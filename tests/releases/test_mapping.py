@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.kernels.region_assignment import assign_points, build_box_tree
+from anonspark.kernels.box_tree import build_box_tree
+from anonspark.kernels.region_assignment import assign_points
 from anonspark.kernels.separation import without_noise
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release

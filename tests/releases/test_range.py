@@ -246,8 +246,9 @@ def test_verify_knows_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_everything_is_the_whole_range(tmp_path: Path) -> None:
     """A value that a release does not tell may be anywhere in the range, as its reader knows."""
-    write_table(tmp_path / "people.parquet", {"age": [10, 11, 12, 13, None, None, None, None]})
-    attributes: dict[str, Any] = {"age": {"role": "quasi_identifier"}}
+    ages = [10, 11, 12, 13, None, None, None, None]
+    write_table(tmp_path / "people.parquet", {"age": ages, "town": ["x"] * 8})
+    attributes: dict[str, Any] = {"age": {"role": "quasi_identifier"}, "town": "insensitive"}
     found = []
     for name, bounds in (("without", None), ("narrow", [10, 13]), ("wide", [10, 109])):
         attributes["age"]["range"] = bounds

@@ -210,7 +210,7 @@ class FileSystem:
             if literal(pattern) != pattern and file_system.exists(java_path):
                 return [str(file_system.makeQualified(java_path).toString())]
             found = file_system.globStatus(java_path)
-        return [str(status.getPath().toString()) for status in found or ()]
+        return sorted(str(status.getPath().toString()) for status in found or ())
 
     @_refused
     def parent(self, path: str) -> str:
