@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
@@ -11,7 +11,10 @@ import pyarrow as pa
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import nothing_there
+from anonspark.engine.struct_fields import struct_fields
+from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import convert, mean_missing, type_of_folders
+from anonspark.engine.values.text_lines import TextLines
 from anonspark.errors import DataError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -71,6 +74,43 @@ class DataFiles:
         folders = {one.name.lower(): one for one in self.folders}
         own = [folders.pop(one.name.lower(), one) for one in fields]
         return pa.schema([*own, *folders.values()])
+
+    def read(
+        self,
+        reader: TextLines,
+        folders: Folders,
+        blocks: Iterable[bytes],
+        schema: pa.Schema,
+        columns: pa.Schema,
+    ) -> Batches:
+        """Yield columns of a text file, among them those of its folders and fields of structs.
+
+        Parameters
+        ----------
+        reader : TextLines
+        folders : mapping of str to str or None
+            Of the file.
+        blocks : iterable of bytes
+            Whole lines of it.
+        schema : pyarrow.Schema
+            Of the files.
+        columns : pyarrow.Schema
+        """
+        inner, constants = struct_fields(schema), self.constants(folders)
+        outer = [inner[name].column if name in inner else name for name in columns.names]
+        # One column at least tells how many records there are.
+        names = [name for name in dict.fromkeys(outer) if name not in constants]
+        read = pa.schema(map(schema.field, names or schema.names[:1]))
+        for batch in reader.in_folders(folders).read(blocks, read):
+            arrays = [
+                pa.repeat(constants[name], len(batch))
+                if name in constants
+                else inner[name].values(batch.column(inner[name].column))
+                if name in inner
+                else batch.column(name)
+                for name in columns.names
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def find_files(

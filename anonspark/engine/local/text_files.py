@@ -12,7 +12,6 @@ import pyarrow as pa
 from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.columnar_files import Read, reading_file
 from anonspark.engine.local.running import map_in_threads
-from anonspark.engine.struct_fields import StructField, struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
@@ -81,29 +80,9 @@ class TextFiles:
 
     def reads(self, schema: pa.Schema) -> list[Read]:
         """Return what reads columns of a schema, or fields of its structs, a part each."""
-        return [partial(self._read, part, schema, struct_fields(schema)) for part in self.parts()]
+        return [partial(self._read, part, schema) for part in self.parts()]
 
-    def _read(
-        self,
-        part: Part,
-        schema: pa.Schema,
-        inner: dict[str, StructField],
-        columns: pa.Schema,
-    ) -> Batches:
-        constants = self.files.constants(part.file.folders)
-        names = [inner[name].column if name in inner else name for name in columns.names]
-        read = [name for name in dict.fromkeys(names) if name not in constants]
-        # One column at least tells how many records there are.
-        outer = pa.schema([schema.field(name) for name in read or schema.names[:1]])
+    def _read(self, part: Part, schema: pa.Schema, columns: pa.Schema) -> Batches:
         with reading_file(self.reader.where):
-            reader = self.reader.in_folders(part.file.folders)
-            for batch in reader.read(self._blocks(part), outer):
-                arrays = [
-                    pa.repeat(constants[name], len(batch))
-                    if name in constants
-                    else inner[name].values(batch.column(inner[name].column))
-                    if name in inner
-                    else batch.column(name)
-                    for name in columns.names
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+            blocks = self._blocks(part)
+            yield from self.files.read(self.reader, part.file.folders, blocks, schema, columns)

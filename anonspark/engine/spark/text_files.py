@@ -35,7 +35,7 @@ from anonspark.engine.reading_errors import different_headers, no_record, not_of
 from anonspark.engine.spark.file_contents import largest_whole_file
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
-from anonspark.engine.struct_fields import struct_fields, with_struct_fields
+from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
@@ -107,7 +107,7 @@ def open_text_files(
         raise no_record(paths, data_format, path_key, section)
     require_distinct(schema.names, schema.names, reader.where)
     whole = with_struct_fields(found.schema(schema))
-    read = _ReadColumns(rows, schema, DataFiles((), found.folders), tuple(whole.names))
+    read = _ReadColumns(rows, schema, DataFiles((), found.folders), whole)
     return PythonStage(contents, read, whole, read.select)
 
 
@@ -248,34 +248,21 @@ class _ReadColumns:
         Of the files.
     folders : DataFiles
         Knows the columns that folders name.
-    names : tuple of str
-        Columns of either, or fields of structs.
+    columns : pyarrow.Schema
+        Of either, or fields of structs.
     """
 
     rows: _Rows
     schema: pa.Schema
     folders: DataFiles
-    names: tuple[str, ...]
+    columns: pa.Schema
 
     def select(self, names: Sequence[str]) -> _ReadColumns:
         """Return what reads some of the columns."""
-        return replace(self, names=tuple(names))
+        return replace(self, columns=pa.schema(map(self.columns.field, names)))
 
     def __call__(self, batches: Batches) -> Batches:
-        inner = struct_fields(self.schema)
-        outer = [inner[name].column if name in inner else name for name in self.names]
-        # One column at least tells how many records there are.
-        own = [one for one in dict.fromkeys(outer) if one not in self.folders.folders.names]
-        schema = pa.schema(map(self.schema.field, own or self.schema.names[:1]))
         for folders, blocks in self.rows.blocks(batches):
-            constants = self.folders.constants(folders)
-            for batch in self.rows.reader.in_folders(folders).read(blocks, schema):
-                columns = [
-                    pa.repeat(constants[name], len(batch))
-                    if name in constants
-                    else inner[name].values(batch.column(inner[name].column))
-                    if name in inner
-                    else batch.column(name)
-                    for name in self.names
-                ]
-                yield pa.RecordBatch.from_arrays(columns, list(self.names))
+            yield from self.folders.read(
+                self.rows.reader, folders, blocks, self.schema, self.columns
+            )

@@ -41,9 +41,8 @@ def read(reader: Reader, folders: dict[str, Folders], batches: list[pa.RecordBat
     (told,) = text_files._InferForms(rows)(iter(batches))
     schema = reader.schema(Forms.of_text(told["forms"][0].as_py()))
     known = DataFiles((), pa.schema([(name, pa.int32()) for name in next(iter(folders.values()))]))
-    names = tuple(known.schema(schema).names)
-    read_columns = text_files._ReadColumns(rows, schema, known, names)
-    assert read_columns.select(["b"]).names == ("b",)
+    read_columns = text_files._ReadColumns(rows, schema, known, known.schema(schema))
+    assert read_columns.select(["b"]).columns.names == ["b"]
     return pa.Table.from_batches(list(read_columns(iter(batches))))
 
 
