@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
+from pyspark.sql import types as st
 
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
@@ -37,7 +38,6 @@ from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.python_stage import PythonStage, Then, stage_of
 from anonspark.engine.spark.shuffle_batches import PARCELS, SendParcels, Unpack, shuffled
 from anonspark.engine.spark.tasks import map_batches
-from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.grouping import aggregates_of
@@ -53,6 +53,7 @@ _STAGED_FILES = {
 }
 
 _LISTS = "anonspark_lists"
+_TEXTS = (st.StringType, st.VarcharType, st.CharType)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,10 @@ class SparkTable(BatchTable):
         hashes: str | None,
         lists: Sequence[str],
     ) -> SparkTable:
-        """Have Spark aggregate rows that it has at hand: the bar of 10M rows, to the last bit."""
+        """Have Spark aggregate rows that it has at hand, to the last bit.
+
+        The bar of 10M rows: to hand them to tasks of ours first takes four times as long or more.
+        """
         figures = [
             *([] if count is None else [sf.count(sf.lit(1)).alias(count)]),
             *(sf.sum(quoted(name)).alias(name) for name in sums),
@@ -193,7 +197,7 @@ class SparkTable(BatchTable):
         """Return a column to tell rows apart by: of texts the bytes count, not a collation."""
         column = sf.col(quoted(name))
         data_type = self.frame.schema[name].dataType
-        return column.cast("string").alias(name) if isinstance(data_type, TEXT_TYPES) else column
+        return column.cast("string").alias(name) if isinstance(data_type, _TEXTS) else column
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> SparkTable:
         """Add the columns of the row of another table that agrees in some columns."""
