@@ -68,6 +68,12 @@ class WantedColumns:
             tuple(configuration.required),
         )
 
+    def asks(self, name: str) -> bool:
+        """Return whether a column, or a field of it, is looked for."""
+        column = name.lower()
+        names = [one.lower() for one in self.names]
+        return column in names or any(one.startswith(f"{column}.") for one in names)
+
 
 @dataclass(frozen=True)
 class Reading:

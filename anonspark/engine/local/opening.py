@@ -155,7 +155,7 @@ def _open_columnar(
         )
 
     def asks(name: str) -> bool:
-        return wanted is None or _is_wanted(name, wanted)
+        return wanted is None or wanted.asks(name)
 
     opened = [
         one.without_lost_digits(asks, asked.where)
@@ -196,12 +196,6 @@ def _with_type(field: pa.Field, opened: Sequence[ColumnarFile]) -> pa.Field:
     name = field.name.lower()
     types = (own.type for one in opened for own in one.schema if own.name.lower() == name)
     return field.with_type(next((one for one in types if not pa.types.is_null(one)), pa.string()))
-
-
-def _is_wanted(name: str, wanted: WantedColumns) -> bool:
-    """Return whether a column, or a field of it, is looked for."""
-    own = name.lower()
-    return any(own == one.lower() or one.lower().startswith(f"{own}.") for one in wanted.names)
 
 
 def _open_texts(

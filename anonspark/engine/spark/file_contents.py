@@ -31,7 +31,7 @@ from anonspark.engine.spark.parquet_files import is_plain_schema
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import reads_as_we_do
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.file_types import TypeNotReadError, type_as_read
+from anonspark.engine.values.file_types import is_read_as
 from anonspark.engine.values.whole_files import decode_file
 
 LARGEST_FILE = 128 * 2**20
@@ -199,20 +199,15 @@ def find_odd_column(footers: Iterable[parquet.FileMetaData], columns: pa.Schema)
     """Return what of the files' columns Spark reads otherwise than Arrow does, or not at all."""
     for footer in footers:
         there = {one.name.lower(): one.type for one in footer.schema.to_arrow_schema()}
+        stored_columns = map(footer.schema.column, range(len(footer.schema)))
+        old = {one.path.lower() for one in stored_columns if one.physical_type == "INT96"}
         for one in columns:
             stored = there.get(one.name.lower())
             if stored is None:
                 return f"a file without the column {one.name!r}"
-            if one.metadata or not _is_read_as(stored, one.type):
+            if one.metadata or one.name.lower() in old or not is_read_as(stored, one.type):
                 return f"the column {one.name!r} of type {type_name(one.type)}, stored as {stored}"
     return None
-
-
-def _is_read_as(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    try:
-        return bool(type_as_read(stored) == wanted)
-    except TypeNotReadError:
-        return False
 
 
 def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,16 @@ _READERS = 16
 _PARQUET, _ORC, _AVRO = "ParquetFileFormat", "OrcFileFormat", "AvroFileFormat"
 _TEXT = "TextFileFormat"
 
+NO_VALUES, NANOSECONDS = "no values", "timestamp[ns]"
+NESTED_NANOSECONDS = "timestamp[ns], inside of others"
+"""How files store columns that Spark takes for numbers."""
+
+# In the words of a footer's columns: a plain one, and one that has others inside.
+_STORED = re.compile(
+    r"  \w+ \w+ (.*) \((?:(UNKNOWN)|TIMESTAMP\(NANOS,(true|false)\))\)(?: = \d+)?;"
+)
+_GROUP = re.compile(r"  \w+ group (.+?)(?: \([A-Z_]+\))?(?: = \d+)? {")
+
 
 @dataclass(frozen=True)
 class ParquetFooters(FileSchemas):
@@ -35,11 +46,14 @@ class ParquetFooters(FileSchemas):
         Places of files: one for each way in which columns stand in files.
     old_calendar : bool
         Whether a file may count days and times as Spark 2 did.
+    stored : sequence of mapping of str to str
+        For each of `schemas`, how columns are stored that Spark takes for numbers.
     """
 
     sizes: Sequence[int] = ()
     examples: Sequence[int] = ()
     old_calendar: bool = False
+    stored: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -53,18 +67,6 @@ class ListedSchemas(FileSchemas):
     """
 
     schema_of_first: StructType | None = None
-
-
-def asks_first_listed(table: DataFrame) -> bool:
-    """Return whether Spark took the columns of the first file listed for those of a table.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As a data source opens it.
-    """
-    relation = _relation(table)
-    return relation is not None and _kind(relation) in (_ORC, _AVRO)
 
 
 def folder_columns(table: DataFrame) -> list[str]:
@@ -211,18 +213,54 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
     files = [_path_of(status) for status in statuses]
     # What Spark takes for one schema may stand in files in several ways.
     schemas: dict[str, int] = {}
-    texts = [str(converter.convert(columns).json()) for columns in messages]
+    texts = [
+        json.dumps([str(converter.convert(columns).json()), _stored_types(str(columns.toString()))])
+        for columns in messages
+    ]
     for text in texts:
         schemas.setdefault(text, len(schemas))
+    described = [json.loads(text) for text in schemas]
     return ParquetFooters(
         files,
-        [_schema_of(one) for one in schemas],
+        [_with_types(_schema_of(text), types) for text, types in described],
         [schemas[texts[place_of_file[file]]] for file in files],
         _folders_of(relation),
         sizes=[int(status.getLen()) for status in statuses],
         examples=sorted({place_of_file[file]: place for place, file in enumerate(files)}.values()),
         old_calendar=old_calendar,
+        stored=[{name: kind for name, (kind, _) in types.items()} for _, types in described],
     )
+
+
+def _stored_types(columns: str) -> dict[str, tuple[str, str]]:
+    """Return how columns are stored that Spark takes for numbers, and whether times have a zone.
+
+    Parameters
+    ----------
+    columns : str
+        In the words of a footer.
+    """
+    stored: dict[str, tuple[str, str]] = {}
+    outer = ""
+    for line in columns.splitlines():
+        if (plain := _STORED.fullmatch(line)) is not None:
+            stored[plain[1]] = (NO_VALUES if plain[2] else NANOSECONDS, plain[3] or "")
+        elif (group := _GROUP.fullmatch(line)) is not None:
+            outer = group[1]
+        elif "(TIMESTAMP(NANOS," in line:
+            stored[outer] = (NESTED_NANOSECONDS, "")
+    return stored
+
+
+def _with_types(schema: pa.Schema, stored: Mapping[str, Sequence[str]]) -> pa.Schema:
+    """Return columns with the types that they are read as, where Spark takes them for numbers."""
+    for place, name in enumerate(schema.names):
+        kind, zone = stored.get(name, ("", ""))
+        if kind in (NO_VALUES, NANOSECONDS):
+            times = pa.timestamp("us", "UTC" if zone == "true" else None)
+            read = schema.field(place).with_type(pa.null() if kind == NO_VALUES else times)
+            schema = schema.set(place, read)
+    return schema
 
 
 def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list[str]:

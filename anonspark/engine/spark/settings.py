@@ -38,7 +38,6 @@ _MEANING: Mapping[str, str] = {
     "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.fieldId.read.enabled": "false",
-    "spark.sql.legacy.parquet.nanosAsLong": "false",
     # A column that only some files have is not to be found by chance; see
     # anonspark.engine.spark.file_schemas.
     "spark.sql.parquet.mergeSchema": "false",
@@ -73,6 +72,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # Times in nanoseconds are read as numbers, of which read_stored_columns makes times.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
     # A round writes finished records, outliers and classes side by side: three open files, no sort.
     "spark.sql.maxConcurrentOutputFileWriters": "3",
     # The traceback of a failed task (Spark 4.3) must not print local variables, which hold records.

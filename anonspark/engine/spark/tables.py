@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from anonspark.engine.data_files import folder_text
 from anonspark.engine.file_schemas import lacking_columns
@@ -23,7 +24,7 @@ from anonspark.engine.spark.fields import with_lacking
 from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.file_schemas import (
     ListedSchemas,
-    asks_first_listed,
+    ParquetFooters,
     folder_columns,
     read_file_schemas,
 )
@@ -31,6 +32,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import folder_names_as_texts
+from anonspark.engine.spark.stored_columns import read_stored_columns
 from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.values.text_forms import type_of_folders
@@ -126,22 +128,27 @@ def open_table(
     with opening_table(paths, data_format, path_key, section), folder_names_as_texts(spark):
         reader = spark.read.format(data_format).options(**options)
         table = reader.load(own)
-        found = None
-        if wanted is not None or asks_first_listed(table):
-            found = read_file_schemas(table, data_format, options)
-            if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
-                # Which file is listed first is a matter of the file system.
-                table = reader.schema(found.schema_of_first).load(own)
+        found = read_file_schemas(table, data_format, options)
+        if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
+            # Which file is listed first is a matter of the file system.
+            table = reader.schema(found.schema_of_first).load(own)
         if wanted is not None and found is not None:
             known = with_struct_fields(arrow_schema(table.schema)).names
             new = lacking_columns(found, wanted, columns=known, path_key=path_key)
             if new:
                 schema_of_all = with_lacking(table, new, found.schemas)
                 table = reader.schema(schema_of_all).load(own)
-        return OpenedTable(
-            with_typed_folders(table, wanted.markers if wanted else ()),
-            SourceFiles(found, own, options),
-        )
+        source = SourceFiles(found, own, options)
+        markers = () if wanted is None else wanted.markers
+        if isinstance(found, ParquetFooters) and any(found.stored):
+
+            def load(schema: StructType, files: Sequence[str] | None) -> DataFrame:
+                paths = own if files is None else list(map(literal, files))
+                return with_typed_folders(reader.schema(schema).load(paths), markers)
+
+            table = read_stored_columns(load, table.schema, found, wanted, path_key)
+            return OpenedTable(table, source)
+        return OpenedTable(with_typed_folders(table, markers), source)
 
 
 def with_typed_folders(table: DataFrame, markers: Sequence[str] = ()) -> DataFrame:

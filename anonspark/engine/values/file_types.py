@@ -75,6 +75,16 @@ _PLAIN: Mapping[pa.DataType, pa.DataType] = {
 }
 
 
+def is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether :func:`values_as_read` makes values of one type of those of another."""
+    if pa.types.is_timestamp(found) and found.unit == "ns":
+        found = pa.timestamp("us", found.tz)
+    try:
+        return bool(pa.types.is_null(found) or type_as_read(found) == wanted)
+    except TypeNotReadError:
+        return False
+
+
 def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return values in the type that :func:`type_as_read` told for theirs."""
     if values.type == wanted:

@@ -11,8 +11,7 @@ from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import (
     BATCH_ROWS,
-    TypeNotReadError,
-    type_as_read,
+    is_read_as,
     values_as_read,
 )
 from anonspark.errors import DataError
@@ -48,7 +47,7 @@ def decode_file(
         yield from _decoded(content, columns, dictionaries, complete)
     except MemoryError:
         raise
-    except (pa.ArrowException, KeyError, OSError, TypeNotReadError, _OtherTypeError):
+    except (pa.ArrowException, KeyError, OSError, _OtherTypeError):
         pass
     else:
         return
@@ -109,7 +108,7 @@ def _coded(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[str]:
 
 
 def _as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if type_as_read(values.type) != wanted:
+    if not is_read_as(values.type, wanted):
         raise _OtherTypeError
     if values.type == _TEXTS and wanted == _TEXTS.value_type:
         return values

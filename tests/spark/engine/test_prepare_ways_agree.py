@@ -161,6 +161,18 @@ def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path) -> None
     assert 0 < staged[0][0].found["kept"] <= staged[0][0].found["rows"] == 486
 
 
+def test_columns_without_values_and_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
+    seen = pa.array(range(0, 60_000, 1000), pa.int64())
+    people = {"text": ["a", "b"] * 30, "clock": seen.cast(pa.timestamp("ns"))}
+    folder = tmp_path / "input.parquet"
+    folder.mkdir()
+    pq.write_table(pa.table(people), folder / "a.parquet")
+    pq.write_table(pa.table(people | {"text": pa.nulls(60)}), folder / "b.parquet")
+    staged = prepared(spark, configured(tmp_path, list(people), missing="category"), tmp_path)
+    require_alike(staged)
+    assert staged[0][0].found["kept"] == 120
+
+
 class TestWhatKeepsRows:
     """Inputs that are handed over row by row, and why."""
 
@@ -226,6 +238,8 @@ class TestWhatKeepsRows:
         (tmp_path / "folders/b=1").mkdir(parents=True)
         notes = ["a long note " * 50, "another " * 50]
         table = pa.table({"a": [1, 2], "c": [0.5, 1.5], "d": ["12:30", "2024"]})
+        fine = pa.array([1000, 2000], pa.timestamp("ns"))
+        pq.write_table(pa.table({"f": pa.nulls(2), "g": fine}), tmp_path / "fine.parquet")
         pq.write_table(table.append_column("e", [notes]), tmp_path / "notes.parquet")
         pq.write_table(table, tmp_path / "input.parquet/0.parquet")
         pq.write_table(table, tmp_path / "folders/b=1/0.parquet")
@@ -245,6 +259,7 @@ class TestWhatKeepsRows:
             ({"a": quasi}, {"options": {"mergeSchema": "true"}}, "input.options.mergeSchema"),
             ({"a": quasi}, {"options": {"pathGlobFilter": "0*"}}, ""),
             ({"d": quasi | {"type": "timestamp"}}, {}, ""),
+            ({"f": quasi, "g": quasi}, {"path": str(tmp_path / "fine.parquet")}, ""),
         ]
         for number, (attributes, section, expected) in enumerate(cases):
             file = configuration_file(

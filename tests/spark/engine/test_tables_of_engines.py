@@ -141,6 +141,8 @@ def test_types_of_files(by_spark: Reader, tmp_path: Path, data_format: str, writ
             # Spark moves days of other programs to those of the other calendar.
             assert found[0] == "DataError"
             assert "old calendar" in found[1]
+        elif (name, data_format) == ("nanoseconds", "parquet"):
+            assert outcome(by_spark, path, data_format, {}, wanted=wanted) == found
         elif "'A.b' has the type" in found[1]:
             assert expected[0] == "DataError"
             # Spark says no column's name.
@@ -320,6 +322,62 @@ def test_files_that_differ(
         found = same(by_spark, tmp_path / name, data_format, {}, wanted=wanted)
         refused = name == "types" or (name, missing) == ("lacking", "error")
         assert (found[0] == "DataError") is refused
+
+
+PEOPLE = pa.table({"age": [1, 2], "Ward": ["x", "y"], "note": pa.nulls(2)})
+
+
+def test_parts_without_values_fit_every_type(by_spark: Reader, tmp_path: Path) -> None:
+    without = PEOPLE.set_column(1, "Ward", pa.nulls(2)).set_column(0, "age", pa.nulls(2))
+    write_table(tmp_path / "t/a.parquet", without)
+    write_table(tmp_path / "t/b.parquet", PEOPLE)
+    wanted = WantedColumns({"age": True, "ward": True})
+    for asked in ({"wanted": wanted}, {}):
+        columns, rows = same(by_spark, tmp_path / "t", "parquet", {}, **asked)
+        assert columns == [("age", "int64"), ("Ward", "string"), ("note", "string")]
+        assert len(rows) == 4
+    # Of files in folders all are alike, or they are refused.
+    write_table(tmp_path / "f/town=0a/a.parquet", PEOPLE)
+    write_table(tmp_path / "f/town=b/a.parquet", PEOPLE)
+    assert len(same(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)[1]) == 4
+    write_table(tmp_path / "f/town=c/a.parquet", without)
+    refused = outcome(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)
+    assert "has other types of columns than files in other folders" in refused[1]
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_nanoseconds(
+    by_spark: Reader, tmp_path: Path, zone: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    times = pa.array([-1000, 5000, None], pa.int64())
+    for name, unit in (("a", "ns"), ("b", "us")):
+        seen = times.cast(pa.timestamp(unit, zone))
+        write_table(tmp_path / f"t/{name}.parquet", pa.table({"age": [1, 2, 3], "seen": seen}))
+    wanted = WantedColumns({"age": True, "seen": True})
+    for asked in ({"wanted": wanted}, {}):
+        columns, _ = same(by_spark, tmp_path / "t", "parquet", {}, **asked)
+        assert "timestamp[us" in columns[1][1]
+    seen = pa.array([-1001, 5000, None], pa.int64()).cast(pa.timestamp("ns", zone))
+    write_table(tmp_path / "t/a.parquet", pa.table({"age": [1, 2, 3], "seen": seen}))
+    _, message = same(by_spark, tmp_path / "t", "parquet", {}, wanted=wanted)
+    assert "the column 'seen' has the type timestamp[ns], with digits beyond" in message
+    assert 'coerce_timestamps="us"' in message
+    # Whoever does not ask for it goes on.
+    age = WantedColumns({"age": True})
+    assert len(outcome(by_spark, tmp_path / "t", "parquet", {}, wanted=age)[1]) == 6
+    columns, _ = outcome(by_spark, tmp_path / "t", "parquet", {})
+    assert columns == [("age", "int64"), ("seen", "null")]
+    assert 'coerce_timestamps="us"' in caplog.text
+
+
+def test_nanoseconds_inside_of_others(by_spark: Reader, tmp_path: Path) -> None:
+    visits = pa.array([{"a": 1}, None]).cast(pa.struct([("a", pa.timestamp("ns"))]))
+    write_table(tmp_path / "a.parquet", pa.table({"visit (x": visits, "age": [1, 2]}))
+    wanted = WantedColumns({"visit (x.a": True})
+    for read in (by_local, by_spark):
+        _, message = outcome(read, tmp_path / "a.parquet", "parquet", {}, wanted=wanted)
+        assert "the column 'visit (x' has the type" in message
+        assert 'coerce_timestamps="us"' in message
 
 
 @pytest.mark.parametrize("damage", ["footer", "middle", "other-format", "nothing"])
