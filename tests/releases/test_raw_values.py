@@ -210,3 +210,61 @@ def test_ordered_categories_bring_their_order(
         "{none, severe}",
         "{mild, moderate}",
     }
+
+
+def write_severities(path: Path, library: str, levels: list[str] = LEVELS) -> None:
+    texts = [LEVELS[[0, 1, 3, 4][place * 7 % 4]] for place in range(200)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if library == "pandas":
+        values = pd.Categorical(texts, levels, ordered=True)
+        pd.DataFrame({"severity": values}).to_parquet(path, index=False)
+    elif library == "polars":
+        pl.DataFrame({"severity": pl.Series(texts, dtype=pl.Enum(levels))}).write_parquet(path)
+    else:
+        codes = pa.array([levels.index(text) for text in texts], pa.int8())
+        ordered = pa.DictionaryArray.from_arrays(codes, levels, ordered=library != "letters")
+        coded = library != "plain"
+        table = pa.table({"severity": ordered})
+        pq.write_table(table, path, row_group_size=50, use_dictionary=coded)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_ordered_dictionaries_of_files_bring_their_order(
+    library: str, tmp_path: Path, capsys: Capsys, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        write_severities(tmp_path / f"input.parquet/{name}.parquet", library)
+    caplog.set_level("INFO", "anonspark")
+    path = configuration_file(
+        tmp_path, attributes={"severity": "quasi_identifier"}, privacy={"k": 120}
+    )
+    found = command(capsys, "run", path)
+    assert found.code == 0, found.err
+    labels = set(published(tmp_path / "release")["severity"].to_pylist())
+    assert labels == {"{none, mild}", "{moderate, severe}"}
+    assert "attributes.severity: its values have the order that the table brings" in caplog.text
+    assert "never" not in (tmp_path / "release" / "manifest.json").read_text()
+    original = tmp_path / "input.parquet"
+    found = command(capsys, "verify", tmp_path / "release", "--original", original)
+    assert found.code == 0, found.err
+
+
+OTHER = ["severe", "none", "never", "mild", "moderate"]
+
+
+@pytest.mark.parametrize(
+    ("library", "levels"), [("pandas", OTHER), ("letters", LEVELS), ("plain", LEVELS)]
+)
+def test_files_that_disagree_bring_no_order(
+    library: str, levels: list[str], tmp_path: Path, capsys: Capsys
+) -> None:
+    write_severities(tmp_path / "input.parquet/a.parquet", "pandas")
+    write_severities(tmp_path / "input.parquet/b.parquet", library, levels)
+    path = configuration_file(
+        tmp_path, attributes={"severity": "quasi_identifier"}, privacy={"k": 120}
+    )
+    found = command(capsys, "run", path)
+    assert found.code == 0, found.err
+    labels = set(published(tmp_path / "release")["severity"].to_pylist())
+    assert labels == {"{mild, moderate}", "{none, severe}"}
+    assert "declare the order as attributes.severity.order" in found.err

@@ -99,7 +99,8 @@ class LocalEngine:
         if given is None:
             configuration = settled(self.files, configuration)
         table = self.open_source(configuration) if given is None else given
-        return LocalInput.of(table, configuration, hierarchies)
+        files = self.files if given is None else None
+        return LocalInput.of(table, configuration, hierarchies, files)
 
     def reading(
         self, paths: tuple[str, ...], key: str = "input.path: "

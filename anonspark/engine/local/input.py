@@ -11,6 +11,7 @@ import pyarrow as pa
 from anonspark.config import Configuration
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.files import Files
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.raw_columns import require_distinct
@@ -18,6 +19,7 @@ from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.tasks import Batches
 from anonspark.engine.unread import require_read
 from anonspark.engine.values.judging import Found
+from anonspark.engine.values.orders import with_orders
 from anonspark.engine.values.planning import (
     PlannedColumn,
     plan_columns,
@@ -46,9 +48,13 @@ class LocalInput:
 
     @classmethod
     def of(
-        cls, table: Table, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
+        cls,
+        table: Table,
+        configuration: Configuration,
+        hierarchies: Mapping[str, Hierarchy],
+        files: Files | None = None,
     ) -> LocalInput:
-        """Find each attribute's column in a table.
+        """Find each attribute's column in a table, whose files may bring orders.
 
         Raises
         ------
@@ -60,7 +66,9 @@ class LocalInput:
         require_read(table.schema, configuration.attributes, "attributes.")
         table = with_texts_of_identifiers(table, configuration.identifiers)
         require_types(table.schema, configuration)
-        plans = plan_columns(table.schema, configuration, hierarchies)
+        plans = plan_columns(
+            with_orders(table.schema, files, configuration), configuration, hierarchies
+        )
         return cls(table, tuple(plans), configuration)
 
     @property

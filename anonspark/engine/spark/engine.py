@@ -110,7 +110,8 @@ class SparkEngine:
             table = SparkTable(opened.content, self, opened.source)
         else:
             table = SparkTable(frame_of(given), self)
-        return SparkInput.of(table, configuration, hierarchies)
+        files = self.files if given is None else None
+        return SparkInput.of(table, configuration, hierarchies, files)
 
     def reading(
         self, paths: tuple[str, ...], key: str = "input.path: "

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.files import Files
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.fields import with_fields
@@ -22,6 +23,7 @@ from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
+from anonspark.engine.values.orders import with_orders
 from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.reading import ReadRecords
 from anonspark.engine.values.record_tasks import (
@@ -66,8 +68,9 @@ class SparkInput:
         table: SparkTable,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
+        files: Files | None = None,
     ) -> SparkInput:
-        """Find each attribute's column in a table.
+        """Find each attribute's column in a table, whose files may bring orders.
 
         Raises
         ------
@@ -77,7 +80,9 @@ class SparkInput:
         selected = select_attributes(table.frame, configuration)
         schema = arrow_schema(plain_schema(selected.schema))
         require_types(schema, configuration)
-        plans = tuple(plan_columns(schema, configuration, hierarchies))
+        plans = tuple(
+            plan_columns(with_orders(schema, files, configuration), configuration, hierarchies)
+        )
         names = whole_columns(arrow_schema(plain_schema(with_fields(table.frame).schema)))
         if isinstance(table.content, PythonStage):
             rows = table.select(selected.columns)

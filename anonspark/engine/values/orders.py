@@ -1,0 +1,152 @@
+"""Orders that Parquet files bring: their ordered dictionaries, as of pandas and polars."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from anonspark.config import Configuration
+from anonspark.engine.files import Files
+from anonspark.engine.first_file import listed_files
+from anonspark.engine.raw_columns import in_order, is_text
+
+_LOGGER = logging.getLogger("anonspark")
+
+_MOST_FILES = 200
+# Bytes that are read at a time of a column.
+_BUFFER = 1 << 16
+
+Orders = Mapping[str, set[tuple[str, ...]]]
+"""Dictionaries of columns, of which one without values stands for none."""
+
+
+def with_orders(schema: pa.Schema, files: Files | None, configuration: Configuration) -> pa.Schema:
+    """Return columns of an input with the orders that its Parquet files bring.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the input.
+    files : Files or None
+        Where its files lie; None where it has none.
+    configuration : Configuration
+
+    Returns
+    -------
+    pyarrow.Schema
+        Quasi-identifiers of texts of which nothing is declared have an order
+        (:func:`anonspark.engine.raw_columns.order_of`) if all files that have the column agree in
+        it; where they do not, that is logged.
+
+    Notes
+    -----
+    Reads the footer of the first file, and of columns that have an order there a dictionary of
+    each row group, in 200 files at most.
+    """
+    options = configuration.input
+    if files is None or options.format.lower() != "parquet":
+        return schema
+    names = [
+        name
+        for name in configuration.quasi_identifiers
+        if is_text(schema.field(name).type)
+        and configuration.attributes[name].order is None
+        and configuration.attributes[name].type is None
+        and configuration.attributes[name].hierarchy is None
+    ]
+    for name, orders in _orders_of_files(files, options.paths, names).items():
+        if len(orders) == 1 and all(orders):
+            place = schema.get_field_index(name)
+            schema = schema.set(place, in_order(schema.field(place), orders.pop()))
+        elif orders:
+            _LOGGER.warning(
+                "attributes.%s: its values have an order in the input's first file, but other "
+                "parts of the input have another one or none, or there are more than %d files; "
+                "letters decide; declare the order as attributes.%s.order",
+                name,
+                _MOST_FILES,
+                name,
+            )
+    return schema
+
+
+def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -> Orders:
+    """Return all dictionaries of the columns that are ordered in the first file."""
+    listed = listed_files(files, paths) if names else []
+    orders: dict[str, set[tuple[str, ...]]] | None = None
+    try:
+        for number, (path, size) in enumerate(listed):
+            opened = pa.PythonFile(_FilePart(files, path, size), mode="r")
+            with parquet.ParquetFile(opened, buffer_size=_BUFFER, pre_buffer=False) as file:
+                if orders is None:
+                    orders = {name: set() for name in names if _is_ordered(file, name)}
+                for name, every in orders.items():
+                    every.update({()} if number >= _MOST_FILES else _orders_of_file(file, name))
+            if not orders or number >= _MOST_FILES:
+                break
+    except (pa.ArrowException, OSError):
+        # Whoever reads the records says what is wrong with the files.
+        return {}
+    return orders or {}
+
+
+def _is_ordered(file: parquet.ParquetFile, name: str) -> bool:
+    schema = file.schema_arrow
+    if schema.names.count(name) != 1:
+        return False
+    found = schema.field(name).type
+    return bool(pa.types.is_dictionary(found) and found.ordered and is_text(found.value_type))
+
+
+def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]]:
+    """Return the dictionaries of a column's row groups, nothing of a file that lacks it."""
+    if name not in file.schema_arrow.names:
+        return set()
+    if not _is_ordered(file, name):
+        return {()}
+    place = next(
+        number for number in range(len(file.schema)) if file.schema.column(number).path == name
+    )
+    orders = set()
+    for number in range(file.num_row_groups):
+        if not file.metadata.row_group(number).column(place).has_dictionary_page:
+            # Arrow would number its texts as they come.
+            return {()}
+        first = next(file.iter_batches(1, [number], columns=[name], use_threads=False), None)
+        if first is not None:
+            orders.add(tuple(first.column(0).dictionary.to_pylist()))
+    return orders
+
+
+class _FilePart(io.RawIOBase):
+    """A file of any file system, of which parts are read."""
+
+    def __init__(self, files: Files, path: str, size: int) -> None:
+        self._files, self._path, self._size = files, path, size
+        self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._offset
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
+        self._offset = start + offset
+        return self._offset
+
+    def readinto(self, buffer: Any) -> int:
+        length = max(min(len(buffer), self._size - self._offset), 0)
+        content = self._files.read_part(self._path, self._offset, length) if length else b""
+        buffer[: len(content)] = content
+        self._offset += len(content)
+        return len(content)
