@@ -77,10 +77,9 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
 
 def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -> Orders:
     """Return all dictionaries of the columns that are ordered in the first file."""
-    listed = listed_files(files, paths) if names else []
     orders: dict[str, set[tuple[str, ...]]] | None = None
     try:
-        for number, (path, size) in enumerate(listed):
+        for number, (path, size) in enumerate(listed_files(files, paths) if names else []):
             opened = pa.PythonFile(_FilePart(files, path, size), mode="r")
             with parquet.ParquetFile(opened, buffer_size=_BUFFER, pre_buffer=False) as file:
                 if orders is None:
