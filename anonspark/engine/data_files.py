@@ -113,6 +113,26 @@ class DataFiles:
             yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
+def listed_files(files: Files, paths: Sequence[str]) -> list[DataFile]:
+    """Return the files that a table is made of, sorted by their addresses.
+
+    Parameters
+    ----------
+    files : Files
+    paths : sequence of str
+        As of :func:`find_files`; nothing need be there.
+    """
+    every = []
+    for root in (root for path in paths for root in files.matches(path)):
+        is_file = files.children(root) == [root]
+        for inside, size in [("", files.size(root))] if is_file else files.files_below(root):
+            address = f"{root}/{inside}".rstrip("/")
+            folders = _folders(inside.split("/")[:-1])
+            if folders is not None and not _is_hidden(address.rpartition("/")[2]):
+                every.append(DataFile(address, size, folders))
+    return sorted(every, key=lambda one: one.address)
+
+
 def find_files(
     files: Files, paths: Sequence[str], key: str, wanted: WantedColumns | None = None
 ) -> DataFiles:
@@ -135,18 +155,9 @@ def find_files(
         If nothing is at a path, or the folders do not name the same columns everywhere, or name
         no value.
     """
-    matches = {path: files.matches(path) for path in paths}
-    if problems := [nothing_there(path, key) for path, found in matches.items() if not found]:
+    if problems := [nothing_there(path, key) for path in paths if not files.matches(path)]:
         raise DataError(*problems)
-    every = []
-    for root in (root for path in paths for root in matches[path]):
-        is_file = files.children(root) == [root]
-        for inside, size in [("", files.size(root))] if is_file else files.files_below(root):
-            address = f"{root}/{inside}".rstrip("/")
-            folders = _folders(inside.split("/")[:-1])
-            if folders is not None and not _is_hidden(address.rpartition("/")[2]):
-                every.append(DataFile(address, size, folders))
-    every.sort(key=lambda one: one.address)
+    every = listed_files(files, paths)
     named = [one for one in every if one.folders and one.bytes]
     if not named:
         return DataFiles(tuple(one for one in every if not one.folders), pa.schema([]))

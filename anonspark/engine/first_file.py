@@ -1,45 +1,15 @@
-"""The files that a table is made of, and how the first of them begins."""
+"""How a file begins."""
 
 from __future__ import annotations
 
 import bz2
 import zlib
-from collections.abc import Sequence
 
 from anonspark.engine.files import Files, FilesError
 from anonspark.errors import DataError
 
 # A block of bzip2 may have 900,000 bytes, and is read as a whole or not at all.
 _BYTES, _COMPRESSED_BYTES = 1 << 16, 1 << 20
-
-
-def listed_files(files: Files, paths: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the files that a table is made of, with their bytes, in an order of their own.
-
-    Parameters
-    ----------
-    files : Files
-    paths : sequence of str
-        Files, directories and patterns. What is hidden in directories is passed over, as readers
-        do.
-    """
-    found = []
-    for path in paths:
-        for address in sorted(files.matches(path)):
-            children = files.children(address)
-            if children == [address]:
-                found.append((address, files.size(address)))
-                continue
-            found += [
-                (f"{address}/{inside}", size)
-                for inside, size in files.files_below(address)
-                if not any(_is_hidden(part) for part in inside.split("/"))
-            ]
-    return found
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes, bool]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from anonspark.config import Configuration
 from anonspark.config.input import format_of_name, format_of_names
 from anonspark.engine.csv_beginning import SEPARATOR_LINE, has_header, rows_of, separator_of
+from anonspark.engine.data_files import listed_files
 from anonspark.engine.encodings import (
     UTF_8,
     codec_of,
@@ -24,7 +25,7 @@ from anonspark.engine.encodings import (
     likely_encodings,
 )
 from anonspark.engine.files import Files
-from anonspark.engine.first_file import listed_files, read_beginning
+from anonspark.engine.first_file import read_beginning
 from anonspark.engine.foreign_formats import foreign_format
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
@@ -135,10 +136,10 @@ def recognize(
         return Recognized(kind)
     require_plain_files(files, paths, kind or "", key)
     listed = listed_files(files, paths)
-    kind = kind or _format_of_files([file for file, _ in listed], key)
+    kind = kind or _format_of_files([file.address for file in listed], key)
     if not listed or (kind or "csv").lower() != "csv":
         return Recognized(kind or "parquet")
-    filled = [(file, size) for file, size in listed if size]
+    filled = [(file.address, file.bytes) for file in listed if file.bytes]
     for file, size in filled:
         content, is_whole = read_beginning(files, file, size, key)
         beginning = content.decode("latin-1").strip("\xef\xbb\xbf\xff\xfe\0 \t\r\n")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from anonspark.config.input import format_of_name
 from anonspark.engine.choice import Work, local_path
+from anonspark.engine.data_files import listed_files
 from anonspark.engine.files import Files
-from anonspark.engine.first_file import listed_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.managed_tables import table_format
 from anonspark.engine.protocol import Engine, Table

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
-from urllib.parse import unquote
 
 import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.config.budget import as_fraction
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.data_files import listed_files
 from anonspark.engine.files import Files
-from anonspark.engine.first_file import listed_files
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_plain, require_distinct, type_name
@@ -279,9 +278,9 @@ def _require_no_folders(
     own = configuration.input
     if own.format.lower() not in _OF_FILES:
         return
-    paths = [unquote(path).lower() for path, _ in listed_files(files, own.paths)]
+    folders = {name.lower() for file in listed_files(files, own.paths) for name in file.folders}
     for name in filter(None, names):
-        if any(f"/{name.lower()}=" in path for path in paths):
+        if name.lower() in folders:
             raise ConfigurationError(
                 f"input.path: the column {name!r} is made of the names of folders, whose type is "
                 "made of all of them, so that one record would change how the others are counted; "

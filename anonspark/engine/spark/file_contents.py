@@ -19,9 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from anonspark.engine.data_files import listed_files
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.files import FilesError, literal
-from anonspark.engine.first_file import listed_files
 from anonspark.engine.raw_columns import type_name
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.file_schemas import ParquetFooters
@@ -108,7 +108,7 @@ class SourceFiles:
         """Return whether the files are there in their sizes, for Spark lists them again."""
         if not isinstance(self.files, ParquetFooters):
             return False
-        listed = dict(listed_files(FileSystem(session), self.paths))
+        listed = {one.address: one.bytes for one in listed_files(FileSystem(session), self.paths)}
         sizes = zip(self.files.files, self.files.sizes, strict=True)
         return all(listed.get(file) == size for file, size in sizes)
 

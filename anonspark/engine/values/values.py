@@ -123,11 +123,6 @@ def as_floats(column: pa.Array) -> pa.Array:
     return column.cast(pa.float64(), safe=False).fill_null(float("nan"))
 
 
-def is_not_a_number(values: pa.Array) -> pa.Array:
-    """Return which floats are NaN; nulls are not."""
-    return pc.fill_null(pc.is_nan(values), False)
-
-
 def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = None) -> pa.Array:
     """Convert values to another type; what cannot be converted is null.
 

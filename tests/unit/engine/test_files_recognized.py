@@ -214,9 +214,12 @@ def test_a_directory_is_what_is_in_it(tmp_path: Path) -> None:
     for nothing in ("\ufeff", "\n \n", "sep=,\n"):
         (tmp_path / "part" / "a.csv").write_text(nothing)
         assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
+    (tmp_path / "part" / "a.csv").unlink()
+    (tmp_path / "part" / "above").mkdir()
+    (tmp_path / "part" / "above" / "no.csv").write_text("1,2\n")
+    assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
     pq.write_table(pa.table({"age": [1]}), tmp_path / "c.parquet")
     (tmp_path / "part" / "b.csv").unlink()
-    (tmp_path / "part" / "a.csv").unlink()
     assert found(tmp_path) == {}
 
 
