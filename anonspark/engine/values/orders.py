@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from anonspark.config import Configuration
+from anonspark.engine.data_files import listed_files
 from anonspark.engine.files import Files
-from anonspark.engine.first_file import listed_files
 from anonspark.engine.raw_columns import in_order, is_text
 
 _LOGGER = logging.getLogger("anonspark")
@@ -79,8 +79,9 @@ def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -
     """Return all dictionaries of the columns that are ordered in the first file."""
     orders: dict[str, set[tuple[str, ...]]] | None = None
     try:
-        for number, (path, size) in enumerate(listed_files(files, paths) if names else []):
-            opened = pa.PythonFile(_FilePart(files, path, size), mode="r")
+        for number, one in enumerate(listed_files(files, paths) if names else []):
+            part = _FilePart(files, one.address, one.bytes)
+            opened = pa.PythonFile(part, mode="r")
             with parquet.ParquetFile(opened, buffer_size=_BUFFER, pre_buffer=False) as file:
                 if orders is None:
                     orders = {name: set() for name in names if _is_ordered(file, name)}
