@@ -263,11 +263,14 @@ class Files(Protocol):
 
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file."""
-        ...
+        self.write_bytes(path, text.encode())
 
     def write_atomically(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
-        ...
+        directory, _, name = path.rpartition("/")
+        hidden = f"{directory}/.{name}.writing"
+        self.write_text(hidden, text)
+        self.rename(hidden, path)
 
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""

@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from anonspark.engine.files import Entry, FilesError, local_tree
+from anonspark.engine.files import Entry, Files, FilesError, local_tree
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import LINK, Access, fault_at, make_private, write_aside
 
@@ -104,7 +104,7 @@ def _place(address: str) -> Path:
 
 
 @dataclass(frozen=True)
-class LocalFiles:
+class LocalFiles(Files):
     """The local disk; :class:`anonspark.engine.files.Files` says more of each method.
 
     An address is ``file:`` and an absolute path, as Hadoop writes it. No checksums are kept. Where
@@ -272,18 +272,6 @@ class LocalFiles:
             raise FileExistsError(path) from error
         with file:
             file.write(text.encode())
-
-    def write_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file."""
-        self.write_bytes(path, text.encode())
-
-    @_refused
-    def write_atomically(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
-        directory, _, name = path.rpartition("/")
-        hidden = f"{directory}/.{name}.writing"
-        self.write_text(hidden, text)
-        self.rename(hidden, path)
 
     @_refused
     def write_bytes(self, path: str, content: bytes) -> None:

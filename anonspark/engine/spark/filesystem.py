@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from anonspark.engine.files import Entry, FilesError, literal, local_tree
+from anonspark.engine.files import Entry, Files, FilesError, literal, local_tree
 from anonspark.engine.spark.errors import environment_problem
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
@@ -73,7 +73,7 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 @dataclass(frozen=True)
-class FileSystem:
+class FileSystem(Files):
     """Hadoop's file systems; :class:`anonspark.engine.files.Files` says more of each method.
 
     Parameters
@@ -395,19 +395,6 @@ class FileSystem:
             if not conditional or not file_system.exists(java_path):
                 raise
             raise FileExistsError(path) from error
-
-    @_refused
-    def write_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file."""
-        self.write_bytes(path, text.encode())
-
-    @_refused
-    def write_atomically(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
-        directory, _, name = path.rpartition("/")
-        hidden = f"{directory}/.{name}.writing"
-        self.write_text(hidden, text)
-        self.rename(hidden, path)
 
     @_refused
     def write_bytes(self, path: str, content: bytes) -> None:
