@@ -154,7 +154,7 @@ class CsvReader(TextLines):
         if beginning not in block:
             return block
         lines = rb"(?:(?<=\n)|\A)" + re.escape(beginning) + rest + rb"(?=\n|\Z)"
-        if not (self.multi_line and self.quote):
+        if not (self.multi_line and self.quote and re.search(lines, block)):
             return re.sub(lines, b"", block)
         quote = f"[{re.escape(self.quote)}]"
         value = f"((?:(?<=[{re.escape(self.separator)}\n])|\\A){quote}(?:{self._inside})*+{quote})"
