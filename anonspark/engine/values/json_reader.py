@@ -22,7 +22,9 @@ from anonspark.engine.values.texts import NUMBER
 _RECORDS = 1 << 13
 
 _ELEMENTS, _MEMBERS = "elements", "members"
-_NUMBERS = {"long", "decimal", "double"}
+# A whole number that no float is, so that a fraction in its column would change it.
+_EXACT = "exact"
+_NUMBERS = {"long", "decimal", "double", _EXACT}
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ class JsonReader(TextLines):
             digits = 1
             if kind == "long" and not -(2**63) <= value < 2**63:
                 digits = len(str(abs(value)))
-                kind = "decimal" if digits <= MOST_DIGITS else "double"
+                kind = "decimal" if digits <= MOST_DIGITS else "string"
+            if isinstance(value, int) and abs(value) > 2**53:
+                forms[_EXACT] = 1
             forms[kind] = max(forms.get(kind, 0), digits)
 
     def schema(self, forms: Forms) -> pa.Schema:
@@ -193,7 +197,8 @@ def _kinds(forms: Mapping[str, Any]) -> set[str]:
 def _is_mixed(forms: Mapping[str, Any]) -> bool:
     """Return whether values have no type in common but that of their JSON."""
     inner = [*forms.get(_MEMBERS, {}).values(), forms.get(_ELEMENTS, {})]
-    return len(_kinds(forms)) > 1 or any(_is_mixed(each) for each in inner if each)
+    loses_digits = {_EXACT, "double"} <= forms.keys()
+    return loses_digits or len(_kinds(forms)) > 1 or any(map(_is_mixed, filter(None, inner)))
 
 
 def _is_nothing(forms: Mapping[str, Any]) -> bool:

@@ -433,6 +433,14 @@ def test_kinds_of_json_that_have_no_type_in_common() -> None:
     assert schema.field("a").type == pa.string()
 
 
+@pytest.mark.parametrize("others", ["1.5", "9" * 39, '"x"'])
+def test_digits_of_json_are_not_lost(others: str) -> None:
+    reader = JsonReader("input.path: t")
+    forms = reader.infer([f'{{"a": {2**53 + 1}}}\n{{"a": {others}}}\n'.encode()])
+    with pytest.raises(DataError, match="the column 'a' has values of kinds"):
+        reader.schema(forms)
+
+
 @pytest.mark.parametrize("reader", [CsvReader("t", header=True, infers=True), JsonReader("t")])
 def test_records_in_folders_of_missing_values_decide_nothing(
     reader: CsvReader | JsonReader,
