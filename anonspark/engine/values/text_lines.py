@@ -160,6 +160,9 @@ class TextLines(ABC):
             whole = source.read(_WHOLE_FILE + 1)
             if len(whole) > _WHOLE_FILE:
                 raise longer_than_a_line(self.where, path, _WHOLE_FILE)
+            if self.encoding == "utf-16" and whole and encoding_of_mark(beginning) == UTF_8:
+                # Python would take the bytes in the order of this machine.
+                raise undecodable(self.where, path, "UTF-16 with a mark", None, whole[:_BLOCK])
             if is_wide:
                 whole = self._utf8(whole, self.encoding or "utf-16", path)
             source = io.BytesIO(whole)

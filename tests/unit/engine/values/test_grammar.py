@@ -311,6 +311,7 @@ REFUSED = [
     ("a,b\n1\n", {}, "too few or too many values"),
     ("a,b\n1,2,3\n", {}, "too few or too many values"),
     (b"a\nx\n\xfc\n", {}, "line 3 is not written in UTF-8"),
+    ("a,b\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16"}, r"likely UTF-16BE"),
     (b"a\n\x81\n", {"encoding": "shift_jis"}, "line 2 is not written in CP932|SHIFT_JIS"),
 ]
 
