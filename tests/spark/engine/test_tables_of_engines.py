@@ -367,7 +367,7 @@ def test_nanoseconds(
     assert len(outcome(by_spark, tmp_path / "t", "parquet", {}, wanted=age)[1]) == 6
     columns, _ = outcome(by_spark, tmp_path / "t", "parquet", {})
     assert columns == [("age", "int64"), ("seen", "null")]
-    assert 'coerce_timestamps="us"' in caplog.text
+    assert 'coerce_timestamps="us"' in "".join(caplog.messages)
 
 
 def test_nanoseconds_inside_of_others(by_spark: Reader, tmp_path: Path) -> None:
