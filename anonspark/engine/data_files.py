@@ -174,21 +174,38 @@ def find_files(
     markers = wanted.markers if wanted is not None else ()
     schema, missing = [], {}
     for name in names:
-        texts = {one.folders[name] for one in named}
-        schema.append(pa.field(name, type_of_folders(texts, markers)))
-        if not pa.types.is_string(schema[-1].type):
-            values = pa.array(list(texts), pa.string())
-            marked = mean_missing(values, markers, numbers=True)
-            missing[name] = dict.fromkeys(values.filter(marked).to_pylist())
+        own, missing[name] = typed_folders({one.folders[name] for one in named}, markers)
+        schema.append(pa.field(name, own))
     found = [
         replace(
             one,
-            folders={name: missing.get(name, {}).get(text, text) for name, text in own.items()},
+            folders={
+                name: None if text in missing[name] else text for name, text in one.folders.items()
+            },
         )
         for one in distinct.values()
-        for own in [one.folders]
     ]
     return DataFiles(tuple(found), pa.schema(schema))
+
+
+def typed_folders(
+    texts: Iterable[str | None], markers: Sequence[str]
+) -> tuple[pa.DataType, frozenset[str]]:
+    """Return the type of a column of folders, and the texts that mean missing in it.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+        Of :func:`folder_text`.
+    markers : sequence of str
+        Texts that mean missing. In a column of texts they stay what they are.
+    """
+    values = pa.array(set(texts), pa.string())
+    own = type_of_folders(values.to_pylist(), markers)
+    if pa.types.is_string(own):
+        return own, frozenset()
+    marked = mean_missing(values, markers, numbers=True)
+    return own, frozenset(values.filter(marked).drop_null().to_pylist())
 
 
 def require_known_compressions(files: Sequence[DataFile], key: str) -> None:

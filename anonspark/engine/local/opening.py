@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from anonspark.engine.data_files import DataFiles, find_files, require_known_compressions
+from anonspark.engine.data_files import DataFiles, find_files
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.files import Files
 from anonspark.engine.local.columnar_files import (
@@ -17,25 +17,18 @@ from anonspark.engine.local.columnar_files import (
     open_columnar,
     reads_of,
 )
-from anonspark.engine.local.text_files import TextFiles
+from anonspark.engine.local.text_files import TextFiles, first_line
 from anonspark.engine.managed_tables import require_plain_files
-from anonspark.engine.raw_columns import (
-    WantedColumns,
-    require_distinct,
-    require_distinct_header,
-)
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import (
-    no_record,
-    not_of_the_format,
     on_spark,
     type_not_read,
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
+from anonspark.engine.text_tables import TableAddress, open_reader, read_schema
 from anonspark.engine.unread import UnreadType
-from anonspark.engine.values.csv_reader import CsvReader
-from anonspark.engine.values.text_forms import Forms
-from anonspark.engine.values.text_reader import TEXT_FORMATS, text_reader
+from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
 
 FORMATS = ("parquet", "csv", "orc", "json")
@@ -119,7 +112,7 @@ def open_files(
             f"source {data_format!r}; expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or set "
             "execution.engine to spark, which reads others"
         )
-    asked = _Asked(tuple(paths), data_format.lower(), key, section)
+    asked = TableAddress(tuple(paths), data_format.lower(), key, section)
     require_plain_files(files, paths, data_format, key)
     found = find_files(files, paths, key, wanted)
     if asked.data_format in TEXT_FORMATS:
@@ -127,25 +120,8 @@ def open_files(
     return _open_columnar(asked, found, options, wanted)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is opened, for messages."""
-
-    paths: tuple[str, ...]
-    data_format: str
-    key: str
-    section: str | None
-
-    @property
-    def where(self) -> str:
-        return f"{self.key}: {', '.join(self.paths)}"
-
-    def not_of_the_format(self, reason: str) -> Exception:
-        return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
-
-
 def _open_columnar(
-    asked: _Asked, found: DataFiles, options: Mapping[str, str], wanted: WantedColumns | None
+    asked: TableAddress, found: DataFiles, options: Mapping[str, str], wanted: WantedColumns | None
 ) -> Opened:
     for name in options:
         what = asked.key if asked.section is None else f"{asked.section}.options.{name}"
@@ -199,37 +175,15 @@ def _with_type(field: pa.Field, opened: Sequence[ColumnarFile]) -> pa.Field:
 
 
 def _open_texts(
-    asked: _Asked,
+    asked: TableAddress,
     found: DataFiles,
     options: Mapping[str, str],
     texts: Sequence[str],
     wanted: WantedColumns | None,
 ) -> Opened:
-    reader = text_reader(
-        asked.data_format,
-        options,
-        paths=asked.paths,
-        key=asked.key,
-        section=asked.section,
-        texts=texts,
-        wanted=wanted,
-    )
-    if not found.files:
-        raise asked.not_of_the_format("no file")
-    require_known_compressions(found.files, asked.key)
-    files = TextFiles(found, reader)
-    infers = True
-    if isinstance(reader, CsvReader):
-        line = files.first_line()
-        if reader.header:
-            require_distinct_header(reader.values(line), wanted, asked.where)
-        files = TextFiles(found, reader.with_header(line))
-        infers = reader.infers
-    own = files.reader.schema(files.forms() if infers else Forms())
-    if not own.names and asked.data_format == "json":
-        raise no_record(asked.paths, asked.data_format, asked.key, asked.section)
-    require_distinct(own.names, own.names, asked.where)
-    return Opened(found.schema(own), tuple(files.reads(own)))
+    files = TextFiles(found, open_reader(asked, found, options, texts, wanted, first_line))
+    schema = read_schema(asked, files.reader, files.forms)
+    return Opened(found.schema(schema), tuple(files.reads(schema)))
 
 
 def _schemas(opened: Sequence[ColumnarFile], found: DataFiles) -> FileSchemas:

@@ -13,12 +13,17 @@ from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.columnar_files import Read, reading_file
 from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.csv_reader import CsvReader
-from anonspark.engine.values.json_reader import JsonReader
+from anonspark.engine.text_tables import Reader
 from anonspark.engine.values.text_forms import Forms
 
 # Bytes that a task reads; of one table, so that threads have something to share.
 _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
+
+
+def first_line(reader: Reader, file: DataFile) -> str:
+    """Return the first line of a file; nothing if there is none."""
+    with reading_file(reader.where), Path(file.path).open("rb") as content:
+        return reader.first_line(content, file.address)
 
 
 @dataclass(frozen=True)
@@ -41,15 +46,7 @@ class TextFiles:
     """
 
     files: DataFiles
-    reader: CsvReader | JsonReader
-
-    def first_line(self) -> str:
-        """Return the first line there is."""
-        for file in self.files.files:
-            with reading_file(self.reader.where), Path(file.path).open("rb") as content:
-                if line := self.reader.first_line(content, file.address):
-                    return line
-        return ""
+    reader: Reader
 
     def parts(self) -> list[Part]:
         """Return what tasks read."""

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from anonspark.engine.data_files import folder_text
+from anonspark.engine.data_files import folder_text, typed_folders
 from anonspark.engine.file_schemas import lacking_columns
 from anonspark.engine.files import literal
 from anonspark.engine.managed_tables import require_plain_files
@@ -35,7 +34,6 @@ from anonspark.engine.spark.settings import folder_names_as_texts
 from anonspark.engine.spark.stored_columns import read_stored_columns
 from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
-from anonspark.engine.values.text_forms import type_of_folders
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import DataError
 
@@ -97,14 +95,15 @@ def open_table(
         If Spark does not know the format, or the data source does not take its options.
     """
     files = FileSystem(spark)
-    problems = [nothing_there(path, path_key) for path in paths if not files.matches(path)]
+    is_text = data_format.lower() in TEXT_FORMATS
+    # The files of text formats are listed, which says so too.
+    problems = [
+        nothing_there(path, path_key) for path in paths if not (is_text or files.matches(path))
+    ]
     if problems:
         raise DataError(*problems)
     require_plain_files(files, paths, data_format, path_key)
-    own = [
-        literal(path) if data_format in _OF_FILES and files.exists(path) else path for path in paths
-    ]
-    if data_format.lower() in TEXT_FORMATS:
+    if is_text:
         with opening_table(paths, data_format, path_key, section):
             return OpenedTable(
                 open_text_files(
@@ -118,6 +117,9 @@ def open_table(
                     wanted=wanted,
                 )
             )
+    own = [
+        literal(path) if data_format in _OF_FILES and files.exists(path) else path for path in paths
+    ]
     if options:
         _LOGGER.info(
             "%s: what the options %s mean is decided by Spark's data source %r",
@@ -178,9 +180,9 @@ def with_typed_folders(table: DataFrame, markers: Sequence[str] = ()) -> DataFra
                 columns[name] = sf.when(read.eqNullSafe(letters), unquote(text)).otherwise(
                     columns[name]
                 )
-        own = type_of_folders(map(folder_text, texts), markers)
-        if markers and not pa.types.is_string(own):
-            marked = sf.trim(columns[name]).isin(*markers)
+        own, missing = typed_folders(map(folder_text, texts), markers)
+        if missing:
+            marked = columns[name].isin(*missing)
             columns[name] = sf.when(marked, None).otherwise(columns[name])
         columns[name] = columns[name].cast(spark_type(own))
     return table.select(*(column.alias(name) for name, column in columns.items()))

@@ -10,7 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -18,37 +18,24 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonspark.engine.data_files import (
-    DataFile,
-    DataFiles,
-    Folders,
-    find_files,
-    require_known_compressions,
-)
+from anonspark.engine.data_files import DataFile, DataFiles, Folders, find_files
 from anonspark.engine.files import literal
-from anonspark.engine.raw_columns import (
-    WantedColumns,
-    require_distinct,
-    require_distinct_header,
-)
-from anonspark.engine.reading_errors import different_headers, no_record, not_of_the_format
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import different_headers
 from anonspark.engine.spark.file_contents import largest_whole_file
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.tasks import Batches
+from anonspark.engine.text_tables import Reader, TableAddress, open_reader, read_schema
 from anonspark.engine.values.csv_reader import CsvReader
-from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import Forms
-from anonspark.engine.values.text_reader import text_reader
 
 # Lines that are read at once, and what is looked at to find a file's first line.
 _BLOCK, _BEGINNING = 8 * 2**20, 2**20
 
 _ORIGIN, _CONTENT = "origin", "content"
 _FORMS = pa.schema([("forms", pa.string())])
-
-Reader = CsvReader | JsonReader
 
 
 def open_text_files(
@@ -69,26 +56,11 @@ def open_text_files(
     The driver lists the files and reads the first line of one, and of those that come as lines.
     One job infers the types of columns, where they are not all texts.
     """
-    reader = text_reader(
-        data_format,
-        options,
-        paths=paths,
-        key=path_key,
-        section=section,
-        texts=texts,
-        wanted=wanted,
-    )
+    address = TableAddress(tuple(paths), data_format, path_key, section)
     system = FileSystem(spark)
     found = find_files(system, paths, path_key, wanted)
     files = found.files
-    if not files:
-        raise not_of_the_format(paths, data_format, path_key, section, "no file")
-    require_known_compressions(files, path_key)
-    if isinstance(reader, CsvReader):
-        line = next(filter(None, (first_line(system, reader, file) for file in files)), "")
-        if reader.header:
-            require_distinct_header(reader.values(line), wanted, reader.where)
-        reader = reader.with_header(line)
+    reader = open_reader(address, found, options, texts, wanted, partial(first_line, system))
     most = largest_whole_file(spark, [file.bytes for file in files])
     lines = {
         str(place): file
@@ -98,14 +70,12 @@ def open_text_files(
     every = {file.address: file for file in files if file not in lines.values()} | lines
     rows = _Rows(reader, every, Counter(file.address for file in files))
     contents = _contents(spark, paths, files, lines, most)
-    forms = Forms()
-    if isinstance(reader, JsonReader) or reader.infers:
-        told = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
-        forms = reduce(Forms.__or__, (Forms.of_text(one.forms) for one in told), forms)
-    schema = reader.schema(forms)
-    if isinstance(reader, JsonReader) and not schema.names:
-        raise no_record(paths, data_format, path_key, section)
-    require_distinct(schema.names, schema.names, reader.where)
+
+    def infer() -> Forms:
+        forms = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
+        return reduce(Forms.__or__, (Forms.of_text(one.forms) for one in forms), Forms())
+
+    schema = read_schema(address, reader, infer)
     whole = with_struct_fields(found.schema(schema))
     read = _ReadColumns(rows, schema, DataFiles((), found.folders), whole)
     return PythonStage(contents, read, whole, read.select)
