@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from anonspark.comparison.evaluation import (
     EVALUATED,
@@ -24,10 +24,10 @@ from anonspark.config.documents import Document
 from anonspark.config.gates import unmeasured
 from anonspark.config.overrides import written_overrides
 from anonspark.config.places import Places
-from anonspark.config.problems import explain, found, key_path, nearest, one_of
+from anonspark.config.problems import did_you_mean, found, key_path, nearest, one_of, validated
 from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.section import Section
-from anonspark.config.yaml_reading import read_document
+from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.figures import Need
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
@@ -263,34 +263,20 @@ def _grid(
     document = dict(written)
     if isinstance(document.get("axes"), Mapping):
         document["axes"] = [document["axes"]]
-    try:
-        file = _GridFile.model_validate(document)
-    except ValidationError as error:
-        findings = explain(error, document, _GridFile.model_json_schema())
-        raise ConfigurationError(*problems, *(finding.line() for finding in findings)) from None
+    file = validated(_GridFile, document, problems)
+    if file is None:
+        raise ConfigurationError(*problems)
     problems += _unusable_axes(file.axes)
     if file.rank_by not in METRICS:
-        near = nearest(file.rank_by, METRICS)
-        remedy = f"did you mean {near!r}?" if near else f"expected {one_of(list(METRICS))}"
+        remedy = did_you_mean(file.rank_by, METRICS, f"expected {one_of(list(METRICS))}")
         problems.append(f"rank_by: found {found(file.rank_by)}; {remedy}")
-    base: Mapping[str, Any] = {}
+    base: Mapping[str, Any] | None
     if isinstance(file.base, str):
-        try:
-            base, found_twice = read_document(
-                beside(path, file.base),
-                "a configuration",
-                "a mapping with 'input', 'attributes', 'privacy' and 'output'",
-                read,
-                variables=True,
-            )
-            problems += found_twice
-        except SparkNeededError:
-            raise
-        except ConfigurationError as error:
-            problems += [f"base: {problem}" for problem in error.problems]
+        expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
+        base = read_base(beside(path, file.base), expected, read, problems)
     else:
         base = file.base
-    if problems:
+    if base is None or problems:
         raise ConfigurationError(*problems)
     shared = [*written_overrides(file.settings), *overrides]
     # The file of the seed is the same for all cells.

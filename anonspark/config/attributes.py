@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from anonspark.config.attribute_range import AttributeRange, unfit_range
 from anonspark.config.hierarchy_rule import HierarchyRule
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section, unique_entries
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
@@ -114,11 +114,9 @@ class Attribute(Section):
     def _expand_short_form(cls, value: object) -> object:
         return {"role": value} if isinstance(value, str) else value
 
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        findings: list[Finding] = []
+    def _problems(self) -> Iterator[Finding]:
         if self.role != "quasi_identifier":
-            findings += [
+            yield from (
                 Finding(
                     (key,),
                     f"found '{key}' on an attribute with the role '{self.role}'; expected it on a "
@@ -131,30 +129,22 @@ class Attribute(Section):
                     ("weight", self.weight != 1.0),
                 )
                 if is_there
-            ]
+            )
         twice = [value for value, count in Counter(self.order or ()).items() if count > 1]
         if twice:
             listed = ", ".join(found(value) for value in twice)
-            findings.append(
-                Finding(
-                    ("order",),
-                    f"found {listed} more than once; expected each value once; remove the "
-                    "repetitions",
-                )
+            yield Finding(
+                ("order",),
+                f"found {listed} more than once; expected each value once; remove the repetitions",
             )
-        findings += self._hierarchy_findings()
-        findings += self._range_findings()
+        yield from self._hierarchy_findings()
+        yield from self._range_findings()
         if self.order is not None and self.type not in (None, "text"):
-            findings.append(
-                Finding(
-                    ("order",),
-                    f"found an order together with the type '{self.type}'; expected an order for "
-                    "text only; remove 'order' or set the type to 'text'",
-                )
+            yield Finding(
+                ("order",),
+                f"found an order together with the type '{self.type}'; expected an order for "
+                "text only; remove 'order' or set the type to 'text'",
             )
-        if findings:
-            raise impossible(findings)
-        return self
 
     @property
     def hierarchy_kind(self) -> Literal["file", "intervals", "prefix", "calendar"] | None:
@@ -163,10 +153,10 @@ class Attribute(Section):
             return None
         return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind
 
-    def _range_findings(self) -> list[Finding]:
+    def _range_findings(self) -> Iterator[Finding]:
         """Find what does not go together with the range."""
         if self.range is None:
-            return []
+            return
         kind = self.hierarchy_kind
         if self.order is not None or kind in ("file", "prefix"):
             beside = "an order" if self.order is not None else f"a hierarchy of the kind '{kind}'"
@@ -174,49 +164,40 @@ class Attribute(Section):
         else:
             needed = None if kind is None else _TYPE_FOR_HIERARCHY[kind][0]
             text = unfit_range(self.range, needed or self.type) or ""
-        return [Finding(("range",), f"{text}; remove it, or correct it")] if text else []
+        if text:
+            yield Finding(("range",), f"{text}; remove it, or correct it")
 
-    def _hierarchy_findings(self) -> list[Finding]:
+    def _hierarchy_findings(self) -> Iterator[Finding]:
         """Find what does not go together with the hierarchy."""
         if self.hierarchy_kind is None:
-            return []
-        findings: list[Finding] = []
+            return
         where = ("hierarchy",)
         expected, need = _TYPE_FOR_HIERARCHY[self.hierarchy_kind]
         if self.role not in ("quasi_identifier", "sensitive"):
-            findings.append(
-                Finding(
-                    where,
-                    f"found 'hierarchy' on an attribute with the role '{self.role}'; expected it "
-                    "on a quasi_identifier, or a file on a sensitive attribute; remove "
-                    "'hierarchy' or change the role",
-                )
+            yield Finding(
+                where,
+                f"found 'hierarchy' on an attribute with the role '{self.role}'; expected it "
+                "on a quasi_identifier, or a file on a sensitive attribute; remove "
+                "'hierarchy' or change the role",
             )
         elif self.role == "sensitive" and self.hierarchy_kind != "file":
-            findings.append(
-                Finding(
-                    where,
-                    f"found the rule '{self.hierarchy_kind}' on a sensitive attribute; expected "
-                    "the path of a file there; write the groups of its values into a file",
-                )
+            yield Finding(
+                where,
+                f"found the rule '{self.hierarchy_kind}' on a sensitive attribute; expected "
+                "the path of a file there; write the groups of its values into a file",
             )
         elif self.type not in (None, expected):
-            findings.append(
-                Finding(
-                    where,
-                    f"found a hierarchy together with the type '{self.type}', but {need}; expected "
-                    f"no type or '{expected}'; correct 'type' or remove 'hierarchy'",
-                )
+            yield Finding(
+                where,
+                f"found a hierarchy together with the type '{self.type}', but {need}; expected "
+                f"no type or '{expected}'; correct 'type' or remove 'hierarchy'",
             )
         if self.order is not None:
-            findings.append(
-                Finding(
-                    where,
-                    "found a hierarchy together with an order; expected one of the two, for a "
-                    "hierarchy orders the values itself; remove 'order' or 'hierarchy'",
-                )
+            yield Finding(
+                where,
+                "found a hierarchy together with an order; expected one of the two, for a "
+                "hierarchy orders the values itself; remove 'order' or 'hierarchy'",
             )
-        return findings
 
 
 def order_as_told(order: Sequence[str]) -> dict[str, Any]:

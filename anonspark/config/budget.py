@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal, DecimalException
 from fractions import Fraction
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
 
 DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -93,25 +94,20 @@ class BudgetOptions(Section):
         ),
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        findings = []
+    def _problems(self) -> Iterator[Finding]:
         if DATASET.fullmatch(self.dataset) is None:
             text = (
                 f"found {found(self.dataset)}; expected at most 100 letters, digits, dots, hyphens "
                 "and underscores, the first of them a letter or digit; correct it"
             )
-            findings.append(Finding(("dataset",), text))
+            yield Finding(("dataset",), text)
         number = None if self.limit is None else as_fraction(self.limit)
         if self.limit is not None and (number is None or number <= 0):
             text = (
                 f"found {found(self.limit)}; expected a decimal number above 0 with at most "
                 f"{_DECIMALS} decimals; correct it"
             )
-            findings.append(Finding(("limit",), text))
-        if findings:
-            raise impossible(findings)
-        return self
+            yield Finding(("limit",), text)
 
     @property
     def place(self) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.combinations import (
@@ -24,7 +24,7 @@ from anonspark.config.combinations import (
 from anonspark.config.input import MissingPolicy
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.redaction import Redacted
 
@@ -103,28 +103,24 @@ class CodingFile(Section):
         default={}, description="Level of each quasi-identifier, for the model full-domain."
     )
 
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        findings = [
+    def _problems(self) -> Iterator[Finding]:
+        yield from (
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
             *generated_columns(self.attributes, self.style, self.missing, {}),
             *self._own_matters(),
             *self._unusable_levels(),
             *lacking_quasi_identifiers(self.attributes),
-        ]
-        if findings:
-            raise impossible(findings)
-        return self
+        )
 
     @property
     def quasi_identifiers(self) -> list[str]:
         """Names of the quasi-identifiers, in order."""
         return [name for name, one in self.attributes.items() if one.role == "quasi_identifier"]
 
-    def _own_matters(self) -> list[Finding]:
+    def _own_matters(self) -> Iterator[Finding]:
         """Find what is not the same at all holders."""
-        findings = [
+        yield from (
             Finding(
                 ("attributes", name),
                 "found an identifier; expected published columns only; remove it, and let each "
@@ -132,7 +128,7 @@ class CodingFile(Section):
             )
             for name, one in self.attributes.items()
             if one.role == "identifier"
-        ]
+        )
         for key, is_there, why in (
             ("unit", bool(self.privacy.unit), "for it names a column that each holder has"),
             (
@@ -142,30 +138,24 @@ class CodingFile(Section):
             ),
         ):
             if is_there:
-                findings.append(
-                    Finding(
-                        ("privacy", key),
-                        f"found it in a coding; expected it in the configurations of the holders, "
-                        f"{why}; move it there",
-                    )
+                yield Finding(
+                    ("privacy", key),
+                    f"found it in a coding; expected it in the configurations of the holders, "
+                    f"{why}; move it there",
                 )
-        return findings
 
-    def _unusable_levels(self) -> list[Finding]:
+    def _unusable_levels(self) -> Iterator[Finding]:
         """Find levels of what has none, and attributes without one."""
         if not self.levels:
-            return []
-        findings = []
+            return
         if set(self.levels) != set(self.quasi_identifiers):
-            findings.append(
-                Finding(
-                    ("levels",),
-                    f"found levels of {len(self.levels)} attributes; expected one level for each "
-                    f"of the {len(self.quasi_identifiers)} quasi-identifiers, and no others; "
-                    "complete or correct it",
-                )
+            yield Finding(
+                ("levels",),
+                f"found levels of {len(self.levels)} attributes; expected one level for each "
+                f"of the {len(self.quasi_identifiers)} quasi-identifiers, and no others; "
+                "complete or correct it",
             )
-        findings += [
+        yield from (
             Finding(
                 ("levels", name),
                 "found the level of an attribute without a hierarchy; expected one of a hierarchy; "
@@ -173,16 +163,13 @@ class CodingFile(Section):
             )
             for name in self.levels
             if name in self.attributes and self.attributes[name].hierarchy is None
-        ]
+        )
         if self.style != "interval":
-            findings.append(
-                Finding(
-                    ("style",),
-                    f"found {found(self.style)} together with 'levels', whose labels are those of "
-                    "hierarchies; expected 'interval'; remove one of the two",
-                )
+            yield Finding(
+                ("style",),
+                f"found {found(self.style)} together with 'levels', whose labels are those of "
+                "hierarchies; expected 'interval'; remove one of the two",
             )
-        return findings
 
 
 @dataclass(frozen=True, repr=False)

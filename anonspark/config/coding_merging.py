@@ -12,7 +12,7 @@ from anonspark.config.coding import Coding, CodingFile, CodingKey
 from anonspark.config.copying import copy_document
 from anonspark.config.models import DEFAULT_MODEL
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import explain, found, key_path
+from anonspark.config.problems import found, key_path, validated
 from anonspark.config.reading import TextReader, beside, read_named_text
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
@@ -49,12 +49,8 @@ def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]
     SparkNeededError
         If it lies where only Spark's Hadoop reaches it.
     """
-    try:
-        options = _Naming.model_validate({"coding": document["coding"]}).coding
-    except ValidationError as error:
-        schema = _Naming.model_json_schema()
-        problems += [finding.line() for finding in explain(error, document, schema)]
-        return None
+    naming = validated(_Naming, {"coding": document["coding"]}, problems)
+    options = None if naming is None else naming.coding
     if options is None:
         return None
     coding = _load(options.path, read, problems)
@@ -91,12 +87,7 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
         return None
     wrong += twice
     document = copy_document(written, (), wrong)
-    file = None
-    try:
-        file = CodingFile.model_validate(document)
-    except ValidationError as error:
-        schema = CodingFile.model_json_schema()
-        wrong += [finding.line() for finding in explain(error, document, schema)]
+    file = validated(CodingFile, document, wrong)
     if file is None or wrong:
         problems += [f"coding: {path}: {problem}" for problem in dict.fromkeys(wrong)]
         return None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny
 
 from anonspark.config.attributes import Attribute, Role, order_as_told
 from anonspark.config.budget import BudgetOptions
@@ -35,7 +35,7 @@ from anonspark.config.models import ModelOptions, default_model, model_options
 from anonspark.config.output import OutputOptions
 from anonspark.config.places import Places
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import impossible
+from anonspark.config.problems import Finding
 from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
@@ -178,9 +178,8 @@ class Configuration(Section):
     _places: Places = PrivateAttr(default=Places())
     _is_placed_by_caller: bool = PrivateAttr(default=True)
 
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        findings = [
+    def _problems(self) -> Iterator[Finding]:
+        yield from (
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
@@ -194,10 +193,7 @@ class Configuration(Section):
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
             *lacking_quasi_identifiers(self.attributes),
-        ]
-        if findings:
-            raise impossible(findings)
-        return self
+        )
 
     @property
     def measured(self) -> frozenset[Need]:
@@ -306,8 +302,7 @@ class Configuration(Section):
         document["execution"]["seed"] = self._seed_hash()
         if not self._is_placed_by_caller:
             document["output"]["path"] = None
-        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-        return _sha256(canonical)
+        return _hash_of(document)
 
     def input_fingerprint(self) -> str:
         """Return what tells whether two configurations prepare the same records.
@@ -327,7 +322,7 @@ class Configuration(Section):
         if self.output.pseudonyms:
             document["pseudonyms"] = True
         document["seed"] = self._seed_hash()
-        return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
+        return _hash_of(document)
 
     def settings_fingerprint(self) -> str:
         """Return what tells whether the figures of two releases can be compared.
@@ -358,7 +353,7 @@ class Configuration(Section):
         _drop_published_separation(document["model"], self.model)
         document["style"] = self.output.style
         document["missing_markers"] = self.input.missing_markers
-        return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
+        return _hash_of(document)
 
     def public_dict(self) -> dict[str, Any]:
         """Return the configuration as the manifest shows it, without its secrets.
@@ -399,6 +394,10 @@ class Configuration(Section):
 
     def _seed_hash(self) -> str:
         return _sha256(f"anonspark-seed:{self.execution.seed}")
+
+
+def _hash_of(document: Mapping[str, Any]) -> str:
+    return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
 
 
 def _sha256(text: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Iterator
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from anonspark.config.problems import Finding, impossible
+from anonspark.config.problems import Finding
 from anonspark.config.section import NonEmptyText, Section
 
 
@@ -70,17 +71,11 @@ class ExecutionOptions(Section):
         ),
     )
 
-    @model_validator(mode="after")
-    def _check_seed(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         if self.seed_file is not None and "seed" not in self.model_fields_set:
             # Else the file would be passed over, and the seed would be 0.
-            raise impossible(
-                [
-                    Finding(
-                        ("seed_file",),
-                        "found a file that was not read; expected load_configuration or "
-                        "parse_configuration to read it; use one of them",
-                    )
-                ]
+            yield Finding(
+                ("seed_file",),
+                "found a file that was not read; expected load_configuration or "
+                "parse_configuration to read it; use one of them",
             )
-        return self

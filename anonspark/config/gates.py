@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from anonspark.config.problems import Finding, found, impossible, nearest
+from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section
 from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
 
@@ -41,30 +40,21 @@ class Gate(Section):
         default=None, allow_inf_nan=False, description="Largest figure that is published."
     )
 
-    @model_validator(mode="after")
-    def _check_bounds(self) -> Self:
-        findings = []
+    def _problems(self) -> Iterator[Finding]:
         if self.min is None and self.max is None:
-            findings.append(
-                Finding((), "found neither min nor max; expected at least one of them; add it")
-            )
+            yield Finding((), "found neither min nor max; expected at least one of them; add it")
         elif self.min is not None and self.max is not None and self.min > self.max:
-            findings.append(
-                Finding(
-                    ("min",),
-                    f"found {found(self.min)}, more than max; expected at most max; correct one",
-                )
+            yield Finding(
+                ("min",),
+                f"found {found(self.min)}, more than max; expected at most max; correct one",
             )
-        if findings:
-            raise impossible(findings)
-        return self
 
 
 def unusable_gates(
     gates: Mapping[str, Gate],
     quasi_identifiers: Sequence[str],
     measured: AbstractSet[Need],
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Find gates on what is no figure, or is not measured.
 
     Parameters
@@ -75,23 +65,20 @@ def unusable_gates(
         As of :func:`unmeasured`.
     """
     known = tuple(_metrics(quasi_identifiers))
-    findings = []
     for name in gates:
         missing = unmeasured(name, measured)
         if name not in known:
-            near = nearest(name, known)
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = did_you_mean(name, known, "see docs/output.md")
             text = (
                 f"found {found(name)}, which is no figure of a release; expected a number of the "
                 "table summary, attributes.<quasi-identifier>.<figure> or "
-                f"risk.<attacker>.<figure>{hint or '; see docs/output.md'}"
+                f"risk.<attacker>.<figure>; {hint}"
             )
         elif missing is not None:
             text = missing
         else:
             continue
-        findings.append(Finding(("gates", name), text))
-    return findings
+        yield Finding(("gates", name), text)
 
 
 def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:

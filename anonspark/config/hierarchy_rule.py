@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from anonspark.config.problems import Finding, found, impossible, one_of
+from anonspark.config.problems import Finding, found, one_of
 from anonspark.config.section import Section, unique_entries
 
 CalendarLevel = Literal["month", "quarter", "year"]
@@ -67,37 +68,29 @@ class HierarchyRule(Section):
             return "intervals"
         return "prefix" if self.prefix is not None else "calendar"
 
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        findings: list[Finding] = []
+    def _problems(self) -> Iterator[Finding]:
         given = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
         if len(given) != 1:
-            findings.append(
-                Finding(
-                    (),
-                    f"found {' and '.join(map(repr, given)) or 'no rule'}; expected exactly one "
-                    f"of {one_of(_HIERARCHY_RULES)}; "
-                    + ("keep one of them" if given else "add one, or give the path of a file"),
-                )
+            yield Finding(
+                (),
+                f"found {' and '.join(map(repr, given)) or 'no rule'}; expected exactly one "
+                f"of {one_of(_HIERARCHY_RULES)}; "
+                + ("keep one of them" if given else "add one, or give the path of a file"),
             )
         elif self.origin is not None and self.intervals is None:
-            findings.append(
-                Finding(
-                    ("origin",),
-                    f"found 'origin' together with {given[0]!r}; expected it with 'intervals' "
-                    "only; remove it",
-                )
+            yield Finding(
+                ("origin",),
+                f"found 'origin' together with {given[0]!r}; expected it with 'intervals' "
+                "only; remove it",
             )
         for finer, coarser in pairwise(self.intervals or ()):
             if coarser <= finer or Fraction(repr(coarser)) % Fraction(repr(finer)):
-                findings.append(
-                    Finding(
-                        ("intervals",),
-                        f"found {_width(coarser)} after {_width(finer)}; expected widths from fine "
-                        "to coarse, each a multiple of the one before; correct one of the two",
-                    )
+                yield Finding(
+                    ("intervals",),
+                    f"found {_width(coarser)} after {_width(finer)}; expected widths from fine "
+                    "to coarse, each a multiple of the one before; correct one of the two",
                 )
-        findings += [
+        yield from (
             Finding(
                 ("prefix",),
                 f"found {found(more)} after {found(fewer)}; expected ascending numbers of masked "
@@ -105,19 +98,14 @@ class HierarchyRule(Section):
             )
             for fewer, more in pairwise(self.prefix or ())
             if more <= fewer
-        ]
+        )
         in_order = [level for level in get_args(CalendarLevel) if level in (self.calendar or ())]
         if self.calendar is not None and self.calendar != in_order:
-            findings.append(
-                Finding(
-                    ("calendar",),
-                    "found levels in another order or more than once; expected them from fine to "
-                    f"coarse; write [{', '.join(in_order)}]",
-                )
+            yield Finding(
+                ("calendar",),
+                "found levels in another order or more than once; expected them from fine to "
+                f"coarse; write [{', '.join(in_order)}]",
             )
-        if findings:
-            raise impossible(findings)
-        return self
 
 
 def _width(width: float) -> str:

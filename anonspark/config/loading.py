@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from anonspark.config.coding_merging import merge_coding
 from anonspark.config.configuration import Configuration
 from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
 from anonspark.config.input import format_of_name
 from anonspark.config.json_schema import known_schema
-from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
-from anonspark.config.problems import explain
+from anonspark.config.overrides import Assignment, assign, parse_overrides
+from anonspark.config.problems import validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
 from anonspark.config.short_forms import positions_of_listed, take_out_of_lists, write_out
@@ -167,12 +165,11 @@ def _build(
     document = copy_document(
         {name: one for name, one in mapping.items() if name != SELECTION}, (), problems
     )
-    for override, keys, value in assignments:
-        if keys[0] == "attributes" and len(keys) > 1:
-            take_out_of_lists(document, keys[1])
-        problem = assign(document, keys, copy_document(value, keys, problems))
-        if problem is not None:
-            problems.append(f"--set {shown_override(override)}: {problem}")
+    for one in assignments:
+        if one.keys[0] == "attributes" and len(one.keys) > 1:
+            take_out_of_lists(document, one.keys[1])
+        copied = copy_document(one.value, one.keys, problems)
+        assign(document, one._replace(value=copied), problems)
     write_out(document, problems)
     coding = None
     if document.get("coding") is not None:
@@ -180,11 +177,8 @@ def _build(
         if coding is None:
             raise ConfigurationError(*dict.fromkeys(problems))
     out_of_reach = fill_in_seed(document, read, problems, needed=needs_seed)
-    try:
-        configuration = Configuration.model_validate(document)
-    except ValidationError as error:
-        problems += [finding.line() for finding in explain(error, document, known_schema())]
-    if problems:
+    configuration = validated(Configuration, document, problems, known_schema())
+    if configuration is None or problems:
         raise ConfigurationError(*dict.fromkeys(problems))
     if out_of_reach is not None:
         raise out_of_reach

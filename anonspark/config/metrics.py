@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Annotated
 
 from pydantic import Field
 
 from anonspark.config.gates import summary_figures, unmeasured
-from anonspark.config.problems import Finding, found, nearest
+from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section
 from anonspark.core.figures import Need
 
@@ -64,7 +65,7 @@ class MetricsOptions(Section):
     )
 
 
-def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> list[Finding]:
+def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:
     """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
 
     Parameters
@@ -73,25 +74,19 @@ def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> list
     measured : set of str
         As of :func:`anonspark.config.gates.unmeasured`.
     """
-    findings = []
     if metrics.drift and metrics.append_to is None:
-        findings.append(
-            Finding(
-                ("metrics", "drift"),
-                "found bounds, but no earlier runs to compare with; expected metrics.append_to "
-                "beside them; add it, or remove the bounds",
-            )
+        yield Finding(
+            ("metrics", "drift"),
+            "found bounds, but no earlier runs to compare with; expected metrics.append_to "
+            "beside them; add it, or remove the bounds",
         )
     known = summary_figures()
     for name in metrics.drift:
         text = unmeasured(name, measured)
         if name not in known:
-            near = nearest(name, known)
             text = (
                 f"found {found(name)}, which is no figure of a release; expected a number of the "
-                "table summary"
-                + (f"; did you mean {near!r}?" if near else "; see docs/output.md#summary")
+                f"table summary; {did_you_mean(name, known, 'see docs/output.md#summary')}"
             )
         if text is not None:
-            findings.append(Finding(("metrics", "drift", name), text))
-    return findings
+            yield Finding(("metrics", "drift", name), text)

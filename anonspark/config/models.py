@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.problems import Finding, found, impossible, nearest, one_of
+from anonspark.config.problems import Finding, did_you_mean, found, impossible, nearest, one_of
 from anonspark.config.section import Section
 
 DEFAULT_MODEL = "su-mondrian"
@@ -49,7 +49,7 @@ class ModelOptions(Section):
         """Whether there can be more than one round."""
         return False
 
-    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:  # noqa: ARG002
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterable[Finding]:  # noqa: ARG002
         """Find what the model cannot work with.
 
         Parameters
@@ -61,10 +61,10 @@ class ModelOptions(Section):
 
         Returns
         -------
-        list of Finding
+        iterable of Finding
             Located from the top of the configuration.
         """
-        return []
+        return ()
 
 
 PUBLISHED = "canbay-2019"
@@ -444,12 +444,12 @@ class FullDomainOptions(ModelOptions):
         """Whether there can be more than one round."""
         return self.name == "rho-gain" and self.rho > 0
 
-    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:
         """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""
         quasi_identifiers = [
             name for name, one in attributes.items() if one.role == "quasi_identifier"
         ]
-        findings = [
+        yield from (
             Finding(
                 ("attributes", name),
                 f"found no hierarchy; expected one, for the model '{self.name}' recodes every "
@@ -457,47 +457,37 @@ class FullDomainOptions(ModelOptions):
             )
             for name in quasi_identifiers
             if attributes[name].hierarchy is None
-        ]
+        )
         if style != "interval":
-            findings.append(
-                Finding(
-                    ("output", "style"),
-                    f"found {found(style)} with the model '{self.name}', which publishes labels of "
-                    "hierarchies; expected 'interval'; remove it",
-                )
+            yield Finding(
+                ("output", "style"),
+                f"found {found(style)} with the model '{self.name}', which publishes labels of "
+                "hierarchies; expected 'interval'; remove it",
             )
         for key in ("minimum_levels", "maximum_levels"):
             for name in getattr(self, key):
                 if name not in quasi_identifiers:
-                    near = nearest(name, quasi_identifiers)
-                    hint = f"; did you mean {near!r}?" if near else "; remove it"
-                    findings.append(
-                        Finding(
-                            ("model", key),
-                            f"found {found(name)}, which is no quasi-identifier; expected names "
-                            f"of quasi-identifiers{hint}",
-                        )
+                    hint = did_you_mean(name, quasi_identifiers, "remove it")
+                    yield Finding(
+                        ("model", key),
+                        f"found {found(name)}, which is no quasi-identifier; expected names "
+                        f"of quasi-identifiers; {hint}",
                     )
         for place, levels in enumerate(self.levels):
             if set(levels) != set(quasi_identifiers):
-                findings.append(
-                    Finding(
-                        ("model", "levels", place),
-                        f"found levels of {len(levels)} attributes; expected one level for each of "
-                        f"the {len(quasi_identifiers)} quasi-identifiers, and no others; complete "
-                        "or correct it",
-                    )
+                yield Finding(
+                    ("model", "levels", place),
+                    f"found levels of {len(levels)} attributes; expected one level for each of "
+                    f"the {len(quasi_identifiers)} quasi-identifiers, and no others; complete "
+                    "or correct it",
                 )
         for name in sorted(set(self.minimum_levels) & set(self.maximum_levels)):
             if self.minimum_levels[name] > self.maximum_levels[name]:
-                findings.append(
-                    Finding(
-                        ("model", "minimum_levels", name),
-                        f"found {self.minimum_levels[name]}, more than in maximum_levels; expected "
-                        "at most that; correct one",
-                    )
+                yield Finding(
+                    ("model", "minimum_levels", name),
+                    f"found {self.minimum_levels[name]}, more than in maximum_levels; expected "
+                    "at most that; correct one",
                 )
-        return findings
 
 
 class AutoOptions(ModelOptions):
@@ -556,15 +546,14 @@ class MappingOptions(ModelOptions):
         ),
     )
 
-    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:  # noqa: ARG002
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:  # noqa: ARG002
         """Find a style that hides regions."""
-        if style != "mean":
-            return []
-        text = (
-            "found 'mean' with the model 'mapping', whose classes are those of regions; expected "
-            "'interval' or 'bounds'; choose one"
-        )
-        return [Finding(("output", "style"), text)]
+        if style == "mean":
+            yield Finding(
+                ("output", "style"),
+                "found 'mean' with the model 'mapping', whose classes are those of regions; "
+                "expected 'interval' or 'bounds'; choose one",
+            )
 
 
 _OPTIONS: tuple[type[ModelOptions], ...] = (

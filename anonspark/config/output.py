@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Iterator
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
 
 OutputMode = Literal["error", "overwrite"]
@@ -67,17 +68,11 @@ class OutputOptions(Section):
         ),
     )
 
-    @model_validator(mode="after")
-    def _check_format(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         why = _UNFIT_FORMATS.get(self.format.lower())
         if why is not None:
-            raise impossible(
-                [
-                    Finding(
-                        ("format",),
-                        f"found {found(self.format)}, which {why}; expected parquet, orc or delta; "
-                        "choose one, and convert the release afterwards",
-                    )
-                ]
+            yield Finding(
+                ("format",),
+                f"found {found(self.format)}, which {why}; expected parquet, orc or delta; choose "
+                "one, and convert the release afterwards",
             )
-        return self

@@ -44,22 +44,19 @@ def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assig
     """Take the overrides apart; what is wrong with them is added to the problems."""
     assignments: list[Assignment] = []
     for override in overrides:
-        parsed = _parse_key_path(override)
+        parsed, shown = _parse_key_path(override), shown_override(override)
         if parsed is None:
             problems.append(
-                f"--set {shown_override(override)}: found no key path with a value; expected "
-                "key.path=value; "
-                "put a name with a dot in quotes, as in "
-                "'attributes.\"capital.gain\".role=sensitive'"
+                f"--set {shown}: found no key path with a value; expected key.path=value; put a "
+                "name with a dot in quotes, as in 'attributes.\"capital.gain\".role=sensitive'"
             )
             continue
         keys, text = parsed
         try:
             value, duplicates = read_yaml(text, keys)
         except UnreadableError as error:
-            problems.append(f"--set {shown_override(override)}: {error}")
+            problems.append(f"--set {shown}: {error}")
             continue
-        shown = shown_override(override)
         problems += [f"--set {shown}: {duplicate.line()}" for duplicate in duplicates]
         assignments.append(Assignment(override, keys, value))
     return assignments
@@ -89,9 +86,20 @@ def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
     return None
 
 
-def assign(document: dict[str, Any], keys: tuple[str, ...], value: Any) -> str | None:
-    """Set the value at a key path; return what is wrong if that is impossible."""
-    section = document
+def assign(
+    document: dict[str, Any], assignment: Assignment, problems: list[str], said: str = "--set "
+) -> None:
+    """Set the value at a key path; what is wrong, and where it was said, is added to the problems.
+
+    Parameters
+    ----------
+    document : dict
+    assignment : Assignment
+    problems : list of str
+    said : str
+        What stands before the key path in messages.
+    """
+    keys, section = assignment.keys, document
     for depth, key in enumerate(keys[:-1], start=1):
         inner = section.get(key)
         if isinstance(inner, str) and depth == 2 and keys[0] == "attributes":
@@ -99,14 +107,15 @@ def assign(document: dict[str, Any], keys: tuple[str, ...], value: Any) -> str |
         elif inner is None:
             inner = {}
         elif not isinstance(inner, dict):
-            return (
-                f"found {found_at(keys[:depth], inner)} at {key_path(keys[:depth])}; expected a "
-                "mapping there; set it as a whole"
+            problems.append(
+                f"{said}{shown_override(assignment.override)}: found "
+                f"{found_at(keys[:depth], inner)} at {key_path(keys[:depth])}; expected a mapping "
+                "there; set it as a whole"
             )
+            return
         section[key] = inner
         section = inner
-    section[keys[-1]] = value
-    return None
+    section[keys[-1]] = assignment.value
 
 
 class _Dumper(yaml.SafeDumper):

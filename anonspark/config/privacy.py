@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from anonspark.config.input import SourceOptions, take_format_of_names
-from anonspark.config.problems import Finding, found, impossible
-from anonspark.config.section import Section
+from anonspark.config.problems import Finding, found
+from anonspark.config.section import Section, name_or_names, one_or_more
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind, Option
 
 _KEYS = {one.key for one in CRITERIA.values()}
@@ -56,36 +56,24 @@ class LDiversity(Section):
         description="The factor of recursive diversity, which needs it.",
     )
 
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        findings = []
+    def _problems(self) -> Iterator[Finding]:
         if self.kind != "entropy" and self.l != int(self.l):
-            findings.append(
-                Finding(
-                    ("l",),
-                    f"found {found(self.l)} with the kind '{self.kind}'; expected a whole number; "
-                    "round it up, or set the kind to 'entropy'",
-                )
+            yield Finding(
+                ("l",),
+                f"found {found(self.l)} with the kind '{self.kind}'; expected a whole number; "
+                "round it up, or set the kind to 'entropy'",
             )
         if self.kind == "recursive" and self.c is None:
-            findings.append(
-                Finding(
-                    ("c",),
-                    "found nothing with the kind 'recursive'; expected a number greater than 0; "
-                    "add it",
-                )
+            yield Finding(
+                ("c",),
+                "found nothing with the kind 'recursive'; expected a number greater than 0; add it",
             )
         if self.kind != "recursive" and self.c is not None:
-            findings.append(
-                Finding(
-                    ("c",),
-                    f"found {found(self.c)} with the kind '{self.kind}'; expected it with the kind "
-                    "'recursive' only; remove it",
-                )
+            yield Finding(
+                ("c",),
+                f"found {found(self.c)} with the kind '{self.kind}'; expected it with the kind "
+                "'recursive' only; remove it",
             )
-        if findings:
-            raise impossible(findings)
-        return self
 
     def criterion(self) -> Criterion:
         """Return the same as the models know it."""
@@ -163,45 +151,29 @@ class DeltaPresence(Section):
         take_format_of_names(self, [self.population])
         return self
 
-    @model_validator(mode="after")
-    def _check_format(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         if self.format.lower() == "jdbc":
-            finding = Finding(
+            yield Finding(
                 ("format",),
                 f"found {found(self.format)}; expected the format of files, for a table of a "
                 "database may be another one at each look; export it first",
             )
-            raise impossible([finding])
-        return self
-
-    @model_validator(mode="after")
-    def _check_order(self) -> Self:
         if self.min > self.max:
-            finding = Finding(
+            yield Finding(
                 ("min",),
                 f"found {found(self.min)}, more than max; expected at most max; correct one",
             )
-            raise impossible([finding])
-        return self
-
-
-def _one_or_more(value: object) -> object:
-    return [value] if isinstance(value, dict) else value
-
-
-def _name_or_names(value: object) -> object:
-    return [value] if isinstance(value, str) else value
 
 
 class _WithSeveralBounds(Section):
     """Criteria whose sections have more than one key beside the attribute."""
 
     k: int = Field(ge=1, description="Smallest class size allowed.")
-    l_diversity: Annotated[list[LDiversity], BeforeValidator(_one_or_more)] = Field(
+    l_diversity: Annotated[list[LDiversity], BeforeValidator(one_or_more)] = Field(
         default=[],
         description="Diversity of sensitive attributes in every class; one or a list.",
     )
-    t_closeness: Annotated[list[TCloseness], BeforeValidator(_one_or_more)] = Field(
+    t_closeness: Annotated[list[TCloseness], BeforeValidator(one_or_more)] = Field(
         default=[],
         description=(
             "Distance of the sensitive values of every class from those of the whole input; one or "
@@ -234,7 +206,7 @@ def _field_of(kind: CriterionKind, option: Option) -> tuple[Any, Any]:
     section.criterion_kind, section.bound_key = kind, option.key
     # Where unpickling a configuration looks for it.
     globals()[option.section] = section
-    listed = Annotated[list[section], BeforeValidator(_one_or_more)]  # type: ignore[valid-type]
+    listed = Annotated[list[section], BeforeValidator(one_or_more)]  # type: ignore[valid-type]
     return listed, Field(default=[], description=option.list_description)
 
 
@@ -266,7 +238,7 @@ class PrivacyOptions(_WithOneBound):
         Whether k may be 1, which protects nobody.
     """
 
-    unit: Annotated[list[str], BeforeValidator(_name_or_names)] = Field(
+    unit: Annotated[list[str], BeforeValidator(name_or_names)] = Field(
         default=[],
         description=(
             "The attribute, or attributes, that tell people apart, such as a patient number: k "
@@ -289,15 +261,13 @@ class PrivacyOptions(_WithOneBound):
         ),
     )
 
-    @model_validator(mode="after")
-    def _check_k(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         if self.k == 1 and not self.allow_k_1:
             text = (
                 "found 1, which protects nobody: every record may be a class of its own; expected "
                 "at least 2; raise it, or set privacy.allow_k_1 to true if you only compare"
             )
-            raise impossible([Finding(("k",), text)])
-        return self
+            yield Finding(("k",), text)
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:

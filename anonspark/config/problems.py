@@ -11,9 +11,9 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from anonspark.config.key_paths import places_of
@@ -21,6 +21,7 @@ from anonspark.foreign_text import visible
 from anonspark.redaction import is_secret_option, redact
 
 Location = tuple[str | int, ...]
+_Section = TypeVar("_Section", bound=BaseModel)
 
 _FINDINGS = "findings"
 
@@ -126,6 +127,21 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         begun = [candidate for candidate in by_folded if candidate.startswith(folded)]
         close = begun if len(begun) == 1 else []
     return by_folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
+    """Ask whether the nearest of some candidates is meant, or say something else if none is near.
+
+    Parameters
+    ----------
+    name : str
+        What was found.
+    candidates : iterable of str
+        What would have been right.
+    otherwise : str
+    """
+    near = nearest(name, candidates)
+    return otherwise if near is None else f"did you mean {near!r}?"
 
 
 def one_of(names: Sequence[object]) -> str:
@@ -261,6 +277,31 @@ def explain(
     # A misspelt required key is one mistake, not two.
     missing = {detail["loc"] for detail in details if detail["type"] == "missing"}
     return [finding for finding in findings if finding.location not in meant & missing]
+
+
+def validated(
+    model: type[_Section],
+    document: Mapping[str, Any],
+    problems: list[str],
+    schema: Mapping[str, Any] | None = None,
+) -> _Section | None:
+    """Return a document as a section; None where it is none, and what is wrong is added.
+
+    Parameters
+    ----------
+    model : type
+        Of the section.
+    document : mapping
+    problems : list of str
+    schema : mapping or None
+        As of :func:`explain`; None for the one that pydantic makes of the section.
+    """
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        schema = model.model_json_schema() if schema is None else schema
+        problems += [finding.line() for finding in explain(error, document, schema)]
+        return None
 
 
 def _as_written(location: Location, document: Any) -> Location:

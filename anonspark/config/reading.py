@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from anonspark.errors import SparkNeededError
+from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import redact
 
 TextReader = Callable[[str], str]
@@ -71,6 +71,34 @@ def read_named_text(path: str, read: TextReader) -> str:
     """
     local = local_path(path) if is_address(path) else path
     return read(path) if local is None else read_local_text(local)
+
+
+def read_or_explain(path: str, read: TextReader, where: str, expected: str) -> str:
+    """Read a file, or say what is wrong with it.
+
+    Parameters
+    ----------
+    path : str
+    read : callable
+    where, expected : str
+        What names the file, and what it should be, for messages.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    try:
+        return read(path)
+    except FileNotFoundError:
+        reason = f"no such file; expected {expected}; check the path"
+    except IsADirectoryError:
+        reason = f"found a directory; expected {expected}; check the path"
+    except UnicodeDecodeError:
+        reason = f"the file is not UTF-8 text; expected {expected}; check the path"
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or "it is no path"
+        reason = f"the file cannot be read ({cause}); check the path and its permissions"
+    raise ConfigurationError(f"{where}: {reason}")
 
 
 def beside(path: str | Path, named: str) -> str:

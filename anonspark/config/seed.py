@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from anonspark.config.reading import TextReader, local_path, read_named_text
+from anonspark.config.reading import TextReader, local_path, read_named_text, read_or_explain
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import redact
 
@@ -107,23 +107,14 @@ def _read_seed(path: str, read: TextReader) -> int:
     shown = redact(path)
     # A message is one line, whatever the path.
     where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
-    try:
-        text = read_named_text(path, read)
-    except FileNotFoundError:
-        reason = "no such file; expected a file that holds the seed; check the path"
-    except IsADirectoryError:
-        reason = "found a directory; expected a file that holds the seed; check the path"
-    except UnicodeDecodeError:
-        reason = f"found a file that is not UTF-8 text; {_EXPECTED}; check the path"
-    except (OSError, ValueError) as error:
-        cause = getattr(error, "strerror", None) or "it is no path"
-        reason = f"the file cannot be read ({cause}); check the path and its permissions"
-    else:
-        found = _number(text)
-        if found is not None:
-            return found
-        reason = f"the file holds something else; {_EXPECTED} and nothing beside it; correct it"
-    raise ConfigurationError(f"{where}: {reason}")
+    expected = "a file that holds the seed"
+    text = read_or_explain(path, lambda place: read_named_text(place, read), where, expected)
+    found = _number(text)
+    if found is None:
+        raise ConfigurationError(
+            f"{where}: the file holds something else; {_EXPECTED} and nothing beside it; correct it"
+        )
+    return found
 
 
 def is_readable_by_others(path: str) -> bool:

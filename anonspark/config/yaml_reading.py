@@ -11,9 +11,9 @@ import yaml
 
 from anonspark.config.documents import Document
 from anonspark.config.problems import Finding, Location, found, is_secret_place, key_path
-from anonspark.config.reading import TextReader, read_local_text
+from anonspark.config.reading import TextReader, read_local_text, read_or_explain
 from anonspark.config.variables import fill_in, has_variables
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import hide, is_secret_option
 
 _QUOTES = " (inside of { } and [ ] a text with ${...} has to be in quotes)"
@@ -103,30 +103,51 @@ def read_document(
     ConfigurationError
         If there is no such file, or it is no mapping in YAML.
     """
+    shown = str(path) if str(path).isprintable() else repr(str(path))
+    text = read_or_explain(str(path), read, shown, f"{what} in YAML")
+    reading = Reading(variables=variables)
     try:
-        text = read(str(path))
-    except FileNotFoundError:
-        reason = f"no such file; expected {what} in YAML; check the path"
-    except IsADirectoryError:
-        reason = f"found a directory; expected {what} file in YAML; check the path"
-    except UnicodeDecodeError:
-        reason = f"the file is not UTF-8 text; expected {what} in YAML; check the path"
-    except (OSError, ValueError) as error:
-        cause = getattr(error, "strerror", None) or str(error)
-        reason = f"the file cannot be read ({cause}); check the path and its permissions"
-    else:
-        reading = Reading(variables=variables)
-        try:
-            document, findings = read_yaml(text, reading=reading)
-        except UnreadableError as error:
-            raise ConfigurationError(error.at(_shown(path))) from None
-        if isinstance(document, Mapping):
-            read_in = Document(document, _shown(path), reading.positions, reading.unset)
-            return read_in, [finding.line() for finding in findings]
-        reason = (
-            "the file is empty" if document is None else f"found {_kind_of(document)}"
-        ) + f"; expected {expected}"
-    raise ConfigurationError(f"{_shown(path)}: {reason}")
+        document, findings = read_yaml(text, reading=reading)
+    except UnreadableError as error:
+        raise ConfigurationError(error.at(shown)) from None
+    if not isinstance(document, Mapping):
+        reason = "the file is empty" if document is None else f"found {_kind_of(document)}"
+        raise ConfigurationError(f"{shown}: {reason}; expected {expected}")
+    read_in = Document(document, shown, reading.positions, reading.unset)
+    return read_in, [finding.line() for finding in findings]
+
+
+def read_base(path: str, expected: str, read: TextReader, problems: list[str]) -> Document | None:
+    """Read the configuration that another file names as its base.
+
+    Parameters
+    ----------
+    path : str
+    expected : str
+        As of :func:`read_document`.
+    read : callable
+    problems : list of str
+        What is wrong is added.
+
+    Returns
+    -------
+    Document or None
+        None where it cannot be read.
+
+    Raises
+    ------
+    SparkNeededError
+        If it lies where only Spark's Hadoop reaches it.
+    """
+    try:
+        document, twice = read_document(path, "a configuration", expected, read, variables=True)
+    except SparkNeededError:
+        raise
+    except ConfigurationError as error:
+        problems += [f"base: {problem}" for problem in error.problems]
+        return None
+    problems += twice
+    return document
 
 
 def _kind_of(document: object) -> str:
@@ -134,11 +155,6 @@ def _kind_of(document: object) -> str:
     if isinstance(document, str | list):
         return "a text" if isinstance(document, str) else "a list"
     return found(document)
-
-
-def _shown(path: str | Path) -> str:
-    """Write a path so that the message stays one line."""
-    return str(path) if str(path).isprintable() else repr(str(path))
 
 
 @dataclass

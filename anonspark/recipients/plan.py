@@ -11,15 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from anonspark.config import Configuration, parse_configuration
-from anonspark.config.documents import Document
-from anonspark.config.overrides import assign, parse_overrides, shown_override, written_overrides
-from anonspark.config.problems import explain, found, key_path, nearest, one_of
+from anonspark.config.overrides import assign, parse_overrides, written_overrides
+from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.short_forms import write_out
-from anonspark.config.yaml_reading import read_document
+from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.criterion import Criterion
 from anonspark.engine.choice import Work
 from anonspark.errors import ConfigurationError, SparkNeededError
@@ -192,15 +189,11 @@ def _build(
     read: TextReader,
 ) -> Plan:
     document = deepcopy(dict(mapping))
-    for override, keys, value in parse_overrides(overrides, problems):
-        problem = assign(document, keys, value)
-        if problem is not None:
-            problems.append(f"--set {shown_override(override)}: {problem}")
-    try:
-        file = PlanFile.model_validate(document)
-    except ValidationError as error:
-        findings = explain(error, document, PlanFile.model_json_schema())
-        raise ConfigurationError(*problems, *(finding.line() for finding in findings)) from None
+    for assignment in parse_overrides(overrides, problems):
+        assign(document, assignment, problems)
+    file = validated(PlanFile, document, problems)
+    if file is None:
+        raise ConfigurationError(*problems)
     base = _base_document(file, path, problems, read)
     if problems:
         raise ConfigurationError(*problems)
@@ -218,26 +211,13 @@ def _base_document(
     """Return the base as a document, with what the plan sets in it."""
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes' and 'privacy'"
-        found_base: Mapping[str, Any]
-        try:
-            found_base, twice = read_document(
-                beside(path, file.base), "a configuration", expected, read, variables=True
-            )
-        except SparkNeededError:
-            raise
-        except ConfigurationError as error:
-            problems += [f"base: {problem}" for problem in error.problems]
-            return {}
-        problems += twice
+        base: dict[str, Any] | None = read_base(beside(path, file.base), expected, read, problems)
     else:
-        found_base = file.base
-    base: dict[str, Any] = deepcopy(
-        found_base if isinstance(found_base, Document) else dict(found_base)
-    )
-    for override, keys, value in parse_overrides(written_overrides(file.settings), problems):
-        problem = assign(base, keys, value)
-        if problem is not None:
-            problems.append(f"set.{shown_override(override)}: {problem}")
+        base = deepcopy(dict(file.base))
+    if base is None:
+        return {}
+    for assignment in parse_overrides(written_overrides(file.settings), problems):
+        assign(base, assignment, problems, "set.")
     write_out(base, problems)
     if base.get("coding") is not None:
         problems.append(
@@ -305,8 +285,7 @@ class _Reading:
         known = sorted(self.file.recipients)
         for name in only:
             if name not in known:
-                near = nearest(name, known)
-                hint = f"did you mean {near!r}?" if near else f"expected {one_of(known)}"
+                hint = did_you_mean(name, known, f"expected {one_of(known)}")
                 self.problems.append(f"--only: the plan has no recipient {found(name)}; {hint}")
         return [name for name in known if not only or name in only]
 
@@ -430,8 +409,7 @@ class _Reading:
         ]
 
     def _unknown(self, where: str, name: str, known: Sequence[str]) -> None:
-        near = nearest(name, known)
-        hint = f"did you mean {near!r}?" if near else "add it to the base, or remove it here"
+        hint = did_you_mean(name, known, "add it to the base, or remove it here")
         self.problems.append(
             f"{where}: found {found(name)}; expected an attribute of the base; {hint}"
         )

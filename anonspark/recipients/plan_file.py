@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import date
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from anonspark.config.problems import Finding, found, impossible
-from anonspark.config.section import NonEmptyText, Section
+from anonspark.config.section import NonEmptyText, Section, name_or_names, one_or_more
 
 MOST_RECIPIENTS = 60
 """Recipients of a plan at most: each has a bit of a pattern of 64."""
@@ -19,14 +20,6 @@ _NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 RecipientName = Annotated[str, Field(pattern=_NAME)]
 
 _Scalar = Annotated[str | int | float | bool, Field(union_mode="left_to_right")]
-
-
-def _one_or_more(value: object) -> object:
-    return [value] if isinstance(value, dict) else value
-
-
-def _name_or_names(value: object) -> object:
-    return [value] if isinstance(value, str) else value
 
 
 def _as_condition(value: object) -> object:
@@ -51,14 +44,11 @@ class ConditionFile(Section):
     max: _Scalar | None = Field(default=None, description="Largest value, included.")
     missing: bool | None = Field(default=None, description="Whether the value is missing.")
 
-    @model_validator(mode="after")
-    def _require_something(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         if not self.model_fields_set:
-            finding = Finding(
+            yield Finding(
                 (), "found an empty mapping; expected in, not_in, min, max or missing; add one"
             )
-            raise impossible([finding])
-        return self
 
 
 class CollusionDiversity(Section):
@@ -77,7 +67,7 @@ class CollusionFile(Section):
         ge=1,
         description="Persons of every joint class; the smallest k of the recipients by default.",
     )
-    l_diversity: Annotated[list[CollusionDiversity], BeforeValidator(_one_or_more)] = Field(
+    l_diversity: Annotated[list[CollusionDiversity], BeforeValidator(one_or_more)] = Field(
         default=[],
         description="Different values of sensitive attributes in every joint class; one or a list.",
     )
@@ -147,19 +137,18 @@ class RequestFile(Section):
     evaluate: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
     metrics: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
 
-    @model_validator(mode="after")
-    def _check_until(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         if self.until is None:
-            return self
+            return
         try:
             until = date.fromisoformat(self.until)
         except ValueError:
             text = f"found {found(self.until)}; expected a day such as 2027-12-31; correct it"
-            raise impossible([Finding(("until",), text)]) from None
+            yield Finding(("until",), text)
+            return
         if until < date.today():
             text = f"found the day {until}, which is past; expected one to come; ask for a new one"
-            raise impossible([Finding(("until",), text)])
-        return self
+            yield Finding(("until",), text)
 
 
 class PlanEvaluate(Section):
@@ -184,10 +173,10 @@ class PlanFile(Section):
     settings: dict[str, Any] = Field(
         default={}, alias="set", description="Key paths and values that replace those of the base."
     )
-    subject: Annotated[list[NonEmptyText], BeforeValidator(_name_or_names)] = Field(
+    subject: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(
         default=[], description="The identifier, or identifiers, that tell people apart."
     )
-    record: Annotated[list[NonEmptyText], BeforeValidator(_name_or_names)] = Field(
+    record: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(
         default=[],
         description=(
             "The identifier, or identifiers, that tell records apart, where somebody has several: "

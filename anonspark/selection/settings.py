@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
     TypeAdapter,
-    ValidationError,
-    model_validator,
 )
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
 from anonspark.config.loading import SELECTION, read_configuration
-from anonspark.config.overrides import assign, parse_overrides, shown_override
+from anonspark.config.overrides import assign, parse_overrides
 from anonspark.config.places import Places
-from anonspark.config.problems import Finding, explain, found, impossible
+from anonspark.config.problems import Finding, found, validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.errors import ConfigurationError, SparkNeededError
@@ -42,16 +40,14 @@ class EvenBins(Section):
     to: float = Field(description="Last edge, if the width leads there.")
     width: float = Field(gt=0, description="Distance of the edges.")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         numbers = (self.start, self.to, self.width)
         if not all(map(math.isfinite, numbers)) or self.to < self.start:
             text = "found an end below the start, or what is not finite; correct it"
-            raise impossible([Finding((), text)])
-        if (self.to - self.start) / self.width > MOST_ROWS:
+            yield Finding((), text)
+        elif (self.to - self.start) / self.width > MOST_ROWS:
             text = f"found more than {MOST_ROWS:,} bins; expected fewer; give a larger width"
-            raise impossible([Finding(("width",), text)])
-        return self
+            yield Finding(("width",), text)
 
     def edges(self) -> list[float]:
         """Return the edges."""
@@ -82,24 +78,22 @@ class DomainOptions(Section):
     hierarchy: NonEmptyText | None = Field(default=None, description="A hierarchy file.")
     level: int | None = Field(default=None, ge=1, description="Its level, whose groups are rows.")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _problems(self) -> Iterator[Finding]:
         given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
         if len(given) != 1:
             text = f"found {' and '.join(given) or 'none of values, bins and hierarchy'}"
-            raise impossible([Finding((), f"{text}; expected one of these; correct it")])
+            yield Finding((), f"{text}; expected one of these; correct it")
         if self.level is not None and self.hierarchy is None:
-            raise impossible([Finding(("level",), "found without hierarchy; remove it")])
+            yield Finding(("level",), "found without hierarchy; remove it")
         values = None if self.values is None else [one.strip(" ") for one in self.values]
         if values is not None and (not values or not all(values) or len(set(values)) < len(values)):
             text = "found no value, an empty one, or one twice; expected different ones; correct it"
-            raise impossible([Finding(("values",), text)])
+            yield Finding(("values",), text)
         edges = self.bins.edges() if isinstance(self.bins, EvenBins) else self.bins or []
         ascending = all(low < high for low, high in pairwise(edges))
         if not ascending or not all(map(math.isfinite, edges)):
             text = "found edges that are not ascending, or not finite; correct them"
-            raise impossible([Finding(("bins",), text)])
-        return self
+            yield Finding(("bins",), text)
 
 
 class SelectionOptions(Section):
@@ -142,36 +136,29 @@ class SelectionOptions(Section):
     )
     output: NonEmptyText = Field(description="Directory of the result.")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        findings = []
+    def _problems(self) -> Iterator[Finding]:
         for name, least in (("epsilon", False), ("tables_epsilon", True)):
             number = as_fraction(getattr(self, name))
             if number is None or number > _MOST_EPSILON or number < 0 or not (number or least):
-                findings.append(
-                    Finding(
-                        (name,),
-                        f"found {found(getattr(self, name))}; expected a decimal number "
-                        f"{'from' if least else 'above'} 0 up to {_MOST_EPSILON} with at most "
-                        f"{_DECIMALS} decimals; correct it",
-                    )
+                yield Finding(
+                    (name,),
+                    f"found {found(getattr(self, name))}; expected a decimal number "
+                    f"{'from' if least else 'above'} 0 up to {_MOST_EPSILON} with at most "
+                    f"{_DECIMALS} decimals; correct it",
                 )
         if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
             text = "found beside mechanism: tables, whose tables epsilon pays for; remove it"
-            findings.append(Finding(("tables_epsilon",), text))
+            yield Finding(("tables_epsilon",), text)
         bounded = self.score == "information_gain" and self.mechanism == "top"
         if bounded and self.records_at_most is None:
             text = "missing; information_gain needs a public bound on the records; or use gini"
-            findings.append(Finding(("records_at_most",), text))
+            yield Finding(("records_at_most",), text)
         if self.person is None and self.rows_per_person > 1:
             text = "found without person; name the column that tells people apart, or remove it"
-            findings.append(Finding(("rows_per_person",), text))
+            yield Finding(("rows_per_person",), text)
         if self.person is not None and self.person == self.target:
             text = "found the target; expected the column that tells people apart; correct it"
-            findings.append(Finding(("person",), text))
-        if findings:
-            raise impossible(findings)
-        return self
+            yield Finding(("person",), text)
 
     @property
     def unit(self) -> Unit:
@@ -245,20 +232,14 @@ def parse_selection(
     """Check what is in memory; see :func:`load_selection`."""
     listed = list(problems)
     document = dict(mapping)
-    for override, keys, value in parse_overrides(overrides, listed):
-        problem = assign(document, keys, value)
-        if problem is not None:
-            listed.append(f"--set {shown_override(override)}: {problem}")
+    for assignment in parse_overrides(overrides, listed):
+        assign(document, assignment, listed)
     own = {name: document.pop(name) for name in (SELECTION,) if name in document}
     if document.get("coding") is None:
         document.setdefault("privacy", {"k": 2})
     output = document.get("output")
     document["output"] = {"path": _NOWHERE, **(output if isinstance(output, dict) else {})}
-    file = None
-    try:
-        file = _File.model_validate(own)
-    except ValidationError as error:
-        listed += [one.line() for one in explain(error, own, _File.model_json_schema())]
+    file = validated(_File, own, listed)
     configuration = None
     try:
         # The seed is the key of the hashes by which records of a person are picked, and no more.
