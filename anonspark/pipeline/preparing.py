@@ -124,7 +124,7 @@ def prepare_run(
             snapshot = require_criteria(snapshot, configuration)
             identified = snapshot.identified if context.warns else None
             identifiers = count_identifiers(identified, configuration, snapshot.rows)
-            warnings = identifier_warnings(identifiers, configuration.privacy.k)
+            warnings = list(identifier_warnings(identifiers, configuration.privacy.k))
             if context.warns:
                 read = configuration.with_input(version)
                 warnings += _repeats(context, read, table, snapshot)

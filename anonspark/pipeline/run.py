@@ -225,7 +225,9 @@ def staged_release(
     ConfigurationError, DataError, GuaranteeError, PublishingError
     """
     _require_usable_places(context, resume=resume)
-    warnings = seed_warnings(context.configuration) if context.purpose == "release" else []
+    warnings: list[ReleaseWarning] = []
+    if context.purpose == "release":
+        warnings += seed_warnings(context.configuration)
     if context.request is None:
         # A plan has told them once for all of its releases, and knows of those before.
         if context.purpose == "release":

@@ -67,17 +67,17 @@ def warn_of_staged(
             earlier += withheld_dependency_warnings(configuration)
         # The log has had it since the block was found.
         blocks = [one.large_block for one in basis.rounds.results]
-        earlier = earlier + large_block_warnings(max(blocks, default=0))
+        earlier = [*earlier, *large_block_warnings(max(blocks, default=0))]
         sizes = count_published_values(table, configuration, published.rows)
         snapshot, k = prepared.snapshot, configuration.privacy.k
-        dropped_warnings = blank_row_warnings(snapshot.blank_rows, k)
-        dropped_warnings += dropped_record_warnings(snapshot.rows_dropped, published.rows, k)
-        found = []
+        found = [
+            *blank_row_warnings(snapshot.blank_rows, k),
+            *dropped_record_warnings(snapshot.rows_dropped, published.rows, k),
+        ]
         if context.request is not None and context.request.has_ledger:
             # For who carries the plan out. In releases it would be a count night by night.
-            tell_warnings(dropped_warnings)
-        else:
-            found += dropped_warnings
+            tell_warnings(found)
+            found = []
         found += published_value_warnings(sizes, configuration)
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes
@@ -90,7 +90,9 @@ def warn_of_staged(
 _MOST_BESIDE = 30
 
 
-def earlier_release_warnings(files: Files, configuration: Configuration) -> list[ReleaseWarning]:
+def earlier_release_warnings(
+    files: Files, configuration: Configuration
+) -> Iterator[ReleaseWarning]:
     """Warn where a release of the same input lies at the output path, or beside it.
 
     Parameters
@@ -106,10 +108,8 @@ def earlier_release_warnings(files: Files, configuration: Configuration) -> list
     found = sum(
         _input_of(files, path) == wanted for path in _places(files, configuration.output.path)
     )
-    if not found:
-        return []
-    return [
-        ReleaseWarning(
+    if found:
+        yield ReleaseWarning(
             "released_before",
             "input.path: a release of this input was made before, and lies at output.path or "
             "beside it. Whoever has several releases about the same people can intersect their "
@@ -118,7 +118,6 @@ def earlier_release_warnings(files: Files, configuration: Configuration) -> list
             "tell alone",
             figures={"releases": found},
         )
-    ]
 
 
 def _places(files: Files, output: str) -> Iterator[str]:

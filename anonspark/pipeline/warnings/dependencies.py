@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -148,20 +148,17 @@ def _warning(
     )
 
 
-def withheld_dependency_warnings(configuration: Configuration) -> list[ReleaseWarning]:
+def withheld_dependency_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
     """Return what is published in place of these warnings where records were left out.
 
     The figures would be about those records, too. So it is the same whatever was found.
     """
-    if not configuration.published_as_is:
-        return []
-    return [
-        ReleaseWarning(
+    if configuration.published_as_is:
+        yield ReleaseWarning(
             "gives_away_not_told",
             "records were left out, so only the log of the run shows whether a column published "
             "as it is gives a quasi-identifier away",
         )
-    ]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -85,7 +85,7 @@ def count_identifiers(
     return count_value_sizes(table, columns, records) if columns else {}
 
 
-def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[ReleaseWarning]:
+def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[ReleaseWarning]:
     """Warn of identifiers that occur in several records.
 
     Parameters
@@ -96,11 +96,10 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[Release
 
     Returns
     -------
-    list of ReleaseWarning
+    iterator of ReleaseWarning
         The figures are rounded, and about k identifiers or records at least: shares that stand for
         fewer than k records are None.
     """
-    found = []
     for name, own in sizes.items():
         repeated = own.counted - own.records_below(2)
         if not repeated:
@@ -117,20 +116,17 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[Release
             ": k counts records. Where one identifier is one person, a class of k records is of "
             "fewer than k people; name what tells people apart in privacy.unit, and k counts them"
         )
-        found.append(
-            ReleaseWarning(
-                "identifier_repeats",
-                text,
-                name,
-                {
-                    "repeated_share": share,
-                    "records_of_k_identifiers": many,
-                    "missing_share": rounded_share(own.records - own.counted, own.records, k),
-                    "exact": own.is_exact,
-                },
-            )
+        yield ReleaseWarning(
+            "identifier_repeats",
+            text,
+            name,
+            {
+                "repeated_share": share,
+                "records_of_k_identifiers": many,
+                "missing_share": rounded_share(own.records - own.counted, own.records, k),
+                "exact": own.is_exact,
+            },
         )
-    return found
 
 
 def withheld_warnings(sizes: Mapping[str, ValueSizes]) -> list[ReleaseWarning]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
@@ -18,7 +18,7 @@ _IDENTIFIES = 0.5
 
 def published_value_warnings(
     sizes: Mapping[str, ValueSizes], configuration: Configuration
-) -> list[ReleaseWarning]:
+) -> Iterator[ReleaseWarning]:
     """Warn of columns with values that fewer than k records have.
 
     Parameters
@@ -29,12 +29,11 @@ def published_value_warnings(
 
     Returns
     -------
-    list of ReleaseWarning
+    iterator of ReleaseWarning
         One for each column with such a value. Its figures are counts of the table that was given:
         of a release they tell what everybody can count in it.
     """
     k = configuration.privacy.k
-    found = []
     for name, own in sizes.items():
         rare = own.records_below(max(k, 2))
         if not rare:
@@ -57,23 +56,20 @@ def published_value_warnings(
             )
         else:
             text += "If others can know it, make it coarser, or a quasi_identifier"
-        found.append(
-            ReleaseWarning(
-                "column_identifies" if identifies else "rare_values",
-                text,
-                name,
-                {
-                    "records": own.records,
-                    "values": own.values,
-                    "unique_records": unique,
-                    "unique_share": unique / own.records,
-                    "records_below_k": rare,
-                    "share_below_k": rare / own.records,
-                    "exact": own.is_exact,
-                },
-            )
+        yield ReleaseWarning(
+            "column_identifies" if identifies else "rare_values",
+            text,
+            name,
+            {
+                "records": own.records,
+                "values": own.values,
+                "unique_records": unique,
+                "unique_share": unique / own.records,
+                "records_below_k": rare,
+                "share_below_k": rare / own.records,
+                "exact": own.is_exact,
+            },
         )
-    return found
 
 
 def count_published_values(
@@ -103,7 +99,7 @@ _TEXTS = "are texts, so a class publishes a list of them in the order of their l
 
 def text_value_warnings(
     quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration
-) -> list[ReleaseWarning]:
+) -> Iterator[ReleaseWarning]:
     """Warn of texts that are days or numbers, and of groups that letters order wrongly.
 
     Parameters
@@ -113,7 +109,6 @@ def text_value_warnings(
         declared, and no form of values where their type is.
     configuration : Configuration
     """
-    found = []
     for one in quasi_identifiers:
         declared = configuration.attributes[one.name]
         has_order = declared.order or list(one.categories or ()) != sorted(one.categories or ())
@@ -125,18 +120,15 @@ def text_value_warnings(
             kind = "numbers" if disguise.endswith("number") else "days"
             remedy = _remedy(disguise, configuration)
             text = f"nearly all of its values are {kind}, but they {_TEXTS}. {remedy}"
-            found.append(ReleaseWarning(f"text_{kind}", text, one.name))
+            yield ReleaseWarning(f"text_{kind}", text, one.name)
         elif disguise is None and letters_misorder(one.categories):
-            found.append(
-                ReleaseWarning(
-                    "order_of_letters",
-                    f"its values {_TEXTS}, but they are groups that letters order wrongly, so a "
-                    "class may join groups that are far apart. List all groups from the lowest to "
-                    f"the highest as attributes.{one.name}.order, or give it a hierarchy",
-                    one.name,
-                )
+            yield ReleaseWarning(
+                "order_of_letters",
+                f"its values {_TEXTS}, but they are groups that letters order wrongly, so a "
+                "class may join groups that are far apart. List all groups from the lowest to "
+                f"the highest as attributes.{one.name}.order, or give it a hierarchy",
+                one.name,
             )
-    return found
 
 
 def _remedy(disguise: str, configuration: Configuration) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from anonspark.config import Configuration
@@ -30,7 +30,7 @@ def sensitive_value_warnings(
     configuration: Configuration,
     sensitive: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
-) -> list[ReleaseWarning]:
+) -> Iterator[ReleaseWarning]:
     """Warn of values of the input that say the same, or are missing, before anything is done.
 
     Parameters
@@ -47,7 +47,6 @@ def sensitive_value_warnings(
     -----
     One small job for each other sensitive attribute with texts, of at most 50,000 different values.
     """
-    found = []
     required = {one.name for one in sensitive}
     columns = {
         name: payload_column(index) for index, name in enumerate(configuration.published_as_is)
@@ -61,28 +60,23 @@ def sensitive_value_warnings(
         merged = merge_values(attribute, configuration.input.missing_markers)
         figures = {"values": merged.values, "merged_values": merged.merged}
         if merged.merged < merged.values:
-            found.append(
-                ReleaseWarning(
-                    "equal_values",
-                    f"its {merged.values:,} different values are {merged.merged:,} but for case, "
-                    "blanks, punctuation, look-alike letters, forms of numbers and markers of "
-                    "missing values, and each would count for l-diversity and the other criteria; "
-                    "write equal values alike",
-                    attribute.name,
-                    figures,
-                )
+            yield ReleaseWarning(
+                "equal_values",
+                f"its {merged.values:,} different values are {merged.merged:,} but for case, "
+                "blanks, punctuation, look-alike letters, forms of numbers and markers of "
+                "missing values, and each would count for l-diversity and the other criteria; "
+                "write equal values alike",
+                attribute.name,
+                figures,
             )
         elif merged.has_missing and attribute.name in required:
-            found.append(
-                ReleaseWarning(
-                    "missing_values",
-                    "values are missing, and missing counts for l-diversity and the other criteria "
-                    "as one more value; complete them, or ask for a larger l",
-                    attribute.name,
-                    figures,
-                )
+            yield ReleaseWarning(
+                "missing_values",
+                "values are missing, and missing counts for l-diversity and the other criteria "
+                "as one more value; complete them, or ask for a larger l",
+                attribute.name,
+                figures,
             )
-    return found
 
 
 def _others(
@@ -109,7 +103,7 @@ def warn_of_sensitive_values(
     configuration: Configuration,
     staged: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
-) -> list[ReleaseWarning]:
+) -> Iterator[ReleaseWarning]:
     """Warn of what a release has less of than it seems, or than its privacy should demand.
 
     Parameters
@@ -132,7 +126,7 @@ def warn_of_sensitive_values(
     says the same as another or is missing. Where there is something to find, one job that measures,
     about as much as the measuring of a criterion.
     """
-    found, measured = [], {}
+    measured = {}
     markers = configuration.input.missing_markers
     orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
     required = {one.name for one in staged}
@@ -164,13 +158,13 @@ def warn_of_sensitive_values(
         told = describe_merged(figures)
         if told is not None:
             code, text = told
-            found.append(ReleaseWarning(code, text, name, _figures(figures)))
-    return found + _privacy_warnings(configuration, measured)
+            yield ReleaseWarning(code, text, name, _figures(figures))
+    yield from _privacy_warnings(configuration, measured)
 
 
 def privacy_warnings_of_input(
     kept: Table, configuration: Configuration, sizes: Mapping[str, ValueSizes]
-) -> list[ReleaseWarning]:
+) -> Iterator[ReleaseWarning]:
     """Warn of what privacy does not demand, before there are classes.
 
     Parameters
@@ -194,20 +188,18 @@ def privacy_warnings_of_input(
 
 def _privacy_warnings(
     configuration: Configuration, measured: Mapping[str, Homogeneity]
-) -> list[ReleaseWarning]:
-    found = []
+) -> Iterator[ReleaseWarning]:
     if configuration.privacy.k == 1:
         text = (
             "privacy.k is 1: every record may be a class of its own, and nobody is protected. "
             "Compare with this release, and publish one with a larger k"
         )
-        found.append(ReleaseWarning("no_protection", text))
+        yield ReleaseWarning("no_protection", text)
     for name in filter(measured.__contains__, configuration.sensitive):
         own = measured[name]
         told = own.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
         if told is not None:
-            found.append(ReleaseWarning(*told, name, {"homogeneous_records": own.homogeneous}))
-    return found
+            yield ReleaseWarning(*told, name, {"homogeneous_records": own.homogeneous})
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:

@@ -194,12 +194,12 @@ def test_identifiers_are_told_roundly() -> None:
     assert "900" not in warning.line
     # A record less of the one with the most is not seen.
     other = ValueSizes(1050, {899: 1, 60: 1, 7: 1, 2: 30, 1: 10})
-    assert identifier_warnings({"patient": other}, 5)[0] == warning
+    assert next(identifier_warnings({"patient": other}, 5)) == warning
     (few,) = identifier_warnings({"patient": ValueSizes(100, {2: 1, 1: 98})}, 5)
     assert few.figures["repeated_share"] is None
     assert few.figures["records_of_k_identifiers"] is None
     assert "fewer than k = 5" in few.line
-    assert identifier_warnings({"patient": ValueSizes(100, {1: 90})}, 5) == []
+    assert not list(identifier_warnings({"patient": ValueSizes(100, {1: 90})}, 5))
     # What stands for them where records were left out does not depend on what was found.
     assert withheld_warnings({"patient": own}) == withheld_warnings({"patient": other})
 
@@ -226,9 +226,9 @@ def test_columns_that_single_out() -> None:
     assert "(insensitive): 50 % of the records" in name.text
     assert (disease.code, disease.figures["records_below_k"]) == ("rare_values", 4)
     assert "(sensitive): fewer than 5 records" in disease.text
-    assert published_value_warnings({"name": ValueSizes(100, {5: 20})}, configuration) == []
+    assert not list(published_value_warnings({"name": ValueSizes(100, {5: 20})}, configuration))
     one = parse_configuration(DOCUMENT, ["privacy.k=1", "privacy.allow_k_1=true"])
-    assert published_value_warnings({"name": ValueSizes(100, {2: 50})}, one) == []
+    assert not list(published_value_warnings({"name": ValueSizes(100, {2: 50})}, one))
     (unique,) = published_value_warnings({"name": ValueSizes(100, {1: 1, 99: 1})}, one)
     assert "that no other record has" in unique.text
 
@@ -240,7 +240,7 @@ def test_words_for_shares(some: int, words: str) -> None:
 
 @pytest.mark.parametrize(("seed", "warned"), [(0, 1), (42, 1), (-(2**31), 1), (2**32, 0)])
 def test_seeds_that_can_be_guessed(seed: int, warned: int) -> None:
-    found = seed_warnings(parse_configuration(DOCUMENT, [f"execution.seed={seed}"]))
+    found = list(seed_warnings(parse_configuration(DOCUMENT, [f"execution.seed={seed}"])))
     assert [one.code for one in found] == ["guessable_seed"] * warned
     for one in found:
         assert str(seed) not in one.text.replace("is 0, the default", "") or not seed
