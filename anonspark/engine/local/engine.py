@@ -18,10 +18,10 @@ from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.given import schema_of_given, sources_of_given
 from anonspark.engine.local.input import LocalInput
 from anonspark.engine.local.opening import open_files
-from anonspark.engine.local.publishing import require_format
 from anonspark.engine.local.running import Runner
 from anonspark.engine.local.storage import Memory
 from anonspark.engine.local.table import LocalTable, Resources
+from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns

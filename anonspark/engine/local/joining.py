@@ -3,12 +3,78 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from anonspark.engine.local.matching import RowIndex
 from anonspark.engine.local.stages import Stage
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.hashing import xxhash64
+
+
+class RowIndex:
+    """Finds rows by some of their columns.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        At most one is looked for by the same values.
+    on : sequence of str
+        Nulls agree with nothing.
+    """
+
+    def __init__(self, rows: pa.Table, on: Sequence[str]) -> None:
+        self._keys = rows.select(on).combine_chunks()
+        hashes = xxhash64(self._keys.columns)
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+
+    def find(self, wanted: pa.Table) -> npt.NDArray[np.int64]:
+        """Return the number of the row that agrees with each of some rows; -1 for none.
+
+        Parameters
+        ----------
+        wanted : pyarrow.Table
+            The columns to agree in, in their order.
+        """
+        hashes = xxhash64(wanted.columns)
+        found = np.full(len(wanted), -1, np.int64)
+        places = np.searchsorted(self._hashes, hashes)
+        open_rows = np.arange(len(wanted))
+        # Rows of one hash lie side by side: there are hardly ever two.
+        while len(open_rows):
+            inside = places[open_rows] < len(self._hashes)
+            open_rows = open_rows[inside]
+            alike = self._hashes[places[open_rows]] == hashes[open_rows]
+            open_rows = open_rows[alike]
+            candidates = self._order[places[open_rows]]
+            agree = self._agree(wanted, open_rows, candidates)
+            found[open_rows[agree]] = candidates[agree]
+            open_rows = open_rows[~agree]
+            places[open_rows] += 1
+        return found
+
+    def _agree(
+        self, wanted: pa.Table, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        agree = np.ones(len(rows), bool)
+        for own, other in zip(self._keys.columns, wanted.columns, strict=True):
+            pair = own.take(pa.array(candidates)), other.take(pa.array(rows)).cast(own.type)
+            agree &= _equal(*pair)
+        return agree
+
+
+def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    if pa.types.is_nested(left.type):
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.array([one is not None and one == other for one, other in pairs], bool)
+    equal = pc.equal(left, right)
+    if pa.types.is_floating(left.type):
+        equal = pc.or_kleene(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    return np.asarray(pc.fill_null(equal, False), bool)
 
 
 class JoinRows:

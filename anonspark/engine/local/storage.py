@@ -6,7 +6,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 
@@ -55,7 +55,6 @@ class Shelf:
         self._memory = memory
         self._taken = 0
         self._file: IO[bytes] | None = None
-        self._end = 0
         self._turn = threading.Lock()
 
     def put(self, batch: pa.RecordBatch) -> Waiting:
@@ -69,16 +68,16 @@ class Shelf:
         with self._turn:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="anonspark-")  # noqa: SIM115
-            file, start = self._file, self._end
-            self._end += len(content)
-        _write(file, content, start)
+            file, start = self._file, self._file.seek(0, os.SEEK_END)
+            file.write(content)
+            file.flush()
         return lambda: _unpacked(_read(file, start, len(content)))
 
     def clear(self) -> None:
         """Forget all batches; those that were brought back stay whole."""
         with self._turn:
             self._memory.give_back(self._taken)
-            self._taken = self._end = 0
+            self._taken = 0
             if self._file is not None:
                 self._file.close()
                 self._file = None
@@ -96,13 +95,6 @@ def _packed(batch: pa.RecordBatch) -> pa.Buffer:
 
 def _unpacked(content: bytes) -> pa.RecordBatch:
     return pa.ipc.open_stream(content).read_next_batch()
-
-
-def _write(file: IO[bytes], content: Any, start: int) -> None:
-    rest = memoryview(content)
-    while rest:
-        written = os.pwrite(file.fileno(), rest, start)
-        rest, start = rest[written:], start + written
 
 
 def _read(file: IO[bytes], start: int, length: int) -> bytes:

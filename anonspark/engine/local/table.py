@@ -15,10 +15,10 @@ from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.joining import JoinRows
 from anonspark.engine.local.opening import Opened
-from anonspark.engine.local.publishing import publish_tasks
 from anonspark.engine.local.running import Runner, Source
 from anonspark.engine.local.stages import Stage
 from anonspark.engine.local.storage import Memory
+from anonspark.engine.local.writing import publish_tasks
 from anonspark.engine.protocol import TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches, run_guarded

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +17,12 @@ from pyarrow import orc
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable, spark_description
+from anonspark.engine.protocol import Published
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from anonspark.engine.local.table import LocalTable
 
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_TIME = pa.scalar(datetime(1970, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC"))
@@ -109,3 +116,48 @@ def _refused(name: str, what: str) -> ConfigurationError:
         f"output.format: the column {name!r} has {what}, which not all readers would find in an "
         "ORC file of the local engine; set output.format to parquet, or execution.engine to spark"
     )
+
+
+_WRITERS = {"parquet": write_parquet, "orc": write_orc}
+
+
+def require_format(data_format: str) -> None:
+    """Check that tables can be published in a format.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if data_format not in _WRITERS:
+        raise ConfigurationError(
+            f"output.format: found {data_format!r}, which the local engine does not write; "
+            f"expected {' or '.join(_WRITERS)}; choose one of them, or set execution.engine to "
+            "spark"
+        )
+
+
+def publish_tasks(
+    table: LocalTable, data_format: str, release: str, directory: str, aside: str
+) -> Published:
+    """Write a table; see :meth:`anonspark.engine.protocol.Table.publish`."""
+    files = table.resources.files
+    own_aside = f"{aside}/{directory}"
+    files.make_directory(own_aside)
+    write = _WRITERS[data_format]
+
+    def written(number: int, batches: Batches) -> PublishedFile | None:
+        first = next((one for one in batches if len(one)), None)
+        if first is None:
+            return None
+        path = f"{files.local_path(own_aside)}/{number:05d}"
+        return write(chain([first], batches), table.schema, path)
+
+    told = table.resources.runner.run(table.sources(), written)
+    files.make_directory(f"{release}/{directory}")
+    published = []
+    for number, one in enumerate(filter(None, told)):
+        name = f"{directory}/part-{number:05d}.{data_format}"
+        files.rename(f"{own_aside}/{one.path.rpartition('/')[2]}", f"{release}/{name}")
+        published.append(replace(one, path=name))
+    files.delete(own_aside)
+    return Published(published)
