@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from anonspark.config import Configuration
+from anonspark.engine.files import files_at
+from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.memory import available_memory
 from anonspark.engine.spark.embedded import read_spark_defaults
 from anonspark.engine.spark.session import process_has_session
@@ -188,22 +190,8 @@ def local_path(path: str) -> Path | None:
 
 def _bytes_at(path: str) -> int:
     """Return the bytes of the files that a path or pattern names, at any depth."""
-    place = local_path(path)
-    if place is None:
-        return 0
-    found: Iterable[Path] = [place] if place.exists() else _matches(place)
-    return sum(
-        one.stat().st_size
-        for top in found
-        for one in ([top] if top.is_file() else top.rglob("*"))
-        if one.is_file()
-    )
-
-
-def _matches(pattern: Path) -> list[Path]:
-    anchor = Path(pattern.anchor or ".")
-    relative = str(pattern.relative_to(anchor) if pattern.anchor else pattern)
-    try:
-        return list(anchor.glob(relative))
-    except (ValueError, NotImplementedError):
-        return []
+    files = LocalFiles()
+    with suppress(ConfigurationError, OSError):
+        return sum(size for root in files.matches(path) for _, size in files_at(files, root))
+    # Whoever reads them says what is wrong.
+    return 0

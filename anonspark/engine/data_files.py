@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, files_at
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.struct_fields import struct_fields
@@ -113,19 +113,28 @@ class DataFiles:
             yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-def listed_files(files: Files, paths: Sequence[str]) -> list[DataFile]:
+def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> list[DataFile]:
     """Return the files that a table is made of, sorted by their addresses.
 
     Parameters
     ----------
     files : Files
     paths : sequence of str
-        As of :func:`find_files`; nothing need be there.
+        As of :func:`find_files`.
+    key : str or None
+        What named the paths, for messages; None where nothing need be there.
+
+    Raises
+    ------
+    DataError
+        If nothing is at a path, or a folder names no value.
     """
+    roots = {path: files.matches(path) for path in paths}
+    if key is not None and not all(roots.values()):
+        raise DataError(*(nothing_there(path, key) for path, own in roots.items() if not own))
     every = []
-    for root in (root for path in paths for root in files.matches(path)):
-        is_file = files.children(root) == [root]
-        for inside, size in [("", files.size(root))] if is_file else files.files_below(root):
+    for root in (root for path in paths for root in roots[path]):
+        for inside, size in files_at(files, root):
             address = f"{root}/{inside}".rstrip("/")
             folders = _folders(inside.split("/")[:-1])
             if folders is not None and not _is_hidden(address.rpartition("/")[2]):
@@ -155,9 +164,7 @@ def find_files(
         If nothing is at a path, or the folders do not name the same columns everywhere, or name
         no value.
     """
-    if problems := [nothing_there(path, key) for path in paths if not files.matches(path)]:
-        raise DataError(*problems)
-    every = listed_files(files, paths)
+    every = listed_files(files, paths, key)
     named = [one for one in every if one.folders and one.bytes]
     if not named:
         return DataFiles(tuple(one for one in every if not one.folders), pa.schema([]))

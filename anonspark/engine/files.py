@@ -303,6 +303,16 @@ class Files(Protocol):
         ...
 
 
+def files_at(files: Files, address: str) -> list[tuple[str, int]]:
+    """Return a file, or every file of a directory at any depth, with its bytes.
+
+    Their paths are relative to the address, which has to be there.
+    """
+    if files.children(address) == [address]:
+        return [("", files.size(address))]
+    return files.files_below(address)
+
+
 def require_ours(files: Files, key: str, path: str, access: Access = "shared") -> None:
     """Check that what is at a path, if anything is, belongs to us, before it is used.
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.config import Configuration
@@ -47,6 +49,8 @@ class WantedColumns:
         Texts that mean missing.
     required : tuple of str
         Columns without a value in which a record is left out, so that it decides no type.
+    numbers : tuple of str
+        Columns that are declared as numbers: texts in them mean missing that do so in numbers.
     """
 
     names: Mapping[str, bool]
@@ -55,6 +59,7 @@ class WantedColumns:
     skips_malformed: bool = False
     markers: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, configuration: Configuration, *, skips_malformed: bool = False) -> WantedColumns:
@@ -66,6 +71,7 @@ class WantedColumns:
             skips_malformed,
             tuple(configuration.input.missing_markers),
             tuple(configuration.required),
+            tuple(n for n, one in configuration.attributes.items() if one.type == "number"),
         )
 
     def asks(self, name: str) -> bool:
@@ -116,6 +122,11 @@ class Reading:
         return f"missing_{self.name}"
 
 
+def flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return booleans without nulls, of shape (n,)."""
+    return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
+
+
 def is_text(data_type: pa.DataType) -> bool:
     """Return whether values are texts."""
     return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
@@ -151,8 +162,7 @@ def is_hashable(data_type: pa.DataType) -> bool:
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return is_hashable(data_type.value_type)
     if pa.types.is_struct(data_type):
-        fields = (data_type.field(place) for place in range(data_type.num_fields))
-        return all(is_hashable(one.type) for one in fields)
+        return all(is_hashable(one.type) for one in data_type)
     return not (pa.types.is_map(data_type) or pa.types.is_null(data_type))
 
 
@@ -161,8 +171,7 @@ def is_publishable(data_type: pa.DataType) -> bool:
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return is_publishable(data_type.value_type)
     if pa.types.is_struct(data_type):
-        fields = (data_type.field(place) for place in range(data_type.num_fields))
-        return all(is_publishable(one.type) for one in fields)
+        return all(is_publishable(one.type) for one in data_type)
     return is_plain(data_type) or bool(pa.types.is_binary(data_type))
 
 
@@ -189,8 +198,7 @@ def type_name(data_type: pa.DataType) -> str:
     if pa.types.is_map(data_type):
         return f"map<{type_name(data_type.key_type)},{type_name(data_type.item_type)}>"
     if pa.types.is_struct(data_type):
-        fields = (data_type.field(place) for place in range(data_type.num_fields))
-        return f"struct<{','.join(f'{one.name}:{type_name(one.type)}' for one in fields)}>"
+        return f"struct<{','.join(f'{one.name}:{type_name(one.type)}' for one in data_type)}>"
     return str(data_type)
 
 

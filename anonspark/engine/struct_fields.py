@@ -66,8 +66,7 @@ def fields_of(name: str, data_type: pa.DataType) -> list[StructField]:
 def _paths(data_type: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
     if not pa.types.is_struct(data_type):
         return
-    for place in range(data_type.num_fields):
-        field = data_type.field(place)
+    for field in data_type:
         yield (field.name,), field.type
         yield from (((field.name, *path), own) for path, own in _paths(field.type))
 
@@ -119,7 +118,7 @@ def with_field(column: pa.Field, field: StructField) -> pa.Field:
 
 
 def _with_path(struct: pa.DataType, path: tuple[str, ...], own: pa.DataType) -> pa.DataType:
-    fields = [struct.field(place) for place in range(struct.num_fields)]
+    fields = list(struct)
     first, rest = path[0], path[1:]
     at = next((i for i, one in enumerate(fields) if one.name.lower() == first.lower()), None)
     if at is None:

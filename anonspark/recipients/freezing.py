@@ -13,7 +13,7 @@ from anonspark.config import Configuration
 from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.raw_columns import Reading, type_name
+from anonspark.engine.raw_columns import Reading, flags, type_name
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.unread import require_read
 from anonspark.engine.values.judging import judge
@@ -126,7 +126,7 @@ class FreezeRows:
     def _read(self, name: str, column: pa.Array) -> tuple[pa.Array, Flags]:
         reading = Reading(name, name, self.read_as(name), self.markers)
         values, missing = read_values(reading, plain(column))
-        return values, np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+        return values, flags(missing)
 
     def read_as(self, name: str) -> pa.DataType | None:
         """Return the type that a column's texts are read as, None where they are left."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
-from anonspark.engine.raw_columns import Reading, is_number, is_plain, is_text
+from anonspark.engine.raw_columns import Reading, flags, is_number, is_plain, is_text
 from anonspark.engine.values.texts import parse, write
 from anonspark.engine.values.values import read_values
 
@@ -137,9 +137,8 @@ class Domain:
     def _rows_of_values(self, column: pa.Array, markers: Sequence[str]) -> Rows:
         reading = Reading(self.name, self.name, None, ("", *markers))
         values, gone = read_values(reading, _readable(column))
-        missing = np.asarray(gone.to_numpy(zero_copy_only=False), bool)
         rows = self._binned(values) if self.edges else self._declared(values)
-        return np.where(missing, self.missing, rows).astype(np.int32)
+        return np.where(flags(gone), self.missing, rows).astype(np.int32)
 
     def _declared(self, values: pa.Array) -> Integers:
         found = pc.index_in(_texts_of(values, whole=True), value_set=self._texts)

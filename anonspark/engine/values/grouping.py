@@ -371,21 +371,14 @@ def _sums_of_hashes(hashes: npt.NDArray[np.int64], groups: Groups) -> pa.Array:
 
 
 def _of_all(rows: pa.Table, one: Aggregate) -> Any:
-    if one.kind == "count":
-        return len(rows)
-    column = rows.column(one.column)
-    if one.kind == "sum":
-        return pc.sum(_value(rows, one)).cast(one.type).as_py()
+    if one.kind == "sum" or _is_left_to_arrow(rows, one):
+        figure = {"sum": pc.sum, "min": pc.min, "max": pc.max}[one.kind]
+        return figure(_value(rows, one)).cast(one.type).as_py()
     if one.kind == "xor":
-        return int(np.bitwise_xor.reduce(column.drop_null().to_numpy().astype(np.int64)))
-    values = column.to_pylist()
-    if one.kind == "list":
-        return values
-    if pa.types.is_nested(one.type):
-        present = [value for value in values if value is not None]
-        best = min if one.kind == "min" else max
-        return best(present, default=None)
-    return (pc.min if one.kind == "min" else pc.max)(column).as_py()
+        return int(np.bitwise_xor.reduce(_hashes(rows.column(one.column))))
+    # Nothing is a group, too.
+    whole = Groups(np.zeros(len(rows), np.int64), np.zeros(1, np.int64))
+    return _figure(rows, whole, one)[0].as_py()
 
 
 def merge(parts: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Table:

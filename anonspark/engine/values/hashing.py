@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.engine.raw_columns import type_name
+from anonspark.engine.raw_columns import flags, type_name
 from anonspark.kernels.xxhash import (
     hash_half_words,
     hash_large_decimals,
@@ -96,7 +96,7 @@ def content_hash(
             plain += 1
             continue
         hash_one_value(0, plain, hashes)
-        hash_half_words(_flags(column.is_null()).astype(np.int32), _ALL_VALID, hashes)
+        hash_half_words(flags(column.is_null()).astype(np.int32), _ALL_VALID, hashes)
         plain = 0
     hash_one_value(0, plain, hashes)
     return hashes.view(np.int64)
@@ -118,12 +118,8 @@ def _whole(column: Column) -> pa.Array:
     return column.combine_chunks()
 
 
-def _flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
-
-
 def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    return _flags(column.is_valid()) if column.null_count else _ALL_VALID
+    return flags(column.is_valid()) if column.null_count else _ALL_VALID
 
 
 def _add(column: pa.Array, hashes: _State) -> None:

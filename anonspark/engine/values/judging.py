@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.raw_columns import Reading, is_text
+from anonspark.engine.raw_columns import Reading, flags, is_text
 from anonspark.engine.values.distinct import Distinct
 from anonspark.engine.values.hashing import xxhash64
 from anonspark.engine.values.planning import PlannedColumn
@@ -60,15 +60,15 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
     name = plan.column.name
     reading = Reading(name, name, plan.read_as, tuple(markers))
     values, gone = read_values(reading, raw)
-    missing = _flags(gone)
+    missing = flags(gone)
     no = np.zeros(len(raw), bool)
-    invalid = ~missing & _flags(pc.is_null(values)) if plan.read_as is not None else no
+    invalid = ~missing & flags(pc.is_null(values)) if plan.read_as is not None else no
     infinite = no
     if pa.types.is_floating(values.type):
-        infinite = _flags(pc.fill_null(pc.is_inf(values), False))
+        infinite = flags(pc.fill_null(pc.is_inf(values), False))
     numeric = no
     if plan.column.undeclared_text and is_text(raw.type):
-        numeric = ~missing & _flags(pc.is_valid(parse(raw, pa.float64())))
+        numeric = ~missing & flags(pc.is_valid(parse(raw, pa.float64())))
     if plan.in_text is not None:
         values = convert(values, pa.string(), plan.in_text)
     return Judged(values, missing, invalid, infinite, numeric)
@@ -88,10 +88,6 @@ def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Seque
         of_rows = one.values.take(codes)
     flags = (one.missing, one.invalid, one.infinite, one.numeric)
     return Judged(of_rows, *(each[places] for each in flags))
-
-
-def _flags(found: pa.Array) -> np.ndarray:
-    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
 
 
 @dataclass
@@ -196,40 +192,30 @@ class Found:
         """Return it as a text, for :meth:`of_text`."""
         return json.dumps(
             {
-                "rows": self.rows,
-                "kept": self.kept,
-                "counts": self.counts,
+                **vars(self),
                 "texts": {
                     place: one.smallest().astype("<u8").tobytes().hex()
                     for place, one in self.texts.items()
                 },
                 "lowest": {place: _written(value) for place, value in self.lowest.items()},
                 "highest": {place: _written(value) for place, value in self.highest.items()},
-                "hash_sum": self.hash_sum,
-                "hash_xor": self.hash_xor,
-                "most_distinct": self.most_distinct,
             }
         )
 
     @classmethod
     def of_text(cls, text: str) -> Found:
         """Return what :meth:`to_text` wrote."""
-        told = json.loads(text)
-        most = told["most_distinct"]
-        return cls(
-            rows=told["rows"],
-            kept=told["kept"],
-            counts=told["counts"],
-            texts={
-                int(place): Distinct(most, np.frombuffer(bytes.fromhex(hashes), "<u8"))
-                for place, hashes in told["texts"].items()
-            },
-            lowest={int(place): _read(*value) for place, value in told["lowest"].items()},
-            highest={int(place): _read(*value) for place, value in told["highest"].items()},
-            hash_sum=told["hash_sum"],
-            hash_xor=told["hash_xor"],
-            most_distinct=most,
-        )
+        fields = json.loads(text)
+        fields["texts"] = {
+            int(place): Distinct(
+                fields["most_distinct"], np.frombuffer(bytes.fromhex(hashes), "<u8")
+            )
+            for place, hashes in fields["texts"].items()
+        }
+        for ends in ("lowest", "highest"):
+            values = fields[ends].items()
+            fields[ends] = {int(place): _KINDS[kind](value) for place, (kind, value) in values}
+        return cls(**fields)
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, Any]:
         """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
@@ -258,10 +244,6 @@ _KINDS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Decimal"
 
 def _written(value: Any) -> tuple[str, str]:
     return type(value).__name__, str(value)
-
-
-def _read(kind: str, text: str) -> Any:
-    return _KINDS[kind](text)
 
 
 def _hashes(texts: pa.Array) -> np.ndarray:

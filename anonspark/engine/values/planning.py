@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -207,50 +207,33 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
             "of an attribute; check input.options (header, sep, encoding), and that the first line "
             "of the files holds the names of their columns"
         )
-    problems = []
-    for name in configuration.attributes:
-        if name not in available:
-            inside = _inside_many(name, schema)
-            if inside is not None:
-                problems.append(f"attributes.{name}: the input has no such column: {inside}")
-                continue
-            if name in index:
-                problems.append(
-                    f"attributes.{name}: it is the index of the DataFrame and no column; make it "
-                    "one with reset_index()"
-                )
-                continue
-            near = [other for other in available if _composed(other) == _composed(name)]
-            if near:
-                problems.append(
-                    f"attributes.{name}: the input has a column of this name in another Unicode "
-                    "form (letter and accent are one character in the one, two in the other); "
-                    "copy the name from the first line of the file, or rename the column"
-                )
-                continue
-            near = difflib.get_close_matches(name, available, n=1, cutoff=0.5)
-            near = near or [other for other in available if other.lower() == name.lower()]
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            problems.append(
-                f"attributes.{name}: the input has no such column; {hint}"
-                f"it has {', '.join(repr(other) for other in available) or 'no columns'}"
-            )
-    if problems:
-        raise DataError(*problems)
+    missing = [name for name in configuration.attributes if name not in available]
+    if missing:
+        raise DataError(
+            *(f"attributes.{name}: {_no_column(name, schema, index)}" for name in missing)
+        )
 
 
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
-
-
-def _inside_many(name: str, schema: pa.Schema) -> str | None:
-    """Return what to do about a name that would be a field in an array or a map."""
+def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
+    """Say that there is no column of a name, and what may be meant."""
     for field in schema:
-        if name.startswith(f"{field.name}{DOT}"):
-            for is_one, kind in _MANY:
-                if is_one(field.type):
-                    return f"{field.name!r} is {kind}{_ONE_VALUE}"
-    return None
+        for is_one, kind in _MANY:
+            if name.startswith(f"{field.name}{DOT}") and is_one(field.type):
+                return f"the input has no such column: {field.name!r} is {kind}{_ONE_VALUE}"
+    if name in index:
+        return "it is the index of the DataFrame and no column; make it one with reset_index()"
+    composed = {unicodedata.normalize("NFC", other) for other in schema.names}
+    if unicodedata.normalize("NFC", name) in composed:
+        return (
+            "the input has a column of this name in another Unicode form (letter and accent are "
+            "one character in the one, two in the other); copy the name from the first line of the "
+            "file, or rename the column"
+        )
+    near = difflib.get_close_matches(name, schema.names, n=1, cutoff=0.5)
+    near = near or [other for other in schema.names if other.lower() == name.lower()]
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    columns = ", ".join(map(repr, schema.names)) or "no columns"
+    return f"the input has no such column; {hint}it has {columns}"
 
 
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
@@ -261,27 +244,23 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
     DataError
     """
     types = {field.name: field.type for field in schema}
+    criteria = dict.fromkeys(one.attribute for one in configuration.privacy.criteria)
     problems = [
-        f"attributes.{name}: {unpublishable(name, types[name])}"
-        for name in configuration.published_as_is
-        if not is_publishable(types[name])
+        f"attributes.{name}: {words(name, types[name])}"
+        for names, fits, words in (
+            (configuration.published_as_is, is_publishable, unpublishable),
+            (criteria, is_plain, uncountable),
+            (configuration.privacy.unit, is_plain, no_unit),
+        )
+        for name in names
+        if not fits(types[name])
     ]
-    problems += told_inside(schema, configuration)
-    problems += [
-        f"attributes.{name}: {uncountable(name, types[name])}"
-        for name in dict.fromkeys(one.attribute for one in configuration.privacy.criteria)
-        if not is_plain(types[name])
-    ]
-    problems += [
-        f"attributes.{name}: {no_unit(name, types[name])}"
-        for name in configuration.privacy.unit
-        if not is_plain(types[name])
-    ]
+    problems += published_inside(schema, configuration)
     if problems:
         raise DataError(*problems)
 
 
-def told_inside(schema: pa.Schema, configuration: Configuration) -> list[str]:
+def published_inside(schema: pa.Schema, configuration: Configuration) -> list[str]:
     """Return which structs would be published as they are with a field that must not be."""
     kept = {*configuration.identifiers, *configuration.quasi_identifiers}
     return [

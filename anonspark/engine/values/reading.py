@@ -21,7 +21,7 @@ from anonspark.core.columns import (
     payload_column,
     quasi_identifier_column,
 )
-from anonspark.engine.raw_columns import Reading, is_text
+from anonspark.engine.raw_columns import Reading, flags, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
 from anonspark.engine.values.judging import Found, Judged, judge
@@ -170,7 +170,7 @@ class ReadRecords:
             own, missing = read_values(reading, batch.column(name))
             # Two spellings of a number would be two people.
             values.append(pc.ascii_trim(own, " ") if is_text(own.type) else own)
-            gone |= np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+            gone |= flags(missing)
         return {UNIT: pa.array(content_hash(values, self.seed), mask=gone)}
 
     def _hashed(

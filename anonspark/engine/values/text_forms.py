@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.values.texts import NUMBER
+from anonspark.engine.values.texts import NUMBER, parse
 
 INSTANT = pa.timestamp("us", "UTC")
 ISO_DAY = "yyyy-MM-dd"
@@ -328,10 +328,7 @@ def convert(values: pa.Array, to: pa.DataType, days: DayForm | None = None) -> p
     try:
         return values.cast(naive).cast(to)
     except pa.ArrowInvalid:
-        encoded = values.dictionary_encode()
-        each = [encoded.dictionary.slice(number, 1) for number in range(len(encoded.dictionary))]
-        fitting = [text.cast(naive) if _casts(text, naive) else pa.nulls(1, naive) for text in each]
-        return pa.concat_arrays(fitting).cast(to).take(encoded.indices)
+        return parse(values, to)
 
 
 def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = False) -> pa.Array:

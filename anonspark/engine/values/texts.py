@@ -10,9 +10,10 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from anonspark.engine.raw_columns import flags
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """Texts that are numbers."""
@@ -214,14 +215,10 @@ def _float_texts(values: pa.Array, *, whole: bool) -> pa.Array:
         integers = pc.binary_join_element_wise(integers, "0", ".")
     texts = pc.if_else(pa.array(integral), integers, values.cast(pa.string()))
     texts = pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
-    odd = pa.array(~alike & ~integral & _flags(values.is_valid()))
+    odd = pa.array(~alike & ~integral & flags(values.is_valid()))
     narrow = values.type.bit_width == 32
     others = _each(values.filter(odd), lambda one: float_text(one, narrow=narrow, whole=whole))
     return pc.replace_with_mask(texts, odd, others)
-
-
-def _flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _each(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.raw_columns import Reading, is_number, is_plain, is_text
+from anonspark.engine.raw_columns import Reading, flags, is_number, is_plain, is_text
 from anonspark.engine.values.texts import NUMBER, nearest_single, parse, rounded, within, write
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -76,7 +76,7 @@ def blank_rows(
         if not blank.any():
             break
         missing = are_missing(batch.column(name), ("", *markers))
-        blank &= np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+        blank &= flags(missing)
     return blank
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -188,6 +188,27 @@ def test_folders_that_name_markers(tmp_path: Path) -> None:
     file_in(tmp_path / "age=007")
     found = find_files(LocalFiles(), [str(tmp_path)], "input.path", wanted)
     assert [file.folders["age"] for file in found.files] == ["007", "1.5", "999.0", "NA"]
+
+
+class CountingFiles(LocalFiles):
+    """Counts how often patterns are looked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def matches(self, pattern: str) -> list[str]:
+        """Return what a pattern names."""
+        self.asked.append(pattern)
+        return super().matches(pattern)
+
+
+def test_each_path_is_looked_for_once(tmp_path: Path) -> None:
+    file_in(tmp_path / "age=1")
+    paths = [f"{tmp_path}/*", str(tmp_path / "age=1")]
+    files = CountingFiles()
+    assert len(find_files(files, paths, "input.path").files) == 2
+    assert files.asked == paths
+    with pytest.raises(DataError, match=r"nothing is at there; (.|\n)*nothing is at here"):
+        find_files(files, ["there", str(tmp_path), "here"], "input.path")
 
 
 @pytest.mark.parametrize(
