@@ -31,9 +31,9 @@ _FEW_COLUMNS = 2
 
 
 def without_separator_line(block: bytes) -> bytes:
-    """Return the beginning of a file, in UTF-8, without a first line that names the separator."""
+    """Return the beginning of a file, in UTF-8; a first line that names the separator is blank."""
     line, _, rest = block.partition(b"\n")
-    return rest if SEPARATOR_LINE.fullmatch(line.decode()) else block
+    return b"\n" + rest if SEPARATOR_LINE.fullmatch(line.decode()) else block
 
 
 def rows_of(lines: Sequence[str], separator: str, quote: str, escape: str) -> list[list[str]]:

@@ -183,6 +183,14 @@ def line_break_in_value(where: str) -> DataError:
     )
 
 
+def header_with_line_break(where: str) -> DataError:
+    """Return the error of a CSV file whose header goes on in the second line."""
+    return DataError(
+        f"{where}: the name of a column has a line break in it, or quotes that are not as options "
+        "say; expected all names in the first line; rename the column"
+    )
+
+
 def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
     """Return the error of a line of CSV whose quotes are not as its options say."""
     other = "'\\'" if escape == quote else repr(quote)
@@ -238,17 +246,13 @@ def header_not_known(where: str) -> ConfigurationError:
     )
 
 
-def undecodable(
-    where: str, file: str | None, encoding: str, line: int | None, content: bytes
-) -> DataError:
+def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> DataError:
     """Return the error of bytes that are no text in the encoding of their file.
 
     Parameters
     ----------
     where : str
-        What named the paths, and the paths.
-    file : str or None
-        Address of the file; None where `where` names it.
+        What named the paths, and the file.
     encoding : str
         As users call it.
     line : int or None
@@ -262,14 +266,21 @@ def undecodable(
     option = option_of(where, "encoding", likely[0] if likely else "NAME")
     lines = "its lines are" if line is None else f"line {line:,} is"
     return DataError(
-        f"{where}: {'' if file is None else f'{file}: '}{lines} not written in {encoding}{named}; "
+        f"{where}: {lines} not written in {encoding}{named}; "
         f"name the encoding ({option}) and look at the letters that are read so, or write the "
         "file anew in UTF-8"
     )
 
 
 def malformed_csv(where: str) -> DataError:
-    """Return the error of a record of CSV with other values than there are columns for."""
+    """Return the error of a record of CSV with other values than there are columns for.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, the paths, and if they are known file and line, as of all errors of
+        records.
+    """
     return DataError(
         f"{where}: a record has too few or too many values, or one that is not of its column's "
         "type (as in a header that is repeated); expected in each line what the others have; "
@@ -282,8 +293,9 @@ def malformed_csv(where: str) -> DataError:
 def malformed_json(where: str) -> DataError:
     """Return the error of a line that is no record of JSON."""
     return DataError(
-        f"{where}: a record is not valid JSON, or not of the columns' types; expected one whole "
-        "object in each line; correct the file; where an object takes several lines, say "
+        f"{where}: a record is not valid JSON, has a name twice or a number beyond 1.8e308, or is "
+        "not of the columns' types; expected one whole object in each line; correct the file; "
+        "where an object takes several lines, say "
         f"{lines_as_one(where)}"
     )
 

@@ -253,9 +253,9 @@ def _text_of(content: bytes, encoding: str, where: str) -> str:
         text = decoder.decode(content)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise undecodable(where, None, encoding, line, content) from None
+        raise undecodable(where, encoding, line, content) from None
     if encoding == UTF_8 and encoding_without_mark(content) is not None:
-        raise undecodable(where, None, encoding, 1, content)
+        raise undecodable(where, encoding, 1, content)
     return text.removeprefix("\ufeff")
 
 

@@ -50,6 +50,7 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
         described.get("missing_columns", "error"),
         markers=manifest.missing_markers,
         required=manifest.required,
+        numbers=tuple(n for n, one in manifest.attributes.items() if one.get("type") == "number"),
     )
     options = {**described.get("options", {}), **version}
     return engine.open_table([path], data_format, options, key=key, wanted=wanted)

@@ -22,9 +22,9 @@ from anonspark.engine.spark.file_schemas import (
 )
 from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
+from anonspark.progress import log_once
 from anonspark.redaction import redact
 
-_LOGGER = logging.getLogger("anonspark")
 _LOST = "timestamp[ns], with digits beyond microseconds"
 
 
@@ -93,7 +93,7 @@ def read_stored_columns(
         error = type_not_read(f"{path_key}: {redact(file)}", kind, column=name)
         if wanted is not None:
             raise error
-        _LOGGER.warning("%s", error)
+        log_once(logging.WARNING, str(error))
     table = reduce(DataFrame.union, parts)
     nothing = sf.lit(None)
     return table.select(

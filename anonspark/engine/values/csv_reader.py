@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from anonspark.engine.csv_beginning import without_separator_line
+from anonspark.engine.raw_columns import Reading
 from anonspark.engine.reading_errors import (
     different_headers,
+    header_with_line_break,
     irregular_quotes,
     line_break_in_value,
     malformed_csv,
@@ -29,9 +31,10 @@ from anonspark.engine.values.text_forms import (
     merged,
     type_of,
 )
-from anonspark.engine.values.text_lines import TextLines
-
-_LOGGER = logging.getLogger("anonspark")
+from anonspark.engine.values.text_lines import Lines, TextLines
+from anonspark.engine.values.values import read_values
+from anonspark.errors import DataError
+from anonspark.progress import log_once
 
 _BLANKS = "".join(map(chr, range(33)))
 
@@ -82,8 +85,16 @@ class CsvReader(TextLines):
 
         The columns are called as it says, or ``_c0``, ``_c1`` and so on where it says nothing;
         those of the same name, but for the case of letters, have their places behind them.
+
+        Raises
+        ------
+        DataError
+            If a quoted name goes on in the next line, or quotes stand where they should not.
         """
-        values = self.values(line)
+        try:
+            values = self.values(line)
+        except DataError as error:
+            raise header_with_line_break(self.where) if self.multi_line else error from None
         lower = [name.lower() for name in values]
         names = [
             f"_c{position}"
@@ -105,15 +116,16 @@ class CsvReader(TextLines):
         """
         if not line:
             return []
-        block = self._with_regular_quotes(line.encode()) + b"\n"
+        place = self.place_in(b"")
+        block = self._with_regular_quotes(line.encode(), place) + b"\n"
         numbered = [f"f{position}" for position in range(line.count(self.separator) + 1)]
-        record = self._parsed(block, numbered, []).to_pylist()
+        record = self._parsed(block, numbered, [], place).to_pylist()
         return [value or "" for each in record for value in each.values()]
 
     def blocks(
         self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
-    ) -> Iterator[bytes]:
-        """Yield the lines of a file without its header; more as of :meth:`TextLines.blocks`.
+    ) -> Iterator[Lines]:
+        """Yield the lines of a file, its header blank; more as of :meth:`TextLines.blocks`.
 
         Raises
         ------
@@ -122,22 +134,26 @@ class CsvReader(TextLines):
         """
         has_header = self.header and not start
         for block in super().blocks(content, path, start, end):
-            lines = self._cleaned(block).lstrip(b"\n") if has_header else block
-            if has_header and lines:
-                line, _, lines = lines.partition(b"\n")
+            if not has_header:
+                yield block
+                continue
+            lines = self._cleaned(block)
+            blank = len(lines) - len(lines.lstrip(b"\n"))
+            line, _, rest = lines[blank:].partition(b"\n")
+            if line:
                 names, these = self.values(self.header_line), self.values(line.decode())
                 if [name.lower() for name in these] != [name.lower() for name in names]:
-                    raise different_headers(self.where)
+                    raise different_headers(block.place(None))
                 has_header = False
-            if lines:
-                yield lines
+            if rest:
+                yield Lines(b"\n" * (blank + 1) + rest, block.place)
 
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
-    ) -> Iterator[bytes]:
+    ) -> Iterator[Lines]:
         is_first = not start
         for block in super()._lines(content, path, start, end, size):
-            yield without_separator_line(block) if is_first else block
+            yield Lines(without_separator_line(block), block.place) if is_first else block
             is_first = False
 
     def _cleaned(self, block: bytes) -> bytes:
@@ -172,7 +188,7 @@ class CsvReader(TextLines):
             return f"[^{quote}]|{quote}{quote}"
         return f"[^{quote}{escape}]|{escape}(?s:.)"
 
-    def _with_regular_quotes(self, block: bytes) -> bytes:
+    def _with_regular_quotes(self, block: bytes, place: Callable[[int | None], str]) -> bytes:
         """Return lines whose quotes, and signs of escaping, stand where they should.
 
         Raises
@@ -198,28 +214,41 @@ class CsvReader(TextLines):
             return "\n".join(lines.filter(regular).to_pylist()).encode()
         unended = f"^(?:{value}[{sign}])*{quote}(?:{self._inside})*$"
         odd = lines.filter(pc.invert(regular))
+        where = place(None if self.multi_line else pc.index(regular, False).as_py())
         if quote and not self.multi_line and pc.any(pc.match_substring_regex(odd, unended)).as_py():
-            raise line_break_in_value(self.where)
-        raise irregular_quotes(self.where, self.escape or self.quote, self.quote)
+            raise line_break_in_value(where)
+        raise irregular_quotes(where, self.escape or self.quote, self.quote)
 
     def _texts(self, block: bytes, columns: Sequence[str]) -> pa.RecordBatch:
         """Return some columns of lines as texts."""
-        block = self._cleaned(block)
+        place, block = self.place_in(block), self._cleaned(block)
         if self.header_line:
             block = self._without_lines(block, self.header_line.encode())
-        block = self._with_regular_quotes(block)
+        block = self._with_regular_quotes(block, place)
         if not block.strip(b"\n"):
             return pa.RecordBatch.from_pylist(
                 [], pa.schema([(name, pa.string()) for name in columns])
             )
-        batch = self._parsed(block, self.names, columns)
+        batch = self._parsed(block, self.names, columns, place)
         if not (self.trim_left or self.trim_right):
             return batch
         return pa.RecordBatch.from_arrays(
             [self._trimmed(each) for each in batch.columns], list(columns)
         )
 
-    def _parsed(self, block: bytes, names: Sequence[str], columns: Sequence[str]) -> pa.RecordBatch:
+    def _parsed(
+        self,
+        block: bytes,
+        names: Sequence[str],
+        columns: Sequence[str],
+        place: Callable[[int | None], str],
+    ) -> pa.RecordBatch:
+        malformed: list[str] = []
+
+        def handle(row: csv.InvalidRow) -> str:
+            malformed.append(row.text)
+            return "skip" if self.skips_malformed else "error"
+
         quoted = bool(self.quote) and self.quote.encode() in block
         escaped = not self._doubles and self.escape.encode() in block
         try:
@@ -237,7 +266,7 @@ class CsvReader(TextLines):
                     double_quote=self._doubles,
                     escape_char=self.escape if escaped else False,
                     newlines_in_values=self.multi_line,
-                    invalid_row_handler=(lambda _: "skip") if self.skips_malformed else None,
+                    invalid_row_handler=handle,
                 ),
                 csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
@@ -249,7 +278,9 @@ class CsvReader(TextLines):
             )
         except pa.ArrowInvalid as error:
             # All values are texts.
-            raise malformed_csv(self.where) from error
+            lines = b"\n" + block
+            at = lines.find(f"\n{malformed[-1]}".encode()) if malformed else -1
+            raise malformed_csv(place(None if at < 0 else lines.count(b"\n", 0, at))) from error
         return table.combine_chunks().to_batches()[0]
 
     def _trimmed(self, values: pa.Array) -> pa.Array:
@@ -273,9 +304,12 @@ class CsvReader(TextLines):
         """
         stays = pa.repeat(pa.scalar(False), len(batch)) if self.leaves_out else None
         for name in self._required:
-            has_value = pc.invert(
-                mean_missing(batch.column(name), self.markers, numbers=name not in texts)
-            )
+            values = batch.column(name)
+            missing = mean_missing(values, self.markers, numbers=name not in texts)
+            if self.is_number(name):
+                declared = Reading(name, name, pa.float64(), self.markers)
+                missing = pc.or_(missing, read_values(declared, values)[1])
+            has_value = pc.invert(missing)
             stays = has_value if stays is None else pc.and_(stays, has_value)
         return stays
 
@@ -308,14 +342,12 @@ class CsvReader(TextLines):
             kind, reason = type_of(forms.columns.get(name, {}))
             fields.append(pa.field(name, kind))
             if reason is not None and (self.attributes is None or name in self.attributes):
-                _LOGGER.info(
-                    "%s: the column %r stays text because of %s; if that means nothing, declare "
-                    "attributes.%s.type",
-                    self.where.partition(":")[0],
-                    name,
-                    reason,
-                    name,
+                key = self.where.partition(":")[0]
+                message = (
+                    f"{key}: the column {name!r} stays text because of {reason}; if that means "
+                    f"nothing, declare attributes.{name}.type"
                 )
+                log_once(logging.INFO, message, self.where)
         return pa.schema(fields)
 
     def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
@@ -337,5 +369,5 @@ class CsvReader(TextLines):
                 stays = self._stays(self._texts(block, self._required or names), texts)
                 for misfit in misfits:
                     if pc.any(misfit if stays is None else pc.and_(misfit, stays)).as_py():
-                        raise malformed_csv(self.where)
+                        raise malformed_csv(self.place_in(block)(None))
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, reduce
+from math import isfinite, nan
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import MOST_DIGITS, Forms
 from anonspark.engine.values.text_lines import TextLines
-from anonspark.engine.values.texts import NUMBER
+from anonspark.engine.values.texts import NUMBER, parse
 
 # Records that are Python's objects at once.
 _RECORDS = 1 << 13
@@ -34,16 +35,18 @@ class JsonReader(TextLines):
     def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
         records: list[dict[str, Any]] = []
         for block in blocks:
-            for line in [block] if self.multi_line else block.split(b"\n"):
+            place = self.place_in(block)
+            text = block.decode()
+            for number, line in enumerate([text] if self.multi_line else text.split("\n")):
                 if not line.strip():
                     continue
                 try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise malformed_json(self.where) from error
+                    record = _DECODER.decode(line)
+                except (ValueError, LookupError, RecursionError) as error:
+                    raise malformed_json(place(None if self.multi_line else number)) from error
                 several = record if isinstance(record, list) else [record]
                 if not all(isinstance(each, dict) for each in several):
-                    raise malformed_json(self.where)
+                    raise malformed_json(place(None if self.multi_line else number))
                 records += several
                 if len(records) >= _RECORDS:
                     yield records
@@ -61,15 +64,19 @@ class JsonReader(TextLines):
     def _stays(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record has all required values."""
         return not self.leaves_out and not any(
-            self._means_missing(_value_at(record, name)) for name in self.required
+            self._means_missing(_value_at(record, name), is_number=self.is_number(name))
+            for name in self.required
         )
 
     @cached_property
     def _marked_numbers(self) -> frozenset[float]:
         return frozenset(float(marker) for marker in self.markers if NUMBER.fullmatch(marker))
 
-    def _means_missing(self, value: Any) -> bool:
-        """Return whether a value is missing, also as a number."""
+    def _means_missing(self, value: Any, *, is_number: bool) -> bool:
+        """Return whether a value is missing, also as a number, which a text may be declared as."""
+        if is_number and isinstance(value, str):
+            number = parse(pa.array([value]), pa.float64())[0].as_py()
+            value = value if number is None else number
         if isinstance(value, (float, int)) and not isinstance(value, bool):
             return value != value or value in self._marked_numbers
         return self._is_missing(value)
@@ -169,11 +176,27 @@ class JsonReader(TextLines):
         elif pa.types.is_list(to):
             return [self._value(each, to.value_type) for each in value]
         elif pa.types.is_struct(to):
-            fields = (to.field(number) for number in range(to.num_fields))
-            return {each.name: self._value(value.get(each.name), each.type) for each in fields}
+            return {each.name: self._value(value.get(each.name), each.type) for each in to}
         return pa.scalar(value, to).as_py()
 
 
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name that is there twice")
+    return members
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("a number that no float is")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=_float, parse_constant={"NaN": nan}.__getitem__
+)
 _KINDS = {bool: "boolean", int: "long", float: "double", str: "string"}
 
 

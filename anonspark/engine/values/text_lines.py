@@ -7,8 +7,9 @@ import gzip
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import IO, Any, Self
 
 import pyarrow as pa
@@ -35,6 +36,26 @@ _BLANK_LINE = re.compile(rb"(\n)[\x00-\x09\x0b-\x20]+(?=\n|\Z)")
 _FIRST_BLANK_LINE = re.compile(rb"\A[\x00-\x09\x0b-\x20]+(?=\n|\Z)")
 
 
+class Lines(bytes):
+    """Whole lines of a file, in UTF-8 with line feeds, which know where they stand.
+
+    Parameters
+    ----------
+    content : bytes
+    place : callable
+        Takes the number of a line, from 0 on, or None, and returns what names paths, file and line
+        in messages.
+    """
+
+    place: Callable[[int | None], str]
+
+    def __new__(cls, content: bytes, place: Callable[[int | None], str]) -> Self:
+        """Return lines at a place."""
+        lines = super().__new__(cls, content)
+        lines.place = place
+        return lines
+
+
 @dataclass(frozen=True)
 class TextLines(ABC):
     """How texts in files become values.
@@ -51,6 +72,8 @@ class TextLines(ABC):
         Columns that are published; None for all.
     required : tuple of str
         Columns without a value in which a record is left out. It decides no type.
+    numbers : tuple of str
+        Columns that are declared as numbers.
     skips_malformed : bool
         Whether lines that are no record are passed over, each by itself; else they are errors.
     multi_line : bool
@@ -64,6 +87,7 @@ class TextLines(ABC):
     markers: tuple[str, ...] = ()
     attributes: tuple[str, ...] | None = None
     required: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
     skips_malformed: bool = False
     multi_line: bool = False
     leaves_out: bool = False
@@ -78,6 +102,10 @@ class TextLines(ABC):
             leaves_out=pc.any(mean_missing(pa.array(texts, pa.string()), self.markers)).as_py()
             or False,
         )
+
+    def is_number(self, name: str) -> bool:
+        """Return whether a column is declared as numbers."""
+        return name.lower() in map(str.lower, self.numbers)
 
     @abstractmethod
     def infer(self, blocks: Iterable[bytes]) -> Forms:
@@ -109,7 +137,7 @@ class TextLines(ABC):
 
     def blocks(
         self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
-    ) -> Iterator[bytes]:
+    ) -> Iterator[Lines]:
         """Yield the lines of a file that begin in some of its bytes, some megabytes at once.
 
         Parameters
@@ -123,8 +151,7 @@ class TextLines(ABC):
 
         Yields
         ------
-        bytes
-            In UTF-8, with line feeds at the ends of lines.
+        Lines
 
         Raises
         ------
@@ -145,7 +172,7 @@ class TextLines(ABC):
 
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
-    ) -> Iterator[bytes]:
+    ) -> Iterator[Lines]:
         most = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
         content.seek(0)
         opened = next(
@@ -162,9 +189,10 @@ class TextLines(ABC):
                 raise longer_than_a_line(self.where, path, _WHOLE_FILE)
             if self.encoding == "utf-16" and whole and encoding_of_mark(beginning) == UTF_8:
                 # Python would take the bytes in the order of this machine.
-                raise undecodable(self.where, path, "UTF-16 with a mark", None, whole[:_BLOCK])
+                where = f"{self.where}: {path}"
+                raise undecodable(where, "UTF-16 with a mark", None, whole[:_BLOCK])
             if is_wide:
-                whole = self._utf8(whole, self.encoding or "utf-16", path)
+                whole = self._utf8(whole, self.encoding or "utf-16", path, io.BytesIO())
             source = io.BytesIO(whole)
         codec = "utf-8" if is_wide else self.encoding or "utf-8"
         if start:
@@ -181,7 +209,8 @@ class TextLines(ABC):
                 block += self._rest(source, path)
             if opened is not None and source.tell() > most:
                 raise larger_than_a_table(self.where, path, _TIMES)
-            yield self._utf8(block, codec, path, source, at)
+            lines = self._utf8(block, codec, path, source, at)
+            yield Lines(lines, partial(self._place, path, source, at))
 
     def _rest(self, source: IO[bytes], path: str) -> bytes:
         line = source.readline(_LONGEST_LINE + 1)
@@ -189,23 +218,34 @@ class TextLines(ABC):
             raise longer_than_a_line(self.where, path, _LONGEST_LINE)
         return line
 
-    def _utf8(
-        self, block: bytes, codec: str, path: str, source: IO[bytes] | None = None, at: int = 0
-    ) -> bytes:
+    def _place(self, path: str, source: IO[bytes], at: int, line: int | None) -> str:
+        where = f"{self.where}: {path}"
+        return where if line is None else f"{where}: line {_lines_before(source, at) + line + 1:,}"
+
+    def place_in(self, block: bytes) -> Callable[[int | None], str]:
+        """Return what names a line of a block in messages; see :class:`Lines`."""
+        return block.place if isinstance(block, Lines) else lambda _: self.where
+
+    def _utf8(self, block: bytes, codec: str, path: str, source: IO[bytes], at: int = 0) -> bytes:
         """Return bytes of a file as UTF-8, with line feeds, without a byte order mark."""
         try:
             if codec != "utf-8" or not block.isascii():
                 policy = "replace" if self.skips_malformed else "strict"
                 block = block.decode(codec, policy).encode()
         except UnicodeError as error:
-            before, within = 0, error.start if isinstance(error, UnicodeDecodeError) else 0
-            if source is not None:
-                source.seek(0)
-                while chunk := source.read(min(_BLOCK, at - source.tell())):
-                    before += chunk.count(b"\n")
-            line = before + block[:within].decode(codec, "ignore").count("\n") + 1
+            within = error.start if isinstance(error, UnicodeDecodeError) else 0
+            line = _lines_before(source, at) + block[:within].decode(codec, "ignore").count("\n")
             lines = block[max(within - _AROUND, 0) : within + _AROUND]
             name = (self.encoding or codec).upper()
-            raise undecodable(self.where, path, name, line, lines) from None
+            raise undecodable(f"{self.where}: {path}", name, line + 1, lines) from None
         block = block if at else block.removeprefix(_MARK)
         return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+
+
+def _lines_before(source: IO[bytes], at: int) -> int:
+    """Return how many lines end before some byte of a file."""
+    source.seek(0)
+    lines = 0
+    while chunk := source.read(min(_BLOCK, at - source.tell())):
+        lines += chunk.count(b"\n") or chunk.count(b"\r")
+    return lines

@@ -65,6 +65,7 @@ def text_reader(
     prefix = "--option " if key == "DATA" else f"{section or key}.options."
     parse = {name.lower(): (name, known) for name, known in _OPTIONS[data_format].items()}
     settings: dict[str, object] = {}
+    said: dict[str, str] = {}
     for option, text in options.items():
         lower = OPTION_ALIASES.get(option.lower(), option.lower()).lower()
         if lower not in parse:
@@ -74,11 +75,25 @@ def text_reader(
             )
         name, known = parse[lower]
         try:
-            settings[known.field] = known.read(text)
+            value = known.read(text)
         except (ValueError, LookupError):
             raise ConfigurationError(
                 f"{prefix}{name}: found {text!r}; expected {known.expected}"
             ) from None
+        if settings.setdefault(known.field, value) != value:
+            raise ConfigurationError(
+                f"{prefix}{option}: found {text!r}, and {options[said[lower]]!r} as {said[lower]}, "
+                "which is another name of it; leave one of them out"
+            )
+        said.setdefault(lower, option)
+    if data_format == "csv":
+        separator = settings.get("separator", CsvReader.separator)
+        for name in ("quote", "escape", "comment"):
+            if separator == settings.get(name, getattr(CsvReader, name)):
+                raise ConfigurationError(
+                    f"{prefix}sep: found {separator!r}, which is {name}, too; expected another "
+                    "letter for one of them"
+                )
     reader = JsonReader if data_format == "json" else CsvReader
     if data_format == "csv":
         settings["texts"] = tuple(texts)
@@ -87,6 +102,7 @@ def text_reader(
             "markers": wanted.markers,
             "attributes": tuple(wanted.names),
             "required": wanted.required,
+            "numbers": wanted.numbers,
             "skips_malformed": wanted.skips_malformed,
         }
     return reader(where=f"{key}: {', '.join(paths)}", **settings)  # type: ignore[arg-type]

@@ -278,6 +278,16 @@ def test_folders_that_are_columns_of_the_files(
     assert dict(columns)["b"] == "string"
 
 
+def test_folders_that_name_markers(by_spark: Reader, tmp_path: Path, written: Any) -> None:
+    options = INFERRED if written.format == "csv" else {}
+    for value in ("1.5", "999.0", "NA"):
+        written(f"t/age={value}/x", a=[5])
+    wanted = WantedColumns({"a": True, "age": True}, markers=("999", "NA"))
+    columns, rows = same(by_spark, tmp_path / "t", written.format, options, wanted=wanted)
+    assert dict(columns)["age"] == "double"
+    assert sum("None" in row for row in rows) == 2
+
+
 def test_folders_that_name_other_columns(tmp_path: Path, written: Any) -> None:
     options = INFERRED if written.format == "csv" else {}
     written("u/x=1/a", a=[1])

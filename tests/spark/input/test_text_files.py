@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,7 @@ def test_tables(spark_engine: SparkEngine, tmp_path: Path) -> None:
     assert "at.x" in dict(found[0])
 
 
+PLACE = re.compile(r"(a part of )?file:/\S+: line \d+")
 BAD: dict[str, tuple[bytes, dict[str, str]]] = {
     "too many": ((HEAD + "".join(ROWS) + "1,2,3,2026-01-01,5\n").encode(), {}),
     "option": (HEAD.encode(), {"mode": "PERMISSIVE"}),
@@ -92,8 +94,12 @@ BAD: dict[str, tuple[bytes, dict[str, str]]] = {
 def test_what_is_refused(spark_engine: SparkEngine, tmp_path: Path, name: str) -> None:
     content, options = BAD[name]
     (tmp_path / "a.csv").write_bytes(content)
-    found = outcome(spark_engine, tmp_path / "a.csv", "csv", CSV | options)
-    assert found == outcome(LocalEngine(), tmp_path / "a.csv", "csv", CSV | options)
+    found, expected = (
+        outcome(one, tmp_path / "a.csv", "csv", CSV | options)
+        for one in (spark_engine, LocalEngine())
+    )
+    # Of lines that come without their file nobody knows the number.
+    assert (found[0], PLACE.sub("", found[1])) == (expected[0], PLACE.sub("", expected[1]))
     assert found[0].endswith("Error")
 
 

@@ -59,12 +59,12 @@ def test_utf_16_is_known_by_its_mark_or_by_its_zeros() -> None:
 
 def test_bytes_that_are_no_text_are_refused_with_a_remedy_and_no_value() -> None:
     content = TEXTS["cp1251"].encode("cp1251")
-    message = str(undecodable("input.path: a.csv", None, "UTF-8", 2, content))
+    message = str(undecodable("input.path: a.csv", "UTF-8", 2, content))
     assert message.startswith(
         "input.path: a.csv: line 2 is not written in UTF-8 (likely windows-1251"
     )
     assert "input.options.encoding: windows-1251" in message
     assert "Москва" not in message
-    in_command = str(undecodable("DATA: t", "t/a.csv", "US-ASCII", None, content))
+    in_command = str(undecodable("DATA: t: t/a.csv", "US-ASCII", None, content))
     assert "DATA: t: t/a.csv: its lines are not written in US-ASCII" in in_command
     assert "--option encoding=windows-1251" in in_command

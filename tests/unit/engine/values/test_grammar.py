@@ -282,8 +282,14 @@ FILES: list[tuple[str | bytes, dict[str, Any], list[str], list[tuple[Any, ...]]]
     ),
     ("a\n1\n".encode("cp037"), {"encoding": "cp037"}, ["int32"], [(1,)]),
     ("a,,A\n1,2,3\n", {}, ["int32", "int32", "int32"], [(1, 2, 3)]),
+    (
+        "a,b\n1,7\nx,NaN\ny,+999\n",
+        {"required": ("b",), "numbers": ("B",), "markers": ("999",)},
+        ["int32", "int32"],
+        [(1, 7), (None, None), (None, 999)],
+    ),
 ]
-SETTINGS = ("markers", "required", "skips_malformed")
+SETTINGS = ("markers", "numbers", "required", "skips_malformed")
 
 
 @pytest.mark.parametrize(("content", "options", "types", "records"), FILES, ids=str)
@@ -294,6 +300,15 @@ def test_csv(
     options = {name: value for name, value in options.items() if name not in SETTINGS}
     found, rows = read(content, options=options, **settings)
     assert (list(found.values()), rows) == (types, records)
+
+
+def test_why_a_column_stays_text_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    reader = CsvReader("input.path: logged once", header=True, infers=True).with_header("a")
+    for _ in range(2):
+        assert reader.schema(reader.infer([b"007\n"])).field("a").type == pa.string()
+    said = "input.path: the column 'a' stays text because of a leading zero; if that means nothing"
+    assert [line for line in caplog.messages if line.startswith(said)] == caplog.messages[-1:]
 
 
 def test_names_of_columns() -> None:
@@ -313,6 +328,7 @@ REFUSED = [
     (b"a\nx\n\xfc\n", {}, "line 3 is not written in UTF-8"),
     ("a,b\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16"}, r"likely UTF-16BE"),
     (b"a\n\x81\n", {"encoding": "shift_jis"}, "line 2 is not written in CP932|SHIFT_JIS"),
+    ('"a\nb",c\n1,2\n', {"multiLine": "true"}, "the name of a column has a line break in it"),
 ]
 
 
@@ -320,6 +336,36 @@ REFUSED = [
 def test_refused_csv(content: str | bytes, options: dict[str, str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(content, options=options)
+
+
+@pytest.mark.parametrize("beginning", ["", "sep=,\n", "\n \n", "a,b\n"])
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("7", {}),
+        ("7,8,9", {}),
+        ("7,8,9", {"multiLine": "true"}),
+        ('7,"8', {}),
+        ('7,"8"9', {}),
+        ("7,\\", {"escape": "\\"}),
+        ("7,8,9", {"encoding": "utf-16"}),
+    ],
+)
+def test_errors_of_lines_name_file_and_line(
+    beginning: str, line: str, options: dict[str, str]
+) -> None:
+    content = beginning + "a,b\n" + "1,2\n\n" * 50 + line + "\n" + "1,2\n" * 200
+    number = content[: content.index(line + "\n")].count("\n") + 1
+    for written in (content, content.replace("\n", "\r")):
+        encoded = written.encode(options.get("encoding", "utf-8"))
+        with pytest.raises(DataError, match=rf"^input\.path: t: f\.csv: line {number}: a "):
+            read(encoded, path="f.csv", options=options)
+
+
+def test_errors_of_lines_of_json_name_file_and_line() -> None:
+    content = '{"a": 1}\n\n' * 50 + "{\n" + '{"a": 1}\n' * 200
+    with pytest.raises(DataError, match=r"^input\.path: t: f\.json: line 101: a record"):
+        read(content, data_format="json", path="f.json")
 
 
 def test_malformed_lines_are_passed_over_each_by_itself() -> None:
@@ -346,6 +392,11 @@ def test_malformed_lines_are_passed_over_each_by_itself() -> None:
             {"dateFormat": "dd.MM.yy"},
             "options.dateFormat: found 'dd.MM.yy'; expected dd or d",
         ),
+        ("csv", {"sep": '"'}, "options.sep: found '\"', which is quote, too"),
+        ("csv", {"escape": ","}, "options.sep: found ',', which is escape, too"),
+        ("csv", {"sep": "#", "comment": "#"}, "options.sep: found '#', which is comment, too"),
+        ("csv", {"sep": ";", "delimiter": "|"}, "options.delimiter: found '|', and ';' as sep"),
+        ("csv", {"Header": "true", "header": "false"}, "found 'false', and 'true' as Header"),
     ],
 )
 def test_refused_options(data_format: str, options: dict[str, str], message: str) -> None:
@@ -404,6 +455,12 @@ JSON: list[tuple[str, dict[str, Any], dict[str, str], list[tuple[Any, ...]]]] = 
         [({"b": 1, "c": None},), ({"b": None, "c": "x"},)],
     ),
     ('{"a": [1, 2]}\n', {}, {"a": "list<element: int64>"}, [([1, 2],)]),
+    (
+        '{"a": 1, "b": "0"}\n{"a": "x", "b": "nan"}\n{"a": "y", "b": "+999"}\n',
+        {"required": ("b",), "numbers": ("b",), "markers": ("999",)},
+        {"a": "int64", "b": "string"},
+        [(1, "0"), (None, "nan"), (None, "+999")],
+    ),
     ('[{"a": 1}, {"a": 2}]\n', {}, {"a": "int64"}, [(1,), (2,)]),
     ('[{"a": 1},\n {"a": 2}]\n', {"multiLine": "true"}, {"a": "int64"}, [(1,), (2,)]),
 ]
@@ -418,7 +475,14 @@ def test_json(
     assert read(content, data_format="json", options=options, **settings) == (types, records)
 
 
-@pytest.mark.parametrize("content", ["{", "1\n", '{"a": "\\ud800"}', '{"a": 1} {"a": 2}\n', "[1]"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("{", "1\n", '{"a": "\\ud800"}', '{"a": 1} {"a": 2}\n', "[1]"),
+        *('{"a": 1e400}', '{"a": [-1e400]}', '{"a": Infinity}', '{"a": 1, "a": 2}'),
+        '{"a": {"b": 1, "b": null}}',
+    ],
+)
 def test_malformed_json(content: str) -> None:
     with pytest.raises(DataError, match="a record is not valid JSON"):
         read(content, data_format="json")
