@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -157,10 +157,14 @@ class Found:
         self.counts[name] = self.counts.get(name, 0) + number
 
     def _extremes(self, index: int, numbers: pa.Array) -> None:
-        found = pc.min_max(numbers).as_py()
-        for kept, name, better in ((self.lowest, "min", min), (self.highest, "max", max)):
-            if found[name] is not None:
-                kept[index] = better(kept.get(index, found[name]), found[name])
+        ends = pc.min_max(numbers).as_py()
+        if ends["min"] is not None:
+            self._widen({index: ends["min"]}, {index: ends["max"]})
+
+    def _widen(self, lowest: Mapping[int, Any], highest: Mapping[int, Any]) -> None:
+        for own, others, better in ((self.lowest, lowest, min), (self.highest, highest, max)):
+            for index, value in others.items():
+                own[index] = better(own.get(index, value), value)
 
     def add_hashes(self, hashes: np.ndarray) -> None:
         """Add hashes of records, int64 ndarray of shape (n,), to their sum."""
@@ -181,12 +185,7 @@ class Found:
                 self.count(name, number)
         for index, seen in other.texts.items():
             self._distinct(index).add(seen.smallest())
-        for own, others, better in (
-            (self.lowest, other.lowest, min),
-            (self.highest, other.highest, max),
-        ):
-            for index, value in others.items():
-                own[index] = better(own.get(index, value), value)
+        self._widen(other.lowest, other.highest)
 
     def to_text(self) -> str:
         """Return it as a text, for :meth:`of_text`."""

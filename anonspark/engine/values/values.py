@@ -150,9 +150,8 @@ def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = Non
         return _number(column, target)
     # Days and points in time.
     if pa.types.is_date(target):
-        micros = column.cast(pa.timestamp("us", own.tz)).view(pa.int64())
-        days = pc.divide(pc.subtract(micros, _within_a_day(micros)), _A_DAY)
-        return days.cast(pa.int32()).view(pa.date32())
+        micros = column.cast(pa.timestamp("us", own.tz)).view(pa.timestamp("us"))
+        return micros.cast(pa.date32(), safe=False)
     if pa.types.is_date(own):
         days = column.cast(pa.date32()).view(pa.int32()).cast(pa.int64())
         return pc.multiply(days, _A_DAY).view(target)
@@ -160,11 +159,6 @@ def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = Non
 
 
 _A_DAY = 86_400_000_000
-
-
-def _within_a_day(micros: pa.Array) -> pa.Array:
-    numbers = pc.fill_null(micros, 0).to_numpy(zero_copy_only=False)
-    return pa.array(np.mod(numbers, _A_DAY))
 
 
 def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
@@ -177,35 +171,15 @@ def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
             floats = [None if text is None else to_float(text) for text in texts]
             return pa.array(floats, target)
         return column.cast(target, safe=False)
-    if pa.types.is_integer(own) and pa.types.is_integer(target):
-        return _narrowed(column.cast(pa.int64()), target)
-    if pa.types.is_floating(own) and pa.types.is_integer(target):
-        return _truncated(column.cast(pa.float64()), target)
+    if pa.types.is_integer(target) and not pa.types.is_decimal(own):
+        whole = column.cast(target, safe=False)
+        same = pc.equal(whole.cast(own, safe=False), column)
+        return pc.if_else(same, whole, pa.scalar(None, target))
     values = [_exact(value) for value in column.to_pylist()]
     if pa.types.is_integer(target):
         whole = [None if one is None else within(int(one), target.bit_width) for one in values]
         return pa.array(whole, target)
     return pa.array([None if one is None else rounded(one, target) for one in values], target)
-
-
-def _narrowed(numbers: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return whole numbers of 64 bits in as many as a type has; null where that are too few."""
-    lowest, highest = -(2 ** (target.bit_width - 1)), 2 ** (target.bit_width - 1) - 1
-    fits = pc.and_(pc.greater_equal(numbers, lowest), pc.less_equal(numbers, highest))
-    return pc.if_else(fits, numbers, pa.scalar(None, pa.int64())).cast(target)
-
-
-def _truncated(floats: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return floats without their places; null where a type cannot hold them."""
-    end = float(2 ** (target.bit_width - 1))
-    # As a float, the largest number of 64 bits is the one after it, and is let in.
-    below = pc.less_equal(pc.floor(floats), end if target.bit_width == 64 else end - 1)
-    fits = pc.and_(below, pc.greater_equal(pc.ceil(floats), -end))
-    largest = pa.scalar(2**63 - 1, pa.int64())
-    whole = pc.trunc(pc.if_else(fits, floats, pa.scalar(None, pa.float64())))
-    at_end = pc.greater_equal(whole, float(2**63))
-    numbers = pc.if_else(at_end, pa.scalar(0.0), whole).cast(pa.int64())
-    return pc.if_else(at_end, largest, numbers).cast(target)
 
 
 def _exact(value: object) -> Decimal | None:
