@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anonspark.core.kinds import Kind
 from anonspark.engine.protocol import Table
-from anonspark.engine.values.planning import kind_of
+from anonspark.engine.values.column_plans import kind_of
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.reading.questions import Operator, Token, asking_error
 from anonspark.reading.sets import (

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from anonspark.config.problems import found
 from anonspark.core.arrays import Flags
 from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
-from anonspark.engine.values.texts import parse
+from anonspark.engine.values.value_texts import parse
 
 Value = str | int | float | bool
 

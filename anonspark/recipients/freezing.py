@@ -16,9 +16,9 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.raw_columns import Reading, flags, type_name
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.unread import require_read
-from anonspark.engine.values.judging import judge
-from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
-from anonspark.engine.values.texts import write
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
+from anonspark.engine.values.value_texts import write
+from anonspark.engine.values.value_validation import judge
 from anonspark.engine.values.values import blank_rows, plain, read_values
 from anonspark.errors import DataError
 from anonspark.ledger.key import SUBJECT_BYTES, Key

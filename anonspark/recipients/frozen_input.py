@@ -14,7 +14,7 @@ from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.planning import PlannedColumn, plan_columns
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
 from anonspark.engine.values.reading import ReadRecords
 from anonspark.engine.values.record_tasks import (
     BATCHES,

@@ -13,7 +13,7 @@ from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.texts import write
+from anonspark.engine.values.value_texts import write
 from anonspark.engine.values.values import read_values
 from anonspark.selection.domains import Domain, Rows
 

@@ -24,8 +24,8 @@ from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.judging import judge
-from anonspark.engine.values.planning import PlannedColumn, plan_columns
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
+from anonspark.engine.values.value_validation import judge
 from anonspark.engine.values.values import coded_values, read_values
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.progress import tell

@@ -18,15 +18,15 @@ from anonspark.engine.raw_columns import require_distinct
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.tasks import Batches
 from anonspark.engine.unread import require_read
-from anonspark.engine.values.judging import Found
-from anonspark.engine.values.orders import with_orders
-from anonspark.engine.values.planning import (
+from anonspark.engine.values.column_plans import (
     PlannedColumn,
     plan_columns,
     require_columns,
     require_types,
 )
+from anonspark.engine.values.orders import with_orders
 from anonspark.engine.values.reading import ReadRecords
+from anonspark.engine.values.value_validation import Found
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.orders import with_orders
-from anonspark.engine.values.planning import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.reading import ReadRecords
 from anonspark.engine.values.record_tasks import (
     BATCHES,

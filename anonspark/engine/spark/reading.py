@@ -16,7 +16,7 @@ from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.engine.unread import UnreadType, require_read
-from anonspark.engine.values.planning import require_columns
+from anonspark.engine.values.column_plans import require_columns
 
 _KEY = "attributes."
 

@@ -17,7 +17,7 @@ from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import MOST_DIGITS, Forms
 from anonspark.engine.values.text_lines import TextLines
-from anonspark.engine.values.texts import NUMBER, parse
+from anonspark.engine.values.value_texts import NUMBER, parse
 
 # Records that are Python's objects at once.
 _RECORDS = 1 << 13

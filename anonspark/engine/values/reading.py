@@ -23,9 +23,9 @@ from anonspark.core.columns import (
 )
 from anonspark.engine.raw_columns import Reading, flags, is_text
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.hashing import content_hash
-from anonspark.engine.values.judging import Found, Judged, judge
-from anonspark.engine.values.planning import PlannedColumn
+from anonspark.engine.values.value_validation import Found, Judged, judge
 from anonspark.engine.values.values import blank_rows, read_values
 
 

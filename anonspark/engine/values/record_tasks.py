@@ -11,15 +11,15 @@ import pyarrow as pa
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Engine, OnBatches, Staged
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.judging import Found
 from anonspark.engine.values.reading import ReadRecords
+from anonspark.engine.values.value_validation import Found
 
 PART = "part"
 BATCHES, FOUND = "batches", "found"
 """Which of two parts a row is of: the packed batches, or what was found in their records."""
 
 FOUND_TEXT = "found_text"
-"""Column of what a task found, see :meth:`anonspark.engine.values.judging.Found.to_text`."""
+"""Column of what a task found, see :meth:`anonspark.engine.values.value_validation.Found.to_text`."""
 
 # Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
 _MOST_DISTINCT = 4096

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.values.texts import NUMBER, parse
+from anonspark.engine.values.value_texts import NUMBER, parse
 
 INSTANT = pa.timestamp("us", "UTC")
 ISO_DAY = "yyyy-MM-dd"

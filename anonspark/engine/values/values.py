@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.raw_columns import Reading, flags, is_number, is_plain, is_text
-from anonspark.engine.values.texts import NUMBER, nearest_single, parse, rounded, within, write
+from anonspark.engine.values.value_texts import (
+    NUMBER,
+    nearest_single,
+    parse,
+    rounded,
+    within,
+    write,
+)
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 

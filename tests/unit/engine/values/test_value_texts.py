@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
-from anonspark.engine.values.texts import float_text, nearest_single, parse, within, write
+from anonspark.engine.values.value_texts import float_text, nearest_single, parse, within, write
 
 _ZONED, _CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
 

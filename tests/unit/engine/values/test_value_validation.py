@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from anonspark.config import Attribute
-from anonspark.engine.values.judging import Found, judge
-from anonspark.engine.values.planning import PlannedColumn, plan_column
+from anonspark.engine.values.column_plans import PlannedColumn, plan_column
+from anonspark.engine.values.value_validation import Found, judge
 from anonspark.engine.values.values import are_missing
 
 
