@@ -19,7 +19,7 @@ BATCHES, FOUND = "batches", "found"
 """Which of two parts a row is of: the packed batches, or what was found in their records."""
 
 FOUND_TEXT = "found_text"
-"""Column of what a task found, see :meth:`anonspark.engine.values.value_validation.Found.to_text`."""
+"""Column of what a task found, as a text of :class:`Found`."""
 
 # Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
 _MOST_DISTINCT = 4096
