@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.csv
 import pytest
+from cases import cases
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -65,16 +66,7 @@ def frequency_groups(adult: Path, name: str, out: Path) -> str:
     return str(out)
 
 
-@pytest.mark.parametrize(
-    ("form", "gcp", "loss"),
-    [
-        (None, 0.094, 0.088),
-        ("ARX", 0.186, 0.113),
-        ("frequency groups", 0.203, 0.061),
-        ("hierarchy", 0.185, 0.053),
-        ("order", 0.088, 0.029),
-    ],
-)
+@cases(__file__, "form", "gcp", "loss")
 def test_what_is_kept(adult_path: Path, tmp_path: Path, form: Any, gcp: float, loss: float) -> None:
     engine, out = LocalEngine(), tmp_path / "release"
     document = document_of(adult_path, out)

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cases import cases
 from places import require_data
 from printed_figures import printed_figures
 from quality.adult_releases import PRIVACY, entropy_loss_of
@@ -134,16 +135,7 @@ def test_groups_of_education(adult: Texts) -> None:
     assert {rho: len(groups_of(found, rho)) for rho in (2, 5, 20)} == {2: 10, 5: 7, 20: 5}
 
 
-@pytest.mark.parametrize(
-    ("name", "groups"),
-    [
-        ("workclass", 4),
-        ("occupation", 5),
-        ("marital-status", 4),
-        ("relationship", 3),
-        ("native-country", 5),
-    ],
-)
+@cases(__file__, "name", "groups")
 def test_groups_of_other_attributes(adult: Texts, name: str, groups: int) -> None:
     found = leading_classes(adult.column(name), adult.column("income"))
     assert len(groups_of(found, 10)) == groups

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from everything_written import everything
 from helpers import Outcome, command, configuration_file, metrics, summary, write_table
 from hypothesis import HealthCheck, given, settings
@@ -230,16 +231,7 @@ def test_what_is_null_and_what_is_not(tmp_path: Path, capsys: pytest.CaptureFixt
     assert summary(release)["utility_score"] is not None
 
 
-@pytest.mark.parametrize(
-    ("sections", "key"),
-    [
-        ({"gates": {"gcp": {"max": 0.5}}}, r"gates\.gcp"),
-        ({"gates": {"attributes.income.loss": {"max": 0.5}}}, r"gates\.'?\"?attributes\.income"),
-        ({"metrics": {"drift": {"utility_score": 0.1}, "append_to": "t"}}, r"metrics\.drift"),
-        ({"evaluate": {"association": {"target": "ill"}}}, r"evaluate\.association"),
-        ({"evaluate": {"information": True}}, r"evaluate\.information"),
-    ],
-)
+@cases(__file__, "sections", "key")
 def test_no_bound_can_be_set_on_what_is_hidden(sections: dict[str, Any], key: str) -> None:
     document = {
         "input": {"path": "people.csv"},

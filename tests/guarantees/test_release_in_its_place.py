@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cases import cases
 from helpers import command, contents, of_any_run
 from test_resume import configure
 
@@ -61,14 +62,6 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
 """
 
-MOMENTS = [
-    ("after", "begin"),
-    ("after", "stage_records"),
-    ("before", "commit"),
-    ("before", "rename"),
-    ("after", "rename"),
-]
-
 
 @pytest.fixture
 def copying(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +100,7 @@ def kill() -> Iterator[Kill]:
 
 
 @pytest.mark.usefixtures("copying")
-@pytest.mark.parametrize(("when", "name"), MOMENTS)
+@cases(__file__, "when", "name")
 def test_killed_and_removed_or_continued(
     tmp_path: Path,
     expected: Path,

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from helpers import command
 
 import anonspark
@@ -194,15 +195,7 @@ def test_what_fails_while_records_are_read_is_charged(tmp_path: Path) -> None:
     assert (tmp_path / "ledger" / "d" / "000001.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"header": False}, "input.options.header: found false; expected true"),
-        ({}, "input.options.header: missing; expected true"),
-        ({"header": True, "multiLine": True}, "input.options.multiLine: found true"),
-        ({"header": True, "comment": "w"}, "input.options.comment: found w; expected none"),
-    ],
-)
+@cases(__file__, "options", "message")
 def test_what_would_let_one_record_change_others(
     tmp_path: Path, options: Mapping[str, Any], message: str
 ) -> None:

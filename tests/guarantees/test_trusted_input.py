@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import cases
 from places import REPOSITORY
 
 from anonspark.config import load_configuration
@@ -78,17 +79,7 @@ def test_nothing_in_the_package_runs_what_it_reads() -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import pickle",
-        "from cloudpickle import loads",
-        "eval(text)",
-        "yaml.load(text, Loader=yaml.Loader)",
-        "subprocess.run(command, shell=True)",
-        "os.system(command)",
-    ],
-)
+@cases(__file__, "code")
 def test_the_walk_finds_what_it_looks_for(code: str) -> None:
     assert list(used(ast.parse(code)))
 
@@ -128,16 +119,7 @@ def test_yaml_is_loaded_safely() -> None:
     assert Loader.yaml_multi_constructors == {}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "!!python/object/apply:os.system ['touch {marker}']",
-        "!!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path [{marker}]]",
-        "!!python/object/new:os.system ['touch {marker}']",
-        "!!python/name:os.system",
-        "!!python/module:os",
-    ],
-)
+@cases(__file__, "value")
 def test_a_configuration_with_python_objects_is_refused(tmp_path: Path, value: str) -> None:
     marker = tmp_path / "ran"
     path = tmp_path / "configuration.yaml"

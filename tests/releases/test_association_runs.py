@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
+from cases import cases
 from evaluated import people
 from helpers import Outcome, command, metrics, summary, write_table
 
@@ -242,16 +243,7 @@ def compared(tmp_path: Path, grid: dict[str, Any], capsys: pytest.CaptureFixture
     return command(capsys, "compare", path, "--quiet")
 
 
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        ("age", "which has the role 'quasi_identifier'"),
-        ("nobody", "which is no attribute"),
-        ("il", "did you mean 'ill'?"),
-        ("one", "evaluate.association.target: column 'one' has 1 different values"),
-        ("many", "evaluate.association.target: column 'many' has more than 100 different values"),
-    ],
-)
+@cases(__file__, "target", "expected")
 def test_targets_that_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, expected: str
 ) -> None:

@@ -629,13 +629,7 @@ def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFi
     assert outcome.code == 0, outcome.err
 
 
-@pytest.mark.parametrize(
-    ("attribute", "distance", "expected"),
-    [
-        ("sensitive", "ordered", "a text without an order, for which the ordered distance means"),
-        ("hierarchy", "hierarchical", "2 values are missing, for which its hierarchy has no place"),
-    ],
-)
+@cases(__file__, "attribute", "distance", "expected")
 def test_distances_that_mean_nothing(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

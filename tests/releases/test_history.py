@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from cases import cases
 from helpers import command, write_people_of_towns
 
 from anonspark.cli.application import main
@@ -170,14 +171,7 @@ def test_a_directory_without_runs_is_refused(
     assert "found no release, no tables of all runs and no failed run" in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("found 2,999 after 3 in night-3, at most 0.2", "found … after … in night-3, at most …"),
-        ("/data/5/x on 2026-11-24: 7 records; x2", "/data/5/x on 2026-11-24: … records; x2"),
-        ("found 3/8 of all, 1.5/2, and -4 at a/3/8", "found … of all, …, and … at a/3/8"),
-    ],
-)
+@cases(__file__, "text", "expected")
 def test_numbers_of_messages_are_left_out(text: str, expected: str) -> None:
     assert _NUMBER.sub("…", text) == expected
 

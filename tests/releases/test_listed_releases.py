@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import command, configuration_file, write_table
 
 from anonspark.config import load_configuration
@@ -96,16 +97,7 @@ def test_releases_of_a_comparison_are_not_listed(tmp_path: Path) -> None:
     assert not (tmp_path / "ledger").exists()
 
 
-@pytest.mark.parametrize(
-    ("ledger", "code", "told"),
-    [
-        ({"limit": None}, 2, "ledger.limit: missing, and there is no ledger"),
-        ({"limit": 3, "dataset": "made"}, 2, "ledger.limit: found 3; the ledger at"),
-        ({"path": "/proc/none"}, 2, "ledger.path: no ledger can be made at"),
-        ({"path": "{folder}/release/ledger"}, 2, "lie inside one another"),
-        ({"dataset": "broken"}, 4, "is not as anonspark writes it"),
-    ],
-)
+@cases(__file__, "ledger", "code", "told")
 def test_without_a_sound_ledger_nothing_is_published(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from helpers import command, contents, metrics, published, summary
 
 from anonspark.config import parse_configuration
@@ -202,38 +202,10 @@ def test_other_models_have_no_such_table(tmp_path: Path) -> None:
     assert not (tmp_path / "release" / "metrics" / "nodes").exists()
 
 
-FORGED: dict[str, tuple[Callable[[list[Row]], object], str]] = {
-    "classes": (lambda rows: rows[0].update(classes=3), "round 1: node 1: classes"),
-    "levels": (lambda rows: rows[0].update(levels="city=1, job=0"), "round 1: node 1: levels"),
-    "suppressed": (lambda rows: rows[0].update(suppressed=7), "round 1: node 1: suppressed"),
-    "loss": (lambda rows: rows[0].update(loss=0.001), "round 1: node 1: loss"),
-    "below": (
-        lambda rows: rows[3].update(levels="city=9, job=0"),
-        "round 1: levels from node 1 up to the hierarchies' heights",
-    ),
-    "twice": (
-        lambda rows: rows[3].update(levels=rows[2]["levels"]),
-        "round 1: different levels",
-    ),
-    "words": (lambda rows: rows[3].update(levels="all"), "round 1: levels"),
-    "order": (lambda rows: rows[3].update(loss=0.0), "round 1: loss (ascending)"),
-    "more": (lambda rows: rows[3].update(classes=99), "round 1: no more classes than node 1"),
-    "smaller": (
-        lambda rows: rows[3].update(min_class_size=1),
-        "round 1: no class smaller than that of node 1",
-    ),
-    "height": (lambda rows: rows[2].update(height=9), "round 1: node 3: height"),
-    "counted": (lambda rows: rows[-1].update(min_class_size=21), "round 1: node 8: min_class_size"),
-    "merged": (lambda rows: rows[-1].update(classes=2), "round 1: node 8: classes"),
-    "lacking": (lambda rows: rows.pop(1), "round 1: node"),
-    "round": (lambda rows: rows[1].update(round=2), "round"),
-    "none": (lambda rows: rows.clear(), "round"),
-}
-
-
-@pytest.mark.parametrize("case", FORGED)
-def test_a_table_that_cannot_be(release: Path, case: str) -> None:
-    change, told = FORGED[case]
+@cases(__file__, "place", "changes", "told")
+def test_a_table_that_cannot_be(
+    release: Path, place: int | None, changes: dict[str, Any] | None, told: str
+) -> None:
     rows, rounds = metrics(release, "nodes"), metrics(release, "rounds")
     classes = pq.read_table(release / "metrics" / "classes")
     # city=3, job=1 and those that give one of the two up.
@@ -241,7 +213,12 @@ def test_a_table_that_cannot_be(release: Path, case: str) -> None:
     assert [rows[place - 1]["height"] for _, place in counted] == [0, 1, 3, 4]
     right = claims_of_nodes(rows, rounds, HEIGHTS, counted)
     assert all(found == pytest.approx(expected) for _, found, expected, _ in right)
-    change(rows)
+    if changes is None:
+        # The row of that place goes, or all of them do.
+        del rows[place if place is not None else slice(None)]
+    else:
+        assert place is not None
+        rows[place].update(changes)
     wrong = {
         key
         for key, found, expected, _ in claims_of_nodes(rows, rounds, HEIGHTS, counted)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from recipients import carry_out, with_ledger
 
 from anonspark.engine.local.engine import LocalEngine
@@ -106,15 +107,7 @@ def labels_in(folder: Path, name: str) -> Labels:
     return {row["mark"]: tuple(row[one] for one in COLUMNS[name]) for row in rows}
 
 
-@pytest.mark.parametrize(
-    ("model", "seed", "plans"),
-    [
-        ("smondrian", 0, 2),
-        ("microaggregation", 1, 2),
-        # Levels of later plans may divide the classes of full-domain recoding.
-        ("full-domain", 2, 1),
-    ],
-)
+@cases(__file__, "model", "seed", "plans")
 def test_every_coalition_holds(tmp_path: Path, model: str, seed: int, plans: int) -> None:
     draw = np.random.default_rng(seed)
     known: list[tuple[str, Labels]] = []
@@ -159,15 +152,7 @@ def test_separate_releases_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "releases").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"subject": []}, "record: found without subject"),
-        ({"record": "patient"}, "record: found columns of subject alone"),
-        ({"record": "visits"}, "record: found the text 'visits'; .* did you mean 'visit'"),
-        ({"record": "mark"}, "record: 'mark' has the role insensitive"),
-    ],
-)
+@cases(__file__, "changes", "expected")
 def test_what_is_wrong_in_a_plan(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
     table = visits(np.random.default_rng(0))
     with pytest.raises(ConfigurationError, match=expected):

@@ -263,18 +263,7 @@ def test_everything_is_the_whole_range(tmp_path: Path) -> None:
     assert found == pytest.approx([4 / 5, 4 / 5, 4 / 101])
 
 
-@pytest.mark.parametrize(
-    ("name", "bounds"),
-    [
-        ("age", [19, 79]),
-        ("age", [18, 78]),
-        ("pay", [10.26, 99.75]),
-        ("pay", [10.25, 99.7499]),
-        ("born", ["1950-01-02", "1999-12-31"]),
-        ("seen", ["2026-01-01", "2026-01-31"]),
-        ("score", [-2.5, 999.9999]),
-    ],
-)
+@cases(__file__, "name", "bounds")
 def test_values_outside_are_refused(
     tmp_path: Path, name: str, bounds: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -337,16 +337,7 @@ def test_what_is_no_selection_is_something_at_the_output(tmp_path: Path, content
         select(LocalEngine(), parse_selection(document_at(tmp_path, 10)), run_id="one")
 
 
-@pytest.mark.parametrize(
-    ("output", "ledger", "expected"),
-    [
-        ("one", "one", "selection.output and ledger.path: found the same place"),
-        ("one/people", "one", "selection.output and ledger.path: found one inside the other"),
-        ("one", "one/ledger", "selection.output and ledger.path: found one inside the other"),
-        ("data/one", "two", "selection.output: .* lie inside one another"),
-        ("one", "data/two", "ledger.path: .* lie inside one another"),
-    ],
-)
+@cases(__file__, "output", "ledger", "expected")
 def test_places_that_are_not_apart(tmp_path: Path, output: str, ledger: str, expected: str) -> None:
     (tmp_path / "data").mkdir()
     document = document_at(tmp_path, 10, output=str(tmp_path / output))

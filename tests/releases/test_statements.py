@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases, changed
 from helpers import command, configuration_file, published, write_table
 
 from anonspark.config import load_configuration
@@ -88,34 +89,25 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return made
 
 
-def numbers(found: object, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Find every number and truth value at any depth."""
+def numbers(found: object, before: str = "") -> Iterator[tuple[str, int | float]]:
+    """Find every number and truth value at any depth, and the path to it."""
     inside: Any = found.items() if isinstance(found, dict) else ()
     if isinstance(found, list):
         inside = enumerate(found)
     for key, value in inside:
         if isinstance(value, int | float):
-            yield (*before, key)
-        yield from numbers(value, (*before, key))
-
-
-def changed(manifest: Any, place: tuple[Any, ...], value: object = ...) -> Any:
-    """Return a manifest with another value at a place."""
-    other = copy.deepcopy(manifest)
-    part = other
-    for key in place[:-1]:
-        part = part[key]
-    part[place[-1]] = part[place[-1]] + 1 if value is ... else value
-    return other
+            yield f"{before}{key}", value
+        yield from numbers(value, f"{before}{key}.")
 
 
 def test_every_figure_of_a_manifest_is_compared(made: Made) -> None:
     believed = []
-    for place in numbers(made.said.manifest):
-        if place[0] in ("published", "summary", "gates", "drift"):
-            problems = made.failures(changed(made.said.manifest, place))
-            if not any(str(place[0]) in problem for problem in problems):
-                believed.append(place)
+    for path, value in numbers(made.said.manifest):
+        section = path.partition(".")[0]
+        if section in ("published", "summary", "gates", "drift"):
+            problems = made.failures(changed(made.said.manifest, {path: value + 1}))
+            if not any(section in problem for problem in problems):
+                believed.append(path)
     assert believed == []
 
 
@@ -129,7 +121,7 @@ def test_a_summary_whose_table_was_changed_with_it(made: Made) -> None:
     believed = []
     for name in counted:
         other = summary[name] + 1
-        manifest = changed(made.said.manifest, ("summary", name), other)
+        manifest = changed(made.said.manifest, {f"summary.{name}": other})
         tables = {**made.said.tables, "summary": [{**row, name: other}]}
         said = replace(made.said, manifest=manifest, tables=tables)
         if not said.contradictions() + made.missed(said):
@@ -137,78 +129,21 @@ def test_a_summary_whose_table_was_changed_with_it(made: Made) -> None:
     assert believed == []
 
 
-OTHERS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
-    "rows": (("published", "rows"), 301, "published.rows: found 301"),
-    "smallest class": (
-        ("summary", "published_min_class_size"),
-        500,
-        "summary.published_min_class_size: found 500",
-    ),
-    "fewer columns": (
-        ("published", "quasi_identifier_columns"),
-        ["age_min", "age_max", "age_missing", "pay_min", "pay_max", "pay_missing"],
-        "published.quasi_identifier_columns: found",
-    ),
-    "fewer attributes": (
-        ("published", "quasi_identifiers"),
-        [{"name": "age", "kind": "integer", "type": "int64"}],
-        "published.quasi_identifiers: found ['age'], but configuration.attributes says",
-    ),
-    "columns": (("published", "columns"), ["age_min", "illness"], "published.columns: found"),
-    "style": (("configuration", "output", "style"), "mean", "published.columns: found"),
-    "missing": (("configuration", "missing"), "drop", "published.columns: found"),
-    "role": (
-        ("configuration", "attributes", "town", "role"),
-        "insensitive",
-        "published.quasi_identifiers: found",
-    ),
-    "k": (("configuration", "privacy", "k"), 4, "summary.k: found 5, but configuration.privacy.k"),
-    "model": (("summary", "model"), "canon", "summary.model: found canon"),
-    "version": (("summary", "version"), "9", "summary.version: found 9"),
-    "run": (("run_id",), "day", "run_id"),
-    "start": (("started",), "2020-01-01T00:00:00+00:00", "started: found"),
-    "no time": (("started",), "yesterday", "started: found yesterday"),
-    "output": (("fingerprints", "output"), "0", "fingerprints.output: found 0"),
-    "input": (("fingerprints", "input"), "0", "fingerprints.input: found 0"),
-    "gate": (("gates", 0, "metric"), "iloss", "gates: found ['iloss']"),
-    "no gate": (("gates",), [], "gates: found []"),
-    "hierarchy": (
-        ("configuration", "attributes", "town", "hierarchy"),
-        "towns.csv",
-        "published.quasi_identifiers[2].hierarchy: found False",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", OTHERS)
-def test_a_manifest_that_contradicts_itself(made: Made, case: str) -> None:
-    place, value, told = OTHERS[case]
-    found = made.failures(changed(made.said.manifest, place, value))
+@cases(__file__, "path", "value", "told")
+def test_a_manifest_that_contradicts_itself(made: Made, path: str, value: Any, told: str) -> None:
+    found = made.failures(changed(made.said.manifest, {path: value}))
     assert any(told in problem for problem in found), found
 
 
-TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
-    "summary": ("summary", lambda row: row.update(rows_published=1), "summary.rows_published"),
-    "risk": ("risk", lambda row: row.update(highest=0.001), "risk: prosecutor.highest: found"),
-    "high": ("risk", lambda row: row.update(high_average=None), "high_average: found nothing"),
-    "privacy": ("privacy", lambda row: row.update(measured=50.0), "privacy: measured"),
-    "criterion": ("privacy", lambda row: row.update(required=2.5), "privacy: criterion: found"),
-    "attributes": ("attributes", lambda row: row.update(kind="date"), "attributes: kind: found"),
-    "weight": ("attributes", lambda row: row.update(weight=9.0), "attributes: weight: found"),
-    "rounds": ("rounds", lambda row: row.update(round=9), "rounds: round: found"),
-    "run": ("rounds", lambda row: row.update(run_id="day"), "rounds: run_id: found"),
-    "classes": ("classes", lambda row: row.update(classes=999), "but metrics/classes says"),
-}
-
-
-@pytest.mark.parametrize("case", TABLES)
-def test_metrics_that_say_something_else(made: Made, case: str) -> None:
-    name, change, told = TABLES[case]
-    rows = copy.deepcopy([dict(row) for row in made.said.tables[name]])
+@cases(__file__, "name", "changes", "told")
+def test_metrics_that_say_something_else(
+    made: Made, name: str, changes: dict[str, Any], told: str
+) -> None:
     # Of the release, not of a round.
-    for row in rows:
-        if row.get("round") is None or name != "risk":
-            change(row)
+    rows = [
+        {**row, **(changes if row.get("round") is None or name != "risk" else {})}
+        for row in made.said.tables[name]
+    ]
     said = replace(made.said, tables={**made.said.tables, name: rows})
     found = said.contradictions() + made.missed(said)
     assert any(told in problem for problem in found), found
@@ -243,7 +178,7 @@ def test_commands_with_a_changed_manifest(
 ) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.path, release)
-    manifest = changed(made.said.manifest, ("published", "rows"), 301)
+    manifest = changed(made.said.manifest, {"published.rows": 301})
     (release / "manifest.json").write_text(json.dumps(manifest))
     outcome = command(capsys, name, release)
     if name == "verify":

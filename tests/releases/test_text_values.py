@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from cases import cases
 from helpers import command, configuration_file, write_table
 
 from anonspark.core.recognition.disguised import (
@@ -55,38 +56,7 @@ def test_units_and_moments() -> None:
     assert disguise_of(["1980-12-31 10:00:00", "1999-01-01T00:00Z"]) == "timestamp"
 
 
-@pytest.mark.parametrize(
-    ("values", "wrong"),
-    [
-        (["0-4", "5-9", "10-14", "85+"], True),
-        (["<5", "5-10", "11-20", ">20"], True),
-        (["under 18", "18-24", "25-34", "65 and over"], True),
-        (["(0, 5]", "(5, 10]", "(10, 20]", "(20, 100]"], True),
-        (["50K-100K", "100K+", "0-50K"], True),
-        (["5-17", "18-24", "25-34", "unknown"], True),
-        (["Q1", "Q2", "Q3", "Q10"], True),
-        (["low", "medium", "high"], True),
-        (["None", "Mild", "Severe", "Moderate"], True),
-        (["January", "February", "March", "April"], True),
-        (["Mon", "Tue", "Wed", "Thu", "Fri"], True),
-        (["9th", "10th", "11th", "12th"], True),
-        (["aged 0-4", "aged 5-9", "aged 10-14"], True),
-        (["bis 500", "500-1000", "1000-2000", "mehr als 2000"], True),
-        (["I", "II", "V", "IX"], True),
-        (["strongly disagree", "disagree", "neutral", "agree"], True),
-        # Letters are right, or there are no numbers.
-        (["1980.12.31", "1981.01.02", "1999.03.04"], False),
-        (["1.2.3", "1.10.0", "2.0.1"], False),
-        (["18-24", "25-34", "35-44"], False),
-        (["Q1", "Q2", "Q3", "Q4"], False),
-        (["S", "M", "L"], False),
-        # Nobody knows an order.
-        (["c1", "c2", "c10"], False),
-        (["12D", "9F", "1E2"], False),
-        (["red", "green", "blue"], False),
-        (["0-4", "10-14"], False),
-    ],
-)
+@cases(__file__, "values", "wrong")
 def test_orders_of_letters(values: list[str], wrong: bool) -> None:
     assert letters_misorder(values) is wrong
     assert letters_misorder(values[::-1]) is wrong

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import command, configuration_file, write_table
 
 import anonspark
@@ -77,18 +78,7 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert "All criteria hold." in proved.out
 
 
-@pytest.mark.parametrize(
-    ("privacy", "code"),
-    [
-        ({"l_diversity": {"attribute": "illness", "l": 1}}, "no_criterion"),
-        ({"alpha_k_anonymity": {"attribute": "illness", "alpha": 1.0}}, "no_criterion"),
-        ({"t_closeness": {"attribute": "illness", "t": 1.0}}, "no_criterion"),
-        ({"t_closeness": {"attribute": "illness", "t": 0.5}}, "homogeneous_classes"),
-        ({"beta_likeness": {"attribute": "illness", "beta": 9.0}}, "homogeneous_classes"),
-        ({"l_diversity": {"attribute": "illness", "l": 1.5, "kind": "entropy"}}, None),
-        ({"alpha_k_anonymity": {"attribute": "illness", "alpha": 0.9}}, None),
-    ],
-)
+@cases(__file__, "privacy", "code")
 def test_a_criterion_that_allows_classes_with_one_value(
     configured: Path, tmp_path: Path, privacy: dict[str, Any], code: str | None,
     capsys: pytest.CaptureFixture[str],

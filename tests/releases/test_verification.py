@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import command, configuration_file, published, write_table
 from pycanon import anonymity
 
@@ -260,19 +261,7 @@ def verified(release: pd.DataFrame, raw: pd.DataFrame) -> Verification:
     )
 
 
-@pytest.mark.parametrize(
-    ("age", "pay", "town", "seed"),
-    [
-        (10, 10, True, 0),
-        (20, 10, True, 1),
-        (20, 30, True, 2),
-        (30, 30, True, 3),
-        (10, 50, False, 4),
-        (25, 25, False, 5),
-        (90, 45, False, 6),
-        (90, 99, True, 7),
-    ],
-)
+@cases(__file__, "age", "pay", "town", "seed")
 def test_figures_agree_with_pycanon(age: int, pay: int, town: bool, seed: int) -> None:
     raw = raw_people(300, seed)
     release = coarsened(raw, age, pay, town=town)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import command, configuration_file, published, write_table
 
 from anonspark.config.seed import SEED_VARIABLE
@@ -253,15 +254,7 @@ def test_nothing_is_told_of_records_that_were_left_out(
     ]
 
 
-@pytest.mark.parametrize(
-    ("dropped", "words"),
-    [
-        pytest.param(30, "60 % of the records are dropped", id="most"),
-        pytest.param(5, "20 % of the records are dropped", id="a fifth"),
-        pytest.param(4, None, id="fewer than k"),
-        pytest.param(0, None, id="none"),
-    ],
-)
+@cases(__file__, "dropped", "words")
 def test_records_that_are_dropped(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import cases
 
 from anonspark import __version__
 
@@ -21,15 +22,7 @@ def test_an_entry_is_started(tmp_path: Path) -> None:
     assert __version__ in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (["command.py", "verify", "--help"], 0, "anonspark verify [OPTIONS]"),
-        (["command.py", "no-such-command"], 2, "no-such-command"),
-        (["anonymize.py", "--help"], 0, "anonspark run [OPTIONS]"),
-        (["anonymize.py", "gone.yaml"], 2, "gone.yaml: no such file"),
-    ],
-)
+@cases(__file__, "arguments", "code", "told")
 def test_an_entry_is_its_command(
     arguments: list[str],
     code: int,

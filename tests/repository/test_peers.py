@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from measuring import watched
 from peers import environments
 from peers.adapters import anjana, anonypy, lighthouse, polarfrost
@@ -134,14 +135,7 @@ def test_reasons_name_the_error_and_no_value(exit_code: int, log: str, reason: s
     assert why(exit_code, log) == reason
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("Using Python\nerror: no such version\n  cause: dns error", "no such version"),
-        ("  \u00d7 No solution found\n  \u2570\u2500 Because", "No solution found"),
-        ("", ""),
-    ],
-)
+@cases(__file__, "text", "told")
 def test_installers_are_quoted_without_decoration(text: str, told: str) -> None:
     assert environments.first_error(text) == told
 
@@ -177,18 +171,7 @@ def test_rows_left_out_cost_as_much_as_the_table() -> None:
     assert found["truthful"] == "yes"
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"surplus": 1}, "no"),
-        ({"without_original": 1}, "no"),
-        ({"unmatched_published": 1}, "no"),
-        # One more than was left out.
-        ({"unmatched": 6}, "no"),
-        ({"not_proven": 50}, "no fault"),
-        ({"not_proven": 50, "without_counterpart": 6}, "no"),
-    ],
-)
+@cases(__file__, "changed", "told")
 def test_labels_are_true_where_nothing_but_what_was_left_out_is_missing(
     changed: dict[str, int], told: str
 ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,18 @@ def data_beside(module: str) -> dict[str, Any]:
     text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     return document
+
+
+def changed(document: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy with other values at dotted paths, whose numbers are places of lists."""
+    other = copy.deepcopy(document)
+    for path, value in changes.items():
+        *sections, last = (int(key) if key.isdigit() else key for key in path.split("."))
+        part = other
+        for key in sections:
+            part = part[key]
+        part[last] = value
+    return other
 
 
 def cases(module: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
