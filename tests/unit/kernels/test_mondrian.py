@@ -23,7 +23,6 @@ from references import (
     sizes_of_halving,
     table_of,
     table_under,
-    tables,
     tables_and_criteria,
 )
 
@@ -110,34 +109,40 @@ def named_contents(table: Table, criteria: Criteria, rule: Rule) -> dict[int, ob
     }
 
 
-def require_independence(table: Table, criteria: Criteria, shuffled: np.ndarray) -> None:
-    """Require the same groups by the same names of records in another order."""
-    for name, rule in RULES.items():
-        note(name)
-        assert named_contents(table.taken(shuffled), criteria, rule) == named_contents(
-            table, criteria, rule
-        )
+def with_or_without(criteria: Criteria, *, alone: bool) -> Criteria:
+    return replace(criteria, criteria=(), sensitive=()) if alone else criteria
 
 
-@given(table=tables(), k=st.integers(1, 8))
-def test_same_groups_as_the_reference(table: Table, k: int) -> None:
+@given(drawn=tables_and_criteria(), alone=st.booleans())
+def test_same_groups_as_the_reference(drawn: tuple[Table, Criteria], alone: bool) -> None:
+    table, criteria = drawn[0], with_or_without(drawn[1], alone=alone)
     for name, rule in RULES.items():
         note(name)
-        groups = groups_of(table, k, rule)
+        groups = groups_under(table, criteria, rule)
         assert sorted(i for group in groups for i in group) == list(range(len(table)))
-        assert min(map(len, groups)) >= min(k, len(table))
-        expected = expected_groups(table, k, rule)
+        expected = expected_under(table, criteria, rule)
         assert Counter(map(table.records, groups)) == Counter(map(table.records, expected))
-        if rule.relaxed:
-            assert list(map(len, groups)) == sizes_of_halving(len(table), k)
-        else:
+        if len(table) >= criteria.k:
+            # The whole table satisfies the criteria, and so does every group.
+            assert all(may_be_a_group(criteria, table.values, group) for group in groups)
+        if rule.relaxed and alone:
+            assert list(map(len, groups)) == sizes_of_halving(len(table), criteria.k)
+        elif alone:
             # No tie is shared out, so the very same records are together.
             assert set(map(frozenset, groups)) == set(map(frozenset, expected))
 
 
-@given(table=tables(), k=st.integers(1, 8), data=st.data())
-def test_independent_of_the_order_of_records(table: Table, k: int, data: st.DataObject) -> None:
-    require_independence(table, k_alone(k), order(data.draw, len(table)))
+@given(drawn=tables_and_criteria(), alone=st.booleans(), data=st.data())
+def test_independent_of_the_order_of_records(
+    drawn: tuple[Table, Criteria], alone: bool, data: st.DataObject
+) -> None:
+    """Require the same groups by the same names of records in another order."""
+    table, criteria = drawn[0], with_or_without(drawn[1], alone=alone)
+    shuffled = table.taken(order(data.draw, len(table)))
+    for name, rule in RULES.items():
+        note(name)
+        found = named_contents(shuffled, criteria, rule)
+        assert found == named_contents(table, criteria, rule)
 
 
 @relaxed_rules
@@ -224,28 +229,6 @@ def test_the_ends_of_64_bits(rule: Rule) -> None:
 
 
 # Criteria beyond k --------------------------------------------------------------------------------
-
-
-@given(drawn=tables_and_criteria())
-def test_same_groups_as_the_reference_under_criteria(drawn: tuple[Table, Criteria]) -> None:
-    table, criteria = drawn
-    for name, rule in RULES.items():
-        note(name)
-        groups = groups_under(table, criteria, rule)
-        assert sorted(i for group in groups for i in group) == list(range(len(table)))
-        expected = expected_under(table, criteria, rule)
-        assert Counter(map(table.records, groups)) == Counter(map(table.records, expected))
-        if len(table) >= criteria.k:
-            # The whole table satisfies the criteria, and so does every group.
-            assert all(may_be_a_group(criteria, table.values, group) for group in groups)
-
-
-@given(drawn=tables_and_criteria(), data=st.data())
-def test_independent_of_the_order_of_records_under_criteria(
-    drawn: tuple[Table, Criteria], data: st.DataObject
-) -> None:
-    table, criteria = drawn
-    require_independence(table, criteria, order(data.draw, len(table)))
 
 
 @every_rule
