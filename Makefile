@@ -63,7 +63,7 @@ quick: $(READY)  ## in 20 seconds and without Java: lint and unit tests of what 
 PROCESSES ?= 3
 # A file's tests stay in one process: tests/support/scheduling.py.
 BY_FILES := --dist loadfile --no-loadscope-reorder
-ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) $(BY_FILES) -m "not system"
+ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) $(BY_FILES) -m "not system and not night"
 
 # Kernels are built beside the rest of the set-up and the lint, and tests are compiled there, which each
 # process would do else. Kernels take longest, and so the tests' code gives way.

@@ -124,7 +124,8 @@ def _commands(changed: list[Path], tests: list[str]) -> dict[str, list[str]]:
         # another run may use it.
         commands["unit tests"] = [
             *(sys.executable, "-m", "pytest", "-x", "-q", "--durations=0", "--durations-min=2"),
-            *("-p", "no:cacheprovider", "-m", "not system", "--hypothesis-profile=quick", *tests),
+            *("-p", "no:cacheprovider", "-m", "not system and not night"),
+            *("--hypothesis-profile=quick", *tests),
         ]
     if any(path.parts[0] == PACKAGE and path.suffix == ".py" for path in changed):
         commands["rooms"] = [str(PROGRAMS / "lint-imports")]

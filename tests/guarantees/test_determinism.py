@@ -134,6 +134,7 @@ CASES: dict[str, Case] = {
         OF_INCOME,
     ),
 }
+AT_NIGHT = ("adult-relaxed-cell", "people-relaxed", "adult-u-canon")
 # Of these, with equal records, Spark makes the release, too; of every kind of model and criterion,
 # from other files than the local engine, in ``spark/engine/test_engines_agree.py``.
 ON_SPARK = ("adult-relaxed-cell-l-and-t", "adult-u-canon")
@@ -173,7 +174,11 @@ def tables(adult: pa.Table, people: pa.Table, tmp_path_factory: pytest.TempPathF
     return Tables(tmp_path_factory.mktemp("tables"), adult, people)
 
 
-@pytest.mark.parametrize("case", CASES)
+# Those at night differ from others in criteria alone.
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(one, marks=[pytest.mark.night] if one in AT_NIGHT else []) for one in CASES],
+)
 def test_any_files_order_and_tasks(tables: Tables, case: str) -> None:
     made = tables.released(LocalEngine(), case, "shuffled", 900)
     assert_same_release(made, tables.expected(case))

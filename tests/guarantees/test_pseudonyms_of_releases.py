@@ -196,6 +196,7 @@ def world_and_pseudonyms(tmp_path_factory: pytest.TempPathFactory) -> tuple[Worl
     return world, world.pseudonyms()
 
 
+@pytest.mark.night
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     names=st.lists(st.sampled_from(sorted(DECIDES)), min_size=1, max_size=2, unique=True),

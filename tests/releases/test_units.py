@@ -330,8 +330,19 @@ def test_every_model_and_criterion_is_there() -> None:
     assert all((model in OF_MODELS) and (one in OF_MODELS[model]) for model, one in PUBLISHED_ALIKE)
 
 
-def together(of: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    return [(model, one) for model, own in of.items() for one in own]
+def together(of: Mapping[str, list[str]], *in_full: str) -> list[Any]:
+    """Pair models and criteria; but for some models, all but the first and the last are nightly."""
+    return [
+        pytest.param(
+            model,
+            one,
+            marks=[]
+            if model in in_full or one in own[:: len(own) - 1 or 1]
+            else [pytest.mark.night],
+        )
+        for model, own in of.items()
+        for one in own
+    ]
 
 
 @pytest.mark.parametrize(("model", "criterion"), together(OF_MODELS))
@@ -369,7 +380,7 @@ def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> No
         assert stated == counted
 
 
-@pytest.mark.parametrize(("model", "criterion"), together(IN_TASKS))
+@pytest.mark.parametrize(("model", "criterion"), together(IN_TASKS, "smondrian"))
 def test_criteria_of_people_whatever_the_tasks_hold(
     tmp_path: Path, model: str, criterion: str
 ) -> None:
@@ -524,14 +535,7 @@ CRITERIA: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("model", "criteria"),
-    [
-        ("su-mondrian", "l-diversity"),
-        ("microaggregation", "t-closeness"),
-        ("full-domain", "k alone"),
-    ],
-)
+@cases(__file__, "model", "criteria")
 def test_one_record_a_person_is_as_if_nobody_had_asked(
     tmp_path: Path, model: str, criteria: str
 ) -> None:
@@ -685,13 +689,7 @@ def test_check_counts_people_too(folder: Path, capsys: pytest.CaptureFixture[str
     assert "needs at least 1000 people" in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("privacy", "told"),
-    [
-        ({"unit": "patent"}, r"privacy.unit\[0\]: found the text 'patent', which is.*'patient'"),
-        ({"unit": ["patient", "patient"]}, r"privacy.unit\[1\]: found the text 'patient' twice"),
-    ],
-)
+@cases(__file__, "privacy", "told")
 def test_units_that_cannot_be(tmp_path: Path, privacy: Mapping[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         load_configuration(configured(tmp_path, privacy={"k": K, **privacy}))
@@ -803,21 +801,6 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
     assert verified.units.agreeing == dict(alike)
     assert verified.as_dict()["units"]["fewest_agreeing"] == min(alike)
     assert verified.as_dict()["units"]["alone"] == alike.get(1, 0)
-
-
-def test_pseudonyms_are_those_of_one_release(folder: Path, tmp_path: Path) -> None:
-    """The same release has the same ones; of other records, criteria or seeds others."""
-
-    def names(own: str, **sections: Any) -> set[str]:
-        release = run(with_pseudonyms(folder, place(tmp_path, own), **sections))
-        return set(published(release)["person"].to_pylist())
-
-    first = names("first")
-    assert names("again", execution={"seed": 5, "task_rows": 300}) == first
-    assert not first & names("other seed", execution={"seed": 6})
-    assert not first & names("other k", privacy={"k": 6, "unit": "patient"})
-    write_table(tmp_path / "more.parquet", visits(2600))
-    assert not first & names("more", input={"path": str(tmp_path / "more.parquet")})
 
 
 def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
