@@ -20,7 +20,6 @@ import pytest
 from cases import cases
 from counted_tables import (
     INT64,
-    MEDIAN_RULES,
     RULES,
     AnyRule,
     DistanceRule,
@@ -79,7 +78,7 @@ def zero_inflated(n: int, share: float) -> np.ndarray:
     return np.where(random.random(n) < share, 0, random.integers(1, 100_000, n))
 
 
-N = 3001
+N = 1501
 
 RANDOM = generator()
 
@@ -166,20 +165,13 @@ def test_few_contents_many_times(contents: int, rule: AnyRule) -> None:
 
 
 @every_rule
-@pytest.mark.parametrize("k", [200, 1500, 1501, 5000])
+@pytest.mark.parametrize("k", [100, 750, 751, 5000])
 def test_k_larger_than_a_task(k: int, rule: AnyRule) -> None:
     columns = TABLES["small integers, floats, zero-inflated"]
     records = Records(columns, hashes_of(N))
     require_same_groups(records, k_alone(k), rule, largest_leaf=20)
     _, leaves = records.grow(k_alone(k), rule, largest_leaf=20)
     assert all(leaf.rows >= min(k, N) for leaf in leaves)
-
-
-@given(records=drawn_records(), k=st.integers(1, 6), largest_leaf=st.integers(1, 30))
-def test_same_groups_of_drawn_records(records: Records, k: int, largest_leaf: int) -> None:
-    for name, rule in MEDIAN_RULES.items():
-        note(name)
-        require_same_groups(records, k_alone(k), rule, largest_leaf)
 
 
 # The same groups under criteria beyond k ----------------------------------------------------------
