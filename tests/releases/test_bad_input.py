@@ -93,15 +93,20 @@ def refused_table(refused: Refused, tmp_path: Path) -> Refused:
     return require
 
 
-def declared(name: str, **fields: Any) -> dict[str, Any]:
-    """Return the attributes with one more quasi-identifier, or another one."""
-    return ATTRIBUTES | {name: {"role": "quasi_identifier", **fields}}
+def people_with(changes: dict[str, Any]) -> dict[str, Any]:
+    """Return people with other columns, or with other values at some places of a column.
 
-
-def with_one(column: str, value: Any) -> dict[str, Any]:
-    """Return people as texts but for the last one, who has a value of a column."""
+    A value at the place ``text`` is the last one of a column whose others are texts.
+    """
     columns = people()
-    columns[column] = [*map(str, columns[column][1:]), value]
+    for name, values in changes.items():
+        if isinstance(values, list):
+            columns[name] = values * (40 // len(values))
+        elif "text" in values:
+            columns[name] = [*map(str, columns[name][1:]), values["text"]]
+        else:
+            for place, value in values.items():
+                columns[name][place] = value
     return columns
 
 
@@ -122,14 +127,16 @@ class TestWrongData:
         message = refused(path, 3, paths[1], paths[2])
         assert paths[0] not in message
 
-    def test_missing_column(self, refused_table: Refused) -> None:
-        refused_table(
-            people(),
-            "attributes.heigth: the input has no such column; did you mean 'height'?",
-            "attributes.Name: the input has no such column; did you mean 'name'?",
-            "'name', 'age', 'height', 'disease'",
-            attributes=ATTRIBUTES | {"heigth": "quasi_identifier", "Name": "identifier"},
-        )
+    @cases(__file__, "changes", "sections", "told")
+    def test_wrong_values(
+        self,
+        refused_table: Refused,
+        changes: dict[str, Any],
+        sections: dict[str, Any],
+        told: list[str],
+    ) -> None:
+        attributes = ATTRIBUTES | sections.get("attributes", {})
+        refused_table(people_with(changes), *told, **{**sections, "attributes": attributes})
 
     @pytest.mark.parametrize("format", ["parquet", "csv"])
     def test_empty_table(self, refused_table: Refused, format: str) -> None:
@@ -150,35 +157,6 @@ class TestWrongData:
         columns = people(6)
         columns["height"][2:4] = [None, float("nan")]
         refused_table(columns, "the input has 4, 2 more were dropped for missing values")
-
-    @pytest.mark.parametrize("word", ["Zebediah", "1,234.5678", "987654321 kg"])
-    def test_text_in_a_column_declared_a_number(self, refused_table: Refused, word: str) -> None:
-        refused_table(
-            with_one("height", word),
-            "attributes.height: 1 of 40 values are not of the declared type number",
-            "input.missing_markers",
-            attributes=declared("height", type="number"),
-        )
-
-    def test_text_in_a_number_of_a_csv(self, refused_table: Refused) -> None:
-        refused_table(
-            with_one("age", "Zebediah"),
-            "attributes.age: a text column in which 39 of 40 values are numbers",
-            "type",
-            format="csv",
-            input={"format": "csv", "options": {"header": True, "inferSchema": True}},
-        )
-
-    @pytest.mark.parametrize("type_name", ["number", "date", "timestamp", "boolean"])
-    def test_declared_type_that_the_column_has_not(
-        self, refused_table: Refused, type_name: str
-    ) -> None:
-        wrong = "flag" if type_name == "number" else "age"
-        refused_table(
-            people() | {"flag": [True, False] * 20},
-            f"attributes.{wrong}: declared as {type_name}, but the column has type",
-            attributes=declared(wrong, type=type_name),
-        )
 
     @pytest.mark.parametrize(
         ("value", "data_type"), [("inf", pa.float64()), ("-inf", pa.float32())], ids=str
@@ -264,32 +242,6 @@ class TestWrongData:
         )
         refused(path, 3, f"{folder}: CSV files with different headers")
 
-    def test_infinity_as_text(self, refused_table: Refused) -> None:
-        refused_table(
-            with_one("height", "-Infinity"),
-            "attributes.height: 1 of 40 values are not of the declared type number",
-            attributes=declared("height", type="number"),
-        )
-
-    def test_missing_values_that_are_errors(self, refused_table: Refused) -> None:
-        columns = people()
-        columns["age"][3] = None
-        columns["height"][3:6] = [None, float("nan"), float("nan")]
-        refused_table(
-            columns,
-            "attributes.age: 1 of 40 values are missing",
-            "attributes.height: 3 of 40 values are missing",
-            "drop or category",
-            missing="error",
-        )
-
-    def test_order_that_lacks_values(self, refused_table: Refused) -> None:
-        refused_table(
-            people() | {"city": ["Kryptonitis", "Zebediah", "low", "high"] * 10},
-            "attributes.city.order: lacks some of the column's values",
-            attributes=declared("city", order=["low", "high"]),
-        )
-
     @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
     def test_map_column(self, refused_table: Refused, role: str) -> None:
         kind = pa.map_(pa.string(), pa.int64())
@@ -365,15 +317,7 @@ class TestWrongData:
         refused(path, 2, "input.format: this Spark has no data source 'parket'", "parquet")
 
     @pytest.mark.usefixtures("spark")
-    @pytest.mark.parametrize(
-        ("format", "vanishing", "name"),
-        [
-            ("parquet", "one-file", "run"),
-            ("orc", "all", "check"),
-            ("csv", "one-file", "check"),
-            ("json", "all", "run"),
-        ],
-    )
+    @cases(__file__, "format", "vanishing", "name")
     def test_input_that_vanishes_while_it_is_read(
         self,
         refused: Refused,
@@ -410,26 +354,17 @@ class TestWrongData:
             refused(path, 3, str(folder), "files vanished", "run again", commands=(name,))
 
     def test_several_problems_at_once(self, refused_table: Refused) -> None:
-        columns = with_one("age", "Zebediah")
-        columns["height"][5] = float("inf")
+        changes: dict[str, Any] = {"age": {"text": "Zebediah"}, "height": {5: float("inf")}}
+        columns = people_with(changes)
         columns["born"] = ["2020-01-31"] * 39 + ["31.12.1234.5678"]
         message = refused_table(
             columns,
             "attributes.age: a text column",
             "attributes.height: 1 of 40 values are infinite",
             "attributes.born: 1 of 40 values are not of the declared type date",
-            attributes=declared("born", type="date"),
+            attributes=ATTRIBUTES | {"born": {"role": "quasi_identifier", "type": "date"}},
         )
         assert len(message.splitlines()) == 3
-
-    def test_criterion_about_an_array(self, refused_table: Refused) -> None:
-        refused_table(
-            people() | {"visits": [["Zebediah"]] * 40},
-            "attributes.visits: a criterion cannot be about",
-            "array<string>",
-            attributes=ATTRIBUTES | {"visits": "sensitive"},
-            privacy={"l_diversity": {"attribute": "visits", "l": 1}},
-        )
 
     def test_too_many_sensitive_values(
         self, refused_table: Refused, monkeypatch: pytest.MonkeyPatch
@@ -457,22 +392,8 @@ class TestWrongData:
         )
 
 
-UNSATISFIABLE = [
-    ("l_diversity", {"l": 2}, "distinct l-diversity with l = 2"),
-    ("l_diversity", {"kind": "entropy", "l": 1.9}, "entropy l-diversity with l = 1.9"),
-    (
-        "l_diversity",
-        {"kind": "recursive", "l": 1, "c": 0.9},
-        "recursive (c, l)-diversity with c = 0.9 and l = 1",
-    ),
-    ("alpha_k_anonymity", {"alpha": 0.9}, "(alpha, k)-anonymity with alpha = 0.9"),
-]
-
-
 @pytest.mark.usefixtures("earlier_release")
-@pytest.mark.parametrize(
-    ("section", "bounds", "told"), UNSATISFIABLE, ids=["distinct", "entropy", "recursive", "alpha"]
-)
+@cases(__file__, "section", "bounds", "told")
 def test_criterion_that_the_whole_input_violates(
     refused: Refused,
     tmp_path: Path,
@@ -575,26 +496,6 @@ class TestWrongConfiguration:
         )
         refused(path, 2, "attributes.age: found two roles for one attribute", "one role")
 
-    def test_several_problems_at_once(self, refused: Refused, tmp_path: Path) -> None:
-        path = configuration_file(
-            tmp_path,
-            attributes={"age": "quasi-identifier"},
-            privacy={"k": 0},
-            model={"name": "su-mondrian", "splitt": "strict", "rho": "many"},
-            output={"mode": "replace"},
-            missing="skip",
-        )
-        refused(
-            path,
-            2,
-            "attributes.age",
-            "privacy.k",
-            "model.splitt",
-            "model.rho",
-            "output.mode",
-            "missing",
-        )
-
     def test_output_that_exists(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
         path = configuration_file(tmp_path, attributes=ATTRIBUTES)
@@ -666,21 +567,7 @@ class TestWrongConfiguration:
         code = 3 if section == "input" else 2
         refused(path, code, repr(address).strip("'"), "path ", commands=("check",))
 
-    @pytest.mark.parametrize(
-        ("source", "target", "mode"),
-        [
-            pytest.param("table", "table/release", "overwrite", id="output-in-input"),
-            pytest.param(
-                "table/*.parquet", "table/release", "error", id="output-in-input-of-a-pattern"
-            ),
-            pytest.param("table", "table", "overwrite", id="output-is-input"),
-            pytest.param("table/2026/input.parquet", "table", "error", id="input-in-output"),
-            pytest.param("table", "link/release", "overwrite", id="output-in-input-by-a-link"),
-            pytest.param("link", "table/release", "error", id="output-in-input-that-is-a-link"),
-            pytest.param("link/2026", "table", "overwrite", id="input-in-output-by-a-link"),
-            pytest.param("table", "other/../table/release", "error", id="output-in-input-by-dots"),
-        ],
-    )
+    @cases(__file__, "source", "target", "mode")
     def test_output_and_input_inside_one_another(
         self, refused: Refused, tmp_path: Path, source: str, target: str, mode: str
     ) -> None:
@@ -744,15 +631,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], t
     assert "Traceback" not in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("override", "told"),
-    [
-        ("privacy.k", "--set 'privacy.k'"),
-        ("privacy.k=zero", "privacy.k"),
-        ("privacy.kk=3", "privacy.kk"),
-        ("privacy.k.deep=3", "privacy.k"),
-    ],
-)
+@cases(__file__, "override", "told")
 def test_wrong_override(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, told: str
 ) -> None:

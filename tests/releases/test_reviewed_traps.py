@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from helpers import command, configuration_file, summary, write_table
 
 from anonspark.layers.publish import division
@@ -89,15 +90,7 @@ def test_published_names_like_those_of_generated_columns(
 
 
 @pytest.mark.usefixtures("spark")  # which is asked about file systems that we do not know
-@pytest.mark.parametrize(
-    ("key", "path", "code"),
-    [
-        pytest.param("output.path", "s3a://bucket/release", 2, id="file-system-without-package"),
-        pytest.param("output.path", "release-2024-01-01T10:00:00", 2, id="colon"),
-        pytest.param("output.path", "{tmp_path}/release[1]", 2, id="pattern"),
-        pytest.param("input.path", "hdsf://host/table", 3, id="misspelt-scheme"),
-    ],
-)
+@cases(__file__, "key", "path", "code")
 def test_paths_that_cannot_be_reached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, path: str, code: int
 ) -> None:

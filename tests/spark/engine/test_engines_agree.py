@@ -68,7 +68,7 @@ CASES: dict[str, dict[str, Any]] = {
             "t_closeness": {"attribute": "income", "t": 0.7, "distance": "ordered"},
         },
     },
-    "shares of units with pseudonyms": {
+    "shares of units with pseudonyms, at night": {
         "model": {"name": "canon", "vantage": "random"},
         "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
         "privacy": {
@@ -81,7 +81,10 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "output": {"pseudonyms": {"city": "person"}},
     },
-    "microaggregation": {"model": {"name": "microaggregation"}, "output": {"style": "mean"}},
+    "microaggregation, at night": {
+        "model": {"name": "microaggregation"},
+        "output": {"style": "mean"},
+    },
     "full-domain of units": {
         "model": {"name": "full-domain", "driver_tuples": 1000},
         "attributes": {
@@ -149,7 +152,13 @@ def proven(engine: Engine, release: Path, people: Path) -> dict[str, Any]:
     return json.loads(json.dumps(found, default=str).replace(str(release), "release"))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(name, marks=[pytest.mark.night] if name.endswith("at night") else [])
+        for name in CASES
+    ],
+)
 def test_releases_and_proofs(
     spark: SparkSession, people: Path, shuffled: Path, tmp_path: Path, case: str
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from helpers import configuration_file
 from pyspark.sql import SparkSession
 
@@ -204,17 +205,7 @@ class TestWhatKeepsRows:
         ((_, rows),) = prepared(spark, load_configuration(file), tmp_path, ways=["as they are"])
         assert len(rows) == 1
 
-    @pytest.mark.parametrize(
-        ("metadata", "expected"),
-        [
-            ({"org.apache.spark.version": "2.4.8"}, "days or times that may be"),
-            (
-                {"org.apache.spark.version": "3.5.9", "org.apache.spark.legacyDateTime": ""},
-                "days or times that may be",
-            ),
-            ({"org.apache.spark.version": "3.5.9"}, ""),
-        ],
-    )
+    @cases(__file__, "metadata", "expected")
     def test_old_calendars(
         self,
         spark: SparkSession,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import of_any_run, write_table
 
 from anonspark.config import parse_configuration
@@ -163,16 +164,7 @@ def test_files_that_lack_fields(spark: SparkSession, tmp_path: Path) -> None:
     assert len(rows["spark"]) == 240
 
 
-@pytest.mark.parametrize(
-    ("attribute", "told"),
-    [
-        ({"address": "quasi_identifier"}, "it is a struct; list its fields in its place: address."),
-        ({"visit.tags": "quasi_identifier"}, "type array<string>: it is an array, which has any"),
-        ({"counts": "sensitive"}, "map<string,bigint> cannot be published; convert it"),
-        ({"counts.a": "sensitive"}, "no such column: 'counts' is a map, which has any number of"),
-        ({"person": "insensitive"}, "and with it person.age, which is listed as quasi_identifier"),
-    ],
-)
+@cases(__file__, "attribute", "told")
 def test_refusals(
     spark: SparkSession, tmp_path: Path, attribute: dict[str, str], told: str
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -50,16 +49,13 @@ def release(engine: Engine, folder: Path, source: str, out: str, model: dict[str
     return run(engine, parse_configuration(document))
 
 
-@pytest.mark.parametrize("unfit", ["merge", "suppress"])
-def test_both_engines_apply_the_same_mapping(
-    engine: SparkEngine, tmp_path: Path, unfit: str
-) -> None:
+def test_both_engines_apply_the_same_mapping(engine: SparkEngine, tmp_path: Path) -> None:
     write_people(tmp_path / "then.parquet", ROWS, 0)
     write_people(tmp_path / "now.parquet", ROWS, 9)
     # Boxes that overlap.
     old = {"name": "su-mondrian", "rho": 2}
     release(LocalEngine(), tmp_path, "then.parquet", "old", old)
-    mapping = {"name": "mapping", "release": str(tmp_path / "old"), "unfit": unfit}
+    mapping = {"name": "mapping", "release": str(tmp_path / "old"), "unfit": "suppress"}
     on_spark, at_home = (
         release(engine_, tmp_path, "now.parquet", out, mapping)
         for engine_, out in ((engine, "spark"), (LocalEngine(), "local"))
@@ -67,4 +63,4 @@ def test_both_engines_apply_the_same_mapping(
     assert on_spark.summary["output_fingerprint"] == at_home.summary["output_fingerprint"]
     assert on_spark.summary["gcp"] == at_home.summary["gcp"]
     assert on_spark.summary["rows_published"] == at_home.summary["rows_published"]
-    assert (on_spark.summary["rows_published"] == ROWS) == (unfit == "merge")
+    assert on_spark.summary["rows_published"] < ROWS

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import command, configuration_file, contents, summary, write_table
 
 from anonspark.config import load_configuration
@@ -199,16 +200,7 @@ def test_rows_of_a_run_id_are_replaced_whatever_the_date(
     assert not [name for name in contents(tmp_path) if "writing" in name or "d.parquet" in name]
 
 
-@pytest.mark.parametrize(
-    ("metrics", "told"),
-    [
-        ({"append_to": "{}/release/history"}, "output.path .* lie inside one another"),
-        ({"append_to": "{}/input.parquet"}, "input.path .* lie inside one another"),
-        ({"append_to": "{}"}, "metrics.append_to: .* lie inside one another"),
-        ({"append_to": "{}/a*b"}, "for a pattern"),
-        ({"prometheus_textfile": "{}/release/a.prom"}, "metrics.prometheus_textfile: .* inside"),
-    ],
-)
+@cases(__file__, "metrics", "told")
 def test_places_that_are_refused(
     spark: SparkSession, tmp_path: Path, metrics: dict[str, str], told: str
 ) -> None:

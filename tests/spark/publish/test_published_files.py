@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from helpers import command, configuration_file, metrics, summary, write_table
 
 from anonspark.engine.files import PublishedFile
@@ -199,7 +200,7 @@ def test_large_classes_are_shared_out(
     intervals = {"intervals": [20, 100], "origin": 0}
     sexes = tmp_path / "sexes.csv"
     sexes.write_text("f,*\nm,*\n")
-    for name, engine, parts in (("release", "spark", 6), ("again", "local", 2)):
+    for name, parts in (("release", 6), ("again", 2)):
         configuration = configuration_file(
             tmp_path,
             input={"path": str(write_parts(tmp_path / f"input-{name}", table, parts))},
@@ -216,7 +217,7 @@ def test_large_classes_are_shared_out(
                 "residual": "suppress",
             },
             output={"path": str(tmp_path / name)},
-            execution={"engine": engine},
+            execution={"engine": "local"},
         )
         outcome = command(capsys, "run", configuration, "--quiet")
         assert outcome.code == 0, outcome.err
@@ -320,22 +321,7 @@ def test_every_type_as_spark_writes_it(
     assert json.loads(described[0]) == json.loads(described[1])
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "reason"),
-    [
-        ("spark.sql.parquet.compression.codec", "zstd", None),
-        ("spark.sql.parquet.compression.codec", "lz4", "spark.sql.parquet.compression.codec"),
-        ("spark.sql.parquet.writeLegacyFormat", "true", "spark.sql.parquet.writeLegacyFormat"),
-        (
-            "spark.sql.parquet.datetimeRebaseModeInWrite",
-            "LEGACY",
-            "spark.sql.parquet.datetimeRebaseModeInWrite",
-        ),
-        ("parquet.crypto.factory.class", "com.example.Keys", "parquet.crypto.factory.class"),
-        ("spark.sql.maxConcurrentOutputFileWriters", "1", "maxConcurrentOutputFileWriters"),
-        (None, None, "columns of type map<string,int>"),
-    ],
-)
+@cases(__file__, "key", "value", "reason")
 def test_what_only_spark_can_write(
     spark: SparkSession, key: str | None, value: str | None, reason: str | None
 ) -> None:
