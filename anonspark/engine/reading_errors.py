@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from anonspark.engine.encodings import likely_encodings
 from anonspark.engine.foreign_formats import remedy_for
@@ -82,6 +83,36 @@ def not_of_the_format(
     )
 
 
+@dataclass(frozen=True)
+class TableAddress:
+    """What is opened, and what messages call it.
+
+    Parameters
+    ----------
+    paths : tuple of str
+    data_format : str
+        In small letters.
+    key : str
+        What named the paths.
+    section : str or None
+        The configuration's section with format and options, if there is one.
+    """
+
+    paths: tuple[str, ...]
+    data_format: str
+    key: str
+    section: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The paths behind what named them."""
+        return f"{self.key}: {', '.join(self.paths)}"
+
+    def not_of_the_format(self, reason: str) -> DataError:
+        """Return the error of files that are not of the format, for a reason."""
+        return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
+
+
 def type_not_read(where: str, found: str, *, column: str | None = None) -> DataError:
     """Return the error of a column of a type that cannot be read.
 
@@ -110,14 +141,6 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
     return DataError(
         f"{where}: {what}, which cannot be read; expected numbers, texts, truth values, days or "
         f"points in time; {remedy}"
-    )
-
-
-def no_record(paths: Sequence[str], data_format: str, key: str, section: str | None) -> DataError:
-    """Return the error of files of which no record can be read."""
-    return DataError(
-        f"{key}: no record of {', '.join(paths)} can be read as {data_format}; check the files, "
-        f"and {remedy(section)}"
     )
 
 

@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from anonspark.engine.data_files import DataFile, DataFiles, require_known_compressions
 from anonspark.engine.raw_columns import WantedColumns, require_distinct, require_distinct_header
-from anonspark.engine.reading_errors import no_record, not_of_the_format
+from anonspark.engine.reading_errors import TableAddress
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import text_reader
 
 Reader = CsvReader | JsonReader
-
-
-@dataclass(frozen=True)
-class TableAddress:
-    """What is opened, and what messages call it.
-
-    Parameters
-    ----------
-    paths : tuple of str
-    data_format : str
-        In small letters.
-    key : str
-        What named the paths.
-    section : str or None
-        The configuration's section with format and options, if there is one.
-    """
-
-    paths: tuple[str, ...]
-    data_format: str
-    key: str
-    section: str | None
-
-    @property
-    def where(self) -> str:
-        """The paths behind what named them."""
-        return f"{self.key}: {', '.join(self.paths)}"
-
-    def not_of_the_format(self, reason: str) -> Exception:
-        """Return the error of files that are not of the format, for a reason."""
-        return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
 
 
 def open_reader(
@@ -76,15 +45,7 @@ def open_reader(
     DataError
         If there is no file, or the header names a wanted column twice.
     """
-    reader = text_reader(
-        address.data_format,
-        options,
-        paths=address.paths,
-        key=address.key,
-        section=address.section,
-        texts=texts,
-        wanted=wanted,
-    )
+    reader = text_reader(address, options, texts, wanted)
     if not found.files:
         raise address.not_of_the_format("no file")
     require_known_compressions(found.files, address.key)
@@ -115,6 +76,6 @@ def read_schema(address: TableAddress, reader: Reader, infer: Callable[[], Forms
     infers = isinstance(reader, JsonReader) or reader.infers
     schema = reader.schema(infer() if infers else Forms())
     if isinstance(reader, JsonReader) and not schema.names:
-        raise no_record(address.paths, address.data_format, address.key, address.section)
+        raise address.not_of_the_format("no record")
     require_distinct(schema.names, schema.names, reader.where)
     return schema

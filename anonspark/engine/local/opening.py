@@ -21,12 +21,13 @@ from anonspark.engine.local.text_files import TextFiles, first_line
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import (
+    TableAddress,
     on_spark,
     type_not_read,
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import TableAddress, open_reader, read_schema
+from anonspark.engine.text_tables import open_reader, read_schema
 from anonspark.engine.unread import UnreadType
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError

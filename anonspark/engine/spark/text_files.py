@@ -21,13 +21,13 @@ from pyspark.sql import functions as sf
 from anonspark.engine.data_files import DataFile, DataFiles, Folders, find_files
 from anonspark.engine.files import literal
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import different_headers
+from anonspark.engine.reading_errors import TableAddress, different_headers
 from anonspark.engine.spark.file_contents import largest_whole_file
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import Reader, TableAddress, open_reader, read_schema
+from anonspark.engine.text_tables import Reader, open_reader, read_schema
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.text_forms import Forms
 

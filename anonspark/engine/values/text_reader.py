@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from anonspark.engine.encodings import codec_of
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import TableAddress
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import ISO_DAY, DayForm
@@ -31,12 +32,8 @@ OPTION_ALIASES = {"delimiter": "sep", "charset": "encoding"}
 
 
 def text_reader(
-    data_format: str,
+    address: TableAddress,
     options: Mapping[str, str],
-    *,
-    paths: Sequence[str],
-    key: str,
-    section: str | None = None,
     texts: Sequence[str] = (),
     wanted: WantedColumns | None = None,
 ) -> CsvReader | JsonReader:
@@ -44,14 +41,9 @@ def text_reader(
 
     Parameters
     ----------
-    data_format : str
+    address : TableAddress
     options : mapping of str to str
         Their names in any case of letters.
-    paths : sequence of str
-    key : str
-        What named the paths, for messages.
-    section : str or None
-        The configuration's section with the options, if there is one.
     texts : sequence of str
         Columns that are texts in any case.
     wanted : WantedColumns or None
@@ -62,7 +54,9 @@ def text_reader(
     ConfigurationError
         If an option is not known, or has a value that is none of it.
     """
-    prefix = "--option " if key == "DATA" else f"{section or key}.options."
+    data_format = address.data_format
+    section = address.section or address.key
+    prefix = "--option " if address.key == "DATA" else f"{section}.options."
     parse = {name.lower(): (name, known) for name, known in _OPTIONS[data_format].items()}
     settings: dict[str, object] = {}
     said: dict[str, str] = {}
@@ -105,7 +99,7 @@ def text_reader(
             "numbers": wanted.numbers,
             "skips_malformed": wanted.skips_malformed,
         }
-    return reader(where=f"{key}: {', '.join(paths)}", **settings)  # type: ignore[arg-type]
+    return reader(where=address.where, **settings)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

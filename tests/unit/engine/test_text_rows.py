@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from anonspark.engine.data_files import DataFile, DataFiles, Folders
+from anonspark.engine.reading_errors import TableAddress
 from anonspark.engine.spark import text_files
 from anonspark.engine.spark.text_files import Reader
 from anonspark.engine.values.csv_reader import CsvReader
@@ -23,7 +24,7 @@ RECORDS = [("1", "x"), ("02", "ä"), ("3", 'y,"z')]
 
 def reader_of(**options: str) -> Reader:
     options = {"header": "true", "inferSchema": "true"} | options
-    reader = text_reader("csv", options, paths=["there"], key="input.path")
+    reader = text_reader(TableAddress(("there",), "csv", "input.path"), options)
     assert isinstance(reader, CsvReader)
     return reader.with_header("a,b")
 

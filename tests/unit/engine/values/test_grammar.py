@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import TableAddress
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import (
@@ -192,7 +193,7 @@ def read(
     wanted = WantedColumns({}, **settings)
     if data_format == "csv":
         options = {"header": "true", "inferSchema": "true"} | options
-    reader = text_reader(data_format, options, paths=["t"], key="input.path", wanted=wanted)
+    reader = text_reader(TableAddress(("t",), data_format, "input.path"), options, wanted=wanted)
     reader = pickle.loads(pickle.dumps(reader))  # noqa: S301 - our words
     file = io.BytesIO(given)
     if isinstance(reader, CsvReader):
@@ -401,7 +402,7 @@ def test_malformed_lines_are_passed_over_each_by_itself() -> None:
 )
 def test_refused_options(data_format: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        text_reader(data_format, options, paths=["t"], key="input.path")
+        text_reader(TableAddress(("t",), data_format, "input.path"), options)
 
 
 def test_a_record_that_stays_has_values_of_the_types() -> None:
