@@ -23,7 +23,9 @@ from anonspark.reading.sets import (
     CategorySet,
     OrderedSet,
     ValueSet,
+    cuts_of,
     ordered_set,
+    whole_cut,
 )
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import (
@@ -91,8 +93,7 @@ class ReadAttribute:
     @property
     def hides_regions(self) -> bool:
         """Whether means are published, which say nothing of a single value."""
-        one = self.published
-        return one is not None and one.style == "mean" and not one.is_category and one.rule is None
+        return self.published is not None and self.published.is_mean
 
     def missing(self) -> ValueSet:
         """Return the set of what is missing."""
@@ -132,21 +133,12 @@ class ReadAttribute:
                 cuts = FIRST, (interval.high, 1)
             case "<":
                 cuts = FIRST, (interval.low, 0)
-        return self._normalized(OrderedSet(cuts))
-
-    def _normalized(self, found: OrderedSet) -> OrderedSet:
-        intervals = (
-            Interval(low, high, not behind_low, bool(behind_high))
-            for (low, behind_low), (high, behind_high) in zip(
-                found.cuts[::2], found.cuts[1::2], strict=True
-            )
-        )
-        return ordered_set(intervals, whole=self.whole)
+        return ordered_set(*(whole_cut(cut) if self.whole else cut for cut in cuts))
 
     def _equal(self, token: Token) -> ValueSet:
         if self.is_category:
             return CategorySet(frozenset(self._texts(token)))
-        return ordered_set([self._interval(token)], whole=self.whole)
+        return ordered_set(*cuts_of(self._interval(token), whole=self.whole))
 
     def _texts(self, token: Token) -> tuple[str, ...]:
         if self.kind == "boolean":

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
@@ -177,16 +176,11 @@ def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRe
     table = data.select(numbered or first).aggregate(list(numbered), count=_RECORDS).collect()
     regions = {
         one.name: regions_of(
-            one, [_array(table, f"column_{place}_{part}") for part in range(len(one.columns))]
+            one, [table.column(f"column_{place}_{part}") for part in range(len(one.columns))]
         )
         for place, one in enumerate(attributes)
     }
     return CountedRegions(regions, table.column(_RECORDS).to_numpy().astype(np.int64))
-
-
-def _array(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def _values(regions: Regions) -> list[tuple[int, Any]]:

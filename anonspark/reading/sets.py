@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -156,14 +156,9 @@ def whole_cut(cut: Cut) -> Cut:
     return (math.floor(value) + 1 if behind else math.ceil(value)), 0
 
 
-def ordered_set(intervals: Iterable[Interval], *, whole: bool, missing: bool = False) -> OrderedSet:
-    """Return the values of some intervals."""
-    found = OrderedSet((), missing)
-    for interval in intervals:
-        low, high = cuts_of(interval, whole=whole)
-        if low < high:
-            found = found.combined(OrderedSet((low, high)), either)
-    return found
+def ordered_set(low: Cut, high: Cut) -> OrderedSet:
+    """Return the values between two cuts."""
+    return OrderedSet((low, high) if low < high else ())
 
 
 def may_have(region: OrderedRegion | CategoryRegion, wanted: CategorySet) -> bool:

@@ -38,7 +38,7 @@ from anonspark.release.regions import (
     OrderedRegion,
     PublishedAttribute,
     Region,
-    read_label,
+    distinct_rows,
     read_regions,
 )
 
@@ -156,12 +156,10 @@ class Regions:
     @cached_property
     def _is_unknown(self) -> Flags:
         """Which regions are all values, where nothing is known of any."""
-        if self.attribute.is_code or len(self._axis.domain.values):
-            return np.zeros(len(self.regions), bool)
-        published = self.attribute.published
-        if published is not None and published.ends is not None:
-            return np.zeros(len(self.regions), bool)
-        return np.array([region.is_everything for region in self.regions], bool)
+        attribute = self.attribute
+        known = attribute.is_code or len(self._axis.domain.values) > 0
+        known |= attribute.published is not None and attribute.published.ends is not None
+        return np.array([region.is_everything and not known for region in self.regions], bool)
 
     @cached_property
     def _codes(self) -> _Codes:
@@ -301,20 +299,15 @@ def regions_of(attribute: ReadAttribute, columns: Sequence[pa.Array]) -> Regions
         return _values(attribute, columns[0])
     if attribute.hides_regions:
         return _means(attribute, published, columns)
-    if attribute.is_opaque:
-        return _labels(attribute, columns[0])
-    regions, numbers = read_regions(columns, published, attribute.leaves)
+    # With a hierarchy of nothing a label is read as the name of a group or value that it is.
+    leaves = {} if attribute.is_opaque else attribute.leaves
+    regions, numbers = read_regions(columns, published, leaves)
     return Regions(attribute, regions, numbers)
-
-
-def _encoded(column: pa.Array) -> tuple[pa.Array, Integers]:
-    encoded = column.dictionary_encode(null_encoding="encode")
-    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
     """Read a column that is published as it is: each row leaves one value possible."""
-    values, numbers = _encoded(column)
+    (values,), numbers = distinct_rows([column])
     plain = values.to_pylist()
     if attribute.is_category:
         texts = values.cast(pa.string()).to_pylist()
@@ -331,21 +324,19 @@ def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
     return Regions(attribute, points, numbers, values=plain)
 
 
-def _point(value: object, *, missing: bool = False) -> OrderedRegion:
+def _point(value: Any) -> OrderedRegion:
     if value is None:
         return OrderedRegion((), True)
-    number: int | float = value  # type: ignore[assignment]
     # As databases order them: behind all numbers.
-    if isinstance(number, float) and math.isnan(number):
-        number = math.inf
-    return OrderedRegion((Interval(number, number),), missing)
+    number = math.inf if isinstance(value, float) and math.isnan(value) else value
+    return OrderedRegion((Interval(number, number),), False)
 
 
 def _means(
     attribute: ReadAttribute, published: PublishedAttribute, columns: Sequence[pa.Array]
 ) -> Regions:
     """Read means: all values are possible, and the mean is taken for each."""
-    means, own = read_regions(columns[:1], replace(published, style="interval"))
+    means, own = read_regions(columns[:1], published, means=True)
     with_missing = np.zeros(len(own), bool)
     if len(columns) > 1:
         with_missing = columns[1].fill_null(True).to_numpy(zero_copy_only=False).astype(bool)
@@ -359,14 +350,3 @@ def _means(
         possible = None if mean.intervals else ()
         regions.append(OrderedRegion(possible, bool(pair % 2) or mean.missing))
     return Regions(attribute, regions, numbers.reshape(-1).astype(np.int64), taken)
-
-
-def _labels(attribute: ReadAttribute, column: pa.Array) -> Regions:
-    """Read labels of a hierarchy that is not at hand: each is the name of a group or value."""
-    published = attribute.published
-    if published is None:
-        raise TypeError("published as it is")
-    labels, numbers = _encoded(column)
-    # With a hierarchy of nothing a label is read as the name that it is.
-    regions = [read_label(label, published, {}) for label in labels.to_pylist()]
-    return Regions(attribute, regions, numbers)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.shares import Regions, regions_of
-from anonspark.release.regions import CategoryRegion, Interval, OrderedRegion
+from anonspark.release.regions import CategoryRegion, Interval, OrderedRegion, PublishedAttribute
 from anonspark.release.typed_names import typed_names
 
 
@@ -43,7 +43,7 @@ def with_typed_columns(
     for one in attributes.values():
         if one.published is not None:
             columns = [table.column(name).combine_chunks() for name in one.columns]
-            made = _typed(one, columns, table.column_names, may_miss=may_miss)
+            made = _typed(one, one.published, columns, table.column_names, may_miss=may_miss)
             added[one.columns[-1]] = list(made.items())
     names: list[str] = []
     arrays: list[Any] = []
@@ -58,19 +58,17 @@ def with_typed_columns(
 
 def _typed(
     attribute: ReadAttribute,
+    published: PublishedAttribute,
     columns: Sequence[pa.Array],
     taken: Collection[str],
     *,
     may_miss: bool,
 ) -> dict[str, pa.Array]:
-    published = attribute.published
-    if published is None:
-        return {}
     wanted = typed_names(published, taken, is_opaque=attribute.is_opaque, may_miss=may_miss)
     if not wanted:
         return {}
     made: dict[str, pa.Array] = {}
-    if published.style == "mean" and attribute.hides_regions:
+    if attribute.hides_regions:
         return {wanted["mid"]: columns[0]}
     if "mid" in wanted and "min" not in wanted:
         low, high = columns[0], columns[1]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ from anonspark.release.regions import (
     OrderedRegion,
     PublishedAttribute,
     Region,
+    distinct_rows,
     read_day,
     read_moment,
     read_regions,
@@ -197,27 +198,26 @@ class Axis:
         published = self.published
         if published is None:
             raise TypeError(f"{self.name} is published as it is")
-        if published.style == "mean" and self._is_mean(columns[0].type):
-            published = replace(published, style="interval")
-            columns = columns[:1]
-        if len(columns) > 1 or published.rule or self.leaves or not is_text(columns[0].type):
+        rows, numbers = distinct_rows(columns)
+        if len(rows) > 1 or published.rule or self.leaves or not is_text(rows[0].type):
             leaves = None if published.rule else self.leaves
-            regions, numbers = read_regions(columns, published, leaves)
-            return spread_out([self.runs(region) for region in regions], whole=self.whole), numbers
-        return self._spread_labels(columns[0], published)
+            regions, places = read_regions(rows, published, leaves, means=True)
+            spread = spread_out([self.runs(region) for region in regions], whole=self.whole)
+        else:
+            spread, places = self._spread_labels(rows[0], published)
+        return spread, places[numbers]
 
     def _spread_labels(
         self, labels: pa.Array, published: PublishedAttribute
     ) -> tuple[Spread, Integers]:
         """Read labels without a hierarchy: plain ones all at once, the others one by one."""
-        encoded = labels.dictionary_encode(null_encoding="encode")
-        low, high = plain_intervals(encoded.dictionary, published)
+        low, high = plain_intervals(labels, published)
         if self.whole:
             wide = low < high
             low, high = np.where(wide, np.ceil(low), low), np.where(wide, np.floor(high), high)
         # Of those between two whole numbers there is more to be said.
         is_plain = low <= high
-        others = encoded.dictionary.filter(pa.array(~is_plain))
+        others = labels.filter(pa.array(~is_plain))
         regions, of_others = read_regions([others], published)
         spread = one_run_each(low[is_plain], high[is_plain], whole=self.whole)
         number_of = np.empty(len(is_plain), np.int64)
@@ -226,12 +226,7 @@ class Axis:
         if regions:
             runs = [self.runs(region) for region in regions]
             spread = spread.followed_by(spread_out(runs, whole=self.whole))
-        return spread, number_of[encoded.indices.to_numpy(zero_copy_only=False)]
-
-    def _is_mean(self, found: pa.DataType) -> bool:
-        return not (pa.types.is_string(found) or pa.types.is_large_string(found)) and not (
-            pa.types.is_nested(found) or pa.types.is_boolean(found)
-        )
+        return spread, number_of
 
     def runs(self, region: Region) -> Runs:
         """Return the positions that a region covers."""

@@ -21,10 +21,12 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.kinds import Kind
 from anonspark.core.ranges import places_of_range
+from anonspark.engine.values.values import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
 
@@ -183,6 +185,11 @@ class PublishedAttribute:
         """Whether its regions are sets of texts."""
         return self.kind in ("category", "boolean") and self.rule is None
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether means are published, which say nothing of a single value."""
+        return self.style == "mean" and not self.is_category and self.rule is None
+
 
 def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
     """Return the quasi-identifiers of a release.
@@ -311,11 +318,7 @@ def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
     ConfigurationError
         If it publishes means, which say nothing of the other values of a class.
     """
-    names = [
-        attribute.name
-        for attribute in attributes
-        if attribute.style == "mean" and not attribute.is_category and attribute.rule is None
-    ]
+    names = [attribute.name for attribute in attributes if attribute.is_mean]
     if names:
         raise ConfigurationError(
             "output.style: 'mean' hides the regions of "
@@ -365,6 +368,8 @@ def read_regions(
     columns: Sequence[pa.Array | pa.ChunkedArray],
     attribute: PublishedAttribute,
     leaves: Leaves | None = None,
+    *,
+    means: bool = False,
 ) -> tuple[list[OrderedRegion] | list[CategoryRegion], Integers]:
     """Read the published columns of one quasi-identifier, one row a class.
 
@@ -376,6 +381,8 @@ def read_regions(
     attribute : PublishedAttribute
     leaves : mapping of str to collection of str, or None
         See :func:`read_label`.
+    means : bool
+        Whether means are read, as the single values that they are.
 
     Returns
     -------
@@ -393,15 +400,13 @@ def read_regions(
 
     Notes
     -----
-    Python time for each different label, none for repeated ones, except for sets.
+    Python time for each different label, none for repeated ones.
     """
-    require_readable([attribute])
-    arrays = [
-        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        for column in columns
-    ]
-    cells, numbers = _distinct_cells(arrays, attribute)
-    read = _cell_reader(arrays, attribute, leaves)
+    if not means:
+        require_readable([attribute])
+    rows, numbers = distinct_rows(columns)
+    cells = list(zip(*(_plain_values(one, attribute) for one in rows), strict=True))
+    read = _cell_reader(rows, attribute, leaves)
     regions: list[Any] = []
     unreadable = 0
     for cell in cells:
@@ -419,27 +424,48 @@ def read_regions(
     return regions, numbers
 
 
-def _distinct_cells(
-    arrays: Sequence[pa.Array], attribute: PublishedAttribute
-) -> tuple[list[tuple[Any, ...]], Integers]:
-    """Return the different rows of some columns as plain values, and which one each row is."""
-    if len(arrays) == 1 and pa.types.is_nested(arrays[0].type):
-        places: dict[tuple[Any, ...], int] = {}
-        rows = (None if row is None else tuple(row) for row in arrays[0].to_pylist())
-        own = [places.setdefault((row,), len(places)) for row in rows]
-        return list(places), np.array(own, np.int64)
-    indices, dictionaries = [], []
+def distinct_rows(
+    columns: Sequence[pa.Array | pa.ChunkedArray],
+) -> tuple[list[pa.Array], Integers]:
+    """Return the different rows of some columns, and which of them each row is.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        At least one; dictionaries, too.
+
+    Returns
+    -------
+    rows : list of pyarrow.Array
+        Of each column, without dictionaries.
+    numbers : int64 ndarray of shape (rows,)
+    """
+    if len(columns) == 1 and not pa.types.is_nested(columns[0].type):
+        encoded = encoded_column(columns[0])
+        return [encoded.dictionary], encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    arrays = [plain(column) for column in columns]
+    codes = np.zeros(len(arrays[0]), np.int64)
     for array in arrays:
-        encoded = array.dictionary_encode(null_encoding="encode")
-        indices.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
-        dictionaries.append(_plain_values(encoded.dictionary, attribute))
-    matrix = np.stack(indices, axis=1)
-    distinct, numbers = np.unique(matrix, axis=0, return_inverse=True)
-    cells = [
-        tuple(dictionary[index] for dictionary, index in zip(dictionaries, row, strict=True))
-        for row in distinct.tolist()
-    ]
-    return cells, numbers.reshape(-1).astype(np.int64)
+        own = encoded_column(_set_names(array) if pa.types.is_nested(array.type) else array)
+        codes = codes * max(1, len(own.dictionary)) + own.indices.to_numpy(zero_copy_only=False)
+    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+    return [array.take(pa.array(first)) for array in arrays], numbers.reshape(-1)
+
+
+def encoded_column(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as a dictionary, null among its values."""
+    if pa.types.is_dictionary(column.type) and not column.null_count:
+        return coded_values(column)
+    return plain(column).dictionary_encode(null_encoding="encode")
+
+
+def _set_names(sets: pa.ListArray) -> pa.Array:
+    """Return a text for each set of texts, the same for equal ones; null for none."""
+    members = sets.flatten().dictionary_encode(null_encoding="encode").indices
+    lengths = pc.fill_null(pc.list_value_length(sets), 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
+    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), members.cast(pa.string()))
+    return pc.if_else(sets.is_valid(), pc.binary_join(lists, ","), pa.scalar(None, pa.string()))
 
 
 def _plain_values(values: pa.Array, attribute: PublishedAttribute) -> list[Any]:

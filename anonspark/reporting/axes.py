@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,56 +12,20 @@ import pyarrow as pa
 
 from anonspark.core.spreads import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
-from anonspark.release.regions import (
-    CategoryRegion,
-    Leaves,
-    PublishedAttribute,
-    Region,
-    read_regions,
-)
+from anonspark.release.regions import CategoryRegion, PublishedAttribute, Region
 from anonspark.reporting.association import SCALE
 from anonspark.reporting.bins import Bins
 from anonspark.reporting.groups import Groups
 
 Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 # Regions whose parts are held at a time.
 _BLOCK = 1 << 16
 
 
-def read_published(
-    columns: Sequence[pa.Array | pa.ChunkedArray],
-    attribute: PublishedAttribute,
-    leaves: Leaves | None = None,
-) -> tuple[list[Region], Integers]:
-    """Read the published columns of an attribute; means as what they are, single values.
-
-    Returns
-    -------
-    regions : list of Region
-        The different ones.
-    numbers : int64 ndarray of shape (rows,)
-        The region of each row.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
-    """
-    if _is_mean(attribute):
-        attribute = replace(attribute, style="interval")
-    regions, numbers = read_regions(columns, attribute, leaves)
-    return list(regions), numbers
-
-
-def _is_mean(attribute: PublishedAttribute) -> bool:
-    return attribute.style == "mean" and attribute.rule is None
-
-
 def numbers_axis(attribute: PublishedAttribute) -> Axis:
     """Return the axis of an ordered attribute."""
-    whole = attribute.kind in ("integer", "date") and not _is_mean(attribute)
+    whole = attribute.kind in ("integer", "date") and not attribute.is_mean
     return Axis.of_regions(attribute, (), whole=whole)
 
 

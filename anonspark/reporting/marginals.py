@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import Table
 from anonspark.release.axes import Axis
-from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region
+from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_regions
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.axes import (
     GroupAxis,
     OrderedAxis,
     numbers_axis,
-    read_published,
     spread_present,
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
@@ -68,7 +67,7 @@ class OrderedLabels(NamedTuple):
     """The different published regions of an ordered attribute, and the span of their values."""
 
     axis: Axis
-    regions: list[Region]
+    regions: Sequence[Region]
     records: Numbers
     bins: Bins
     low: float
@@ -81,7 +80,7 @@ def ordered_labels(data: Table, attribute: Attribute, k: int) -> OrderedLabels:
     if published is None or scale is None:
         raise TypeError(f"{attribute.name}: not an ordered quasi-identifier")
     columns, counts = _labels(data, published)
-    regions, numbers = read_published(columns, published)
+    regions, numbers = read_regions(columns, published, means=True)
     axis = numbers_axis(published)
     spread = spread_present(axis, regions)
     middles = spread.centers()
@@ -137,7 +136,7 @@ def category_marginal(
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
     columns, counts = _labels(data, published)
     names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
-    regions, numbers = read_published(columns, published, attribute.leaves)
+    regions, numbers = read_regions(columns, published, attribute.leaves)
     if published.rule == "prefix":
         axis = Axis.of_texts(published, names if table is not None else _finest(regions))
     else:

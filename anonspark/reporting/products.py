@@ -13,14 +13,13 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.release.raw_values import comparable
-from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
 from anonspark.reporting.association import SCALE, Part, weighted_products
 from anonspark.reporting.attributes import Attribute, Axis
-from anonspark.reporting.axes import GroupAxis, OrderedAxis, read_published
+from anonspark.reporting.axes import GroupAxis, OrderedAxis
+from anonspark.utility.records import cells_of, sum_cells
 
 Numbers = npt.NDArray[np.float64]
-
-_SUMS = pa.schema([("first", pa.int64()), ("second", pa.int64()), ("total", pa.decimal128(38, 0))])
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Reader:
             return np.zeros((batch.num_rows, self.axis.width))
         arrays = [batch.column(name) for name in self.columns]
         if self.published is not None:
-            regions, numbers = read_published(arrays, self.published, self.leaves)
+            regions, numbers = read_regions(arrays, self.published, self.leaves, means=True)
             return self.axis.of_regions(regions)[numbers]
         if isinstance(self.axis, GroupAxis):
             return self.axis.columns(arrays[0])
@@ -93,9 +92,7 @@ class _SumUp:
                 total += weighted_products(
                     np.hstack([reader.read(batch) for reader in self.readers])
                 )
-        first, second = np.nonzero(total)
-        sums = pa.array(total[first, second]).cast(pa.decimal128(19, 0)).cast(_SUMS.field(2).type)
-        yield pa.record_batch([pa.array(first), pa.array(second), sums], schema=_SUMS)
+        yield cells_of(total.reshape(-1))
 
 
 def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Numbers, list[Part]]:
@@ -116,17 +113,9 @@ def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Numbers, l
         if reader.published is None:
             readings += [Reading(new, f"read_{new}", reader.read_as) for new in names]
             numbered[-1] = replace(reader, columns=tuple(f"read_{new}" for new in names))
-    products = np.zeros((place, place))
     if not numbered:
-        return products, parts
+        return np.zeros((0, 0)), parts
     as_they_are = [name for name in columns if name not in {one.column for one in readings}]
-    sums = (
-        table.select(columns)
-        .read(readings, as_they_are)
-        .map_batches(_SumUp(tuple(numbered)), _SUMS)
-        .aggregate(["first", "second"], sums=["total"])
-        .collect()
-    )
-    for row in sums.to_pylist():
-        products[row["first"], row["second"]] = float(row["total"]) / SCALE**2
-    return products, parts
+    read = table.select(columns).read(readings, as_they_are)
+    sums = sum_cells(read, _SumUp(tuple(numbered)), place * place)
+    return sums.reshape(place, place) / SCALE**2, parts

@@ -13,14 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.values import coded_values, plain
 from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
@@ -28,15 +25,12 @@ from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
 from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
 from anonspark.utility.learning import Target
-from anonspark.utility.records import require_published, unreadable_labels
+from anonspark.utility.records import cells_of, require_published, sum_cells
 
-Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 # Sums are whole multiples of this, so that their order does not matter.
 _UNIT = 2.0**-30
-
-_SUMS = pa.schema([("cell", pa.int64()), ("records", pa.decimal128(38, 0))])
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,11 @@ def measure_association(
     require_published(release, columns)
     spread = _SpreadClasses(bins, target, target.reading(release))
     published = release.select([*(name for own in columns for name in own), target.name])
-    told = _sums(published.map_batches(spread, _SUMS), bins, target)
+    classes = len(target.classes)
+    starts = _starts(bins, classes)
+    names = [one.axis.name for one in bins]
+    flat = sum_cells(published, spread, int(starts[-1]) + classes, names)
+    told = [own.reshape(-1, classes) for own in np.split(flat, starts[1:])]
     attributes_told = []
     released = (told[-1][0] * _UNIT).astype(np.int64)
     # Those of the target that no record has which is looked at here are none.
@@ -147,38 +145,13 @@ def measure_association(
     return Association(target.name, attributes_told, loss)
 
 
-def _sums(table: Table, bins: Sequence[Bins], target: Target) -> list[Figures]:
-    """Return the sums of each attribute, by bin and class; last those of all records."""
-    found = table.aggregate(["cell"], sums=["records"]).collect().to_pylist()
-    classes = len(target.classes)
-    starts = _starts(bins, classes)
-    flat = np.zeros(starts[-1] + classes, np.float64)
-    unreadable = []
-    for row in found:
-        if row["cell"] < 0:
-            unreadable.append(-1 - row["cell"])
-        else:
-            flat[row["cell"]] = float(row["records"])
-    if unreadable:
-        raise unreadable_labels(bins[place].axis.name for place in sorted(unreadable))
-    numbers = [*(one.number for one in bins), 1]
-    return [
-        flat[start : start + number * classes].reshape(number, classes)
-        for start, number in zip(starts.tolist(), numbers, strict=True)
-    ]
-
-
 def _starts(bins: Sequence[Bins], classes: int) -> Integers:
     return np.cumsum([0, *(one.number * classes for one in bins)])
 
 
 @dataclass(frozen=True)
 class _SpreadClasses:
-    """Spreads a task's classes over the bins, in units of 2**-30.
-
-    An exception of a task would reach the user as a bug: labels of attribute i that cannot be read
-    are told of by cell -1 - i.
-    """
+    """Spreads a task's classes over the bins, in units of 2**-30."""
 
     bins: tuple[Bins, ...]
     target: Target
@@ -195,56 +168,15 @@ class _SpreadClasses:
             own = class_numbers(self.target, self.reading, records)
             for place, bins in enumerate(self.bins):
                 block = sums[starts[place] : starts[place + 1]].reshape(bins.number, classes)
-                different, codes = _different([records.column(one) for one in bins.axis.columns])
-                counts = count_pairs(codes, own, len(different[0]), classes + 1)[:, :classes]
-                if not (some := counts.any(axis=1)).all():
-                    different = [one.filter(pa.array(some)) for one in different]
-                    counts = counts[some]
                 try:
-                    bins.add_records(different, np.ascontiguousarray(counts), _UNIT, block)
+                    spread, numbers = bins.axis.spread(
+                        [records.column(one) for one in bins.axis.columns]
+                    )
                 except DataError:
                     unreadable.add(place)
+                    continue
+                counts = count_pairs(numbers, own, len(spread.starts), classes + 1)[:, :classes]
+                bins.add_records(spread, np.ascontiguousarray(counts), _UNIT, block)
             every = np.bincount(own, minlength=classes + 1)[:classes]
             sums[starts[-1] :] += every * round(1 / _UNIT)
-        yield _cells(sums, sorted(unreadable))
-
-
-def _different(columns: Sequence[pa.ChunkedArray]) -> tuple[list[pa.Array], Integers]:
-    """Return the different rows of some columns, and which of them each row is."""
-    if len(columns) == 1 and not pa.types.is_nested(columns[0].type):
-        encoded = _encoded(columns[0])
-        return [encoded.dictionary], encoded.indices.to_numpy(zero_copy_only=False)
-    arrays = [plain(column) for column in columns]
-    codes = np.zeros(len(arrays[0]), np.int64)
-    for column in arrays:
-        own = _encoded(_set_names(column) if pa.types.is_nested(column.type) else column)
-        places = own.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes = codes * max(1, len(own.dictionary)) + places
-    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    return [column.take(pa.array(first)) for column in arrays], codes.reshape(-1)
-
-
-def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as a dictionary, null among its values."""
-    if isinstance(column, pa.ChunkedArray):
-        if pa.types.is_dictionary(column.type) and not column.null_count:
-            return coded_values(column)
-        column = plain(column)
-    return column.dictionary_encode(null_encoding="encode")
-
-
-def _set_names(sets: pa.ListArray) -> pa.Array:
-    """Return a text for each set of texts, the same for equal ones; null for none."""
-    members = sets.flatten().dictionary_encode(null_encoding="encode").indices
-    lengths = pc.fill_null(pc.list_value_length(sets), 0)
-    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
-    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), members.cast(pa.string()))
-    return pc.if_else(sets.is_valid(), pc.binary_join(lists, ","), pa.scalar(None, pa.string()))
-
-
-def _cells(sums: Integers, unreadable: Sequence[int]) -> pa.RecordBatch:
-    some = np.flatnonzero(sums)
-    cells = np.concatenate([some, -1 - np.array(unreadable, np.int64)])
-    records = np.concatenate([sums[some], np.ones(len(unreadable), np.int64)])
-    columns = [pa.array(cells.astype(np.int64)), pa.array(records).cast(_SUMS.field(1).type)]
-    return pa.record_batch(columns, schema=_SUMS)
+        yield cells_of(sums, unreadable)

@@ -6,12 +6,10 @@ others one. The last bin is that of missing values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from anonspark.core.association import QUANTILES
 from anonspark.core.spreads import Spread
@@ -46,15 +44,13 @@ class Bins:
         values = self.axis.frequent if self.axis.scale == "text" else self.edges
         return len(values) + 2
 
-    def add_records(
-        self, columns: Sequence[pa.Array], counts: Integers, unit: float, sums: Integers
-    ) -> None:
+    def add_records(self, spread: Spread, counts: Integers, unit: float, sums: Integers) -> None:
         """Spread published records over the bins.
 
         Parameters
         ----------
-        columns : sequence of pyarrow.Array
-            Different published values, n rows.
+        spread : Spread
+            Of the axis, n regions.
         counts : int64 ndarray of shape (n, c)
             Records that have them, by class.
         unit : float
@@ -62,18 +58,12 @@ class Bins:
             divided among tasks decides no digit.
         sums : int64 ndarray of shape (number, c)
             To which the records are added, in units.
-
-        Raises
-        ------
-        DataError
-            If labels cannot be read.
         """
-        spread, regions = self.axis.spread(columns)
         if self.axis.scale != "text" and len(spread.starts) == len(spread.low):
             ends = (spread.low, spread.high, spread.points, spread.total, spread.missing)
-            spread_over_bins(*ends, self.edges, regions, counts, unit, sums)
+            spread_over_bins(*ends, self.edges, spread.starts, counts, unit, sums)
             return
-        units = np.rint(self._shares(spread) / unit)[regions]
+        units = np.rint(self._shares(spread) / unit)
         # The products are whole, and float64 has them exactly: there are far fewer than 2**23
         # records.
         sums += np.rint(units.T @ counts.astype(np.float64)).astype(np.int64)

@@ -22,10 +22,9 @@ from anonspark.core.model_scores import (
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.utility.learning import LABEL
+from anonspark.utility.records import cells_of, sum_cells
 
 Integers = npt.NDArray[np.int64]
-
-_CELLS = pa.schema([("cell", pa.int64()), ("records", pa.int64())])
 
 _SUMS = ("only_first", "only_second", "high", "low")
 _COMPARED = pa.schema([(name, pa.int64()) for name in ("pair", LABEL, *_SUMS)])
@@ -71,9 +70,7 @@ def count_predictions(
     """
     shape = _shape(len(models), classes)
     count = _CountPredictions(tuple(models), classes)
-    rows = predicted.map_batches(count, _CELLS).aggregate(["cell"], sums=["records"]).collect()
-    cells = np.zeros(int(np.prod(shape)), np.int64)
-    cells[rows.column("cell").to_numpy()] = rows.column("records").to_numpy()
+    cells = sum_cells(predicted, count, int(np.prod(shape))).astype(np.int64)
     return {
         name: Predictions(own.sum(axis=2), own.sum(axis=1) if classes == 2 else None)
         for name, own in zip(models, cells.reshape(shape), strict=True)
@@ -157,9 +154,7 @@ class _CountPredictions:
                 if self.classes == 2:
                     steps = steps_of(_probability(batch, name))
                 np.add.at(own, (labels, told, steps), 1)
-        flat = cells.reshape(-1)
-        some = np.flatnonzero(flat)
-        yield pa.record_batch([pa.array(some), pa.array(flat[some])], schema=_CELLS)
+        yield cells_of(cells.reshape(-1))
 
 
 @dataclass(frozen=True)

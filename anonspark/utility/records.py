@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -142,6 +144,61 @@ class MakeComparable:
             if self.target is not None:
                 columns[LABEL] = self.target.numbers(columns[LABEL])
             yield pa.record_batch(list(columns.values()), schema=self.schema)
+
+
+CELLS = pa.schema([("cell", pa.int64()), ("records", pa.decimal128(38, 0))])
+"""What tasks have counted, by the numbers of cells; all of them may be more than 64 bits hold."""
+
+
+def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch:
+    """Return what a task has counted, of :data:`CELLS`.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (cells,)
+    unreadable : iterable of int
+        Places of attributes whose labels cannot be read, which :func:`sum_cells` tells of: an
+        exception of a task would reach the user as a bug.
+    """
+    some = np.flatnonzero(counts)
+    cells = np.concatenate([some, -1 - np.array(sorted(unreadable), np.int64)])
+    records = np.ones(len(cells), np.int64)
+    records[: len(some)] = counts[some]
+    columns = [pa.array(cells), pa.array(records).cast(CELLS.field(1).type)]
+    return pa.record_batch(columns, schema=CELLS)
+
+
+def sum_cells(
+    table: Table, work: Callable[[Batches], Batches], cells: int, names: Sequence[str] = ()
+) -> Figures:
+    """Return the sums of what tasks count, float64 ndarray of shape (cells,).
+
+    Parameters
+    ----------
+    table : Table
+    work : callable
+        What a task does, see :func:`cells_of`.
+    cells : int
+    names : sequence of str
+        Of the attributes whose labels are read.
+
+    Raises
+    ------
+    DataError
+        If some cannot be read.
+
+    Notes
+    -----
+    One job with a small shuffle; at most a number a cell is collected.
+    """
+    counted = table.map_batches(work, CELLS).aggregate(["cell"], sums=["records"]).collect()
+    numbers = counted["cell"].to_numpy()
+    if (numbers < 0).any():
+        places = sorted(-1 - numbers[numbers < 0])
+        raise unreadable_labels(names[place] for place in places)
+    sums = np.zeros(cells)
+    sums[numbers] = [float(one) for one in counted["records"].to_pylist()]
+    return sums
 
 
 def lacking(what: str, name: str, table: Table) -> str:

@@ -20,11 +20,12 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.axes import Axis
 from anonspark.utility.records import (
+    cells_of,
     published_columns,
     read_published,
     read_values,
     readings_of,
-    unreadable_labels,
+    sum_cells,
     value_column,
 )
 
@@ -44,9 +45,6 @@ _ROWS = 2048
 
 # Estimates are added up as whole multiples of this, exactly, so that their order does not matter.
 _UNIT = 2.0**-30
-
-# Sums of all tasks may be more than 64 bits hold.
-_COUNTS = pa.schema([("query", pa.int32()), ("records", pa.decimal128(38, 0))])
 
 
 @dataclass(frozen=True)
@@ -175,7 +173,7 @@ def count_queries(
     """
     axes = [*quasi_identifiers, *filters]
     values = read_values(original, readings_of(original, axes, missing_markers, "--original"))
-    return _sums(values, _CountSelected(tuple(axes), queries), queries).astype(np.int64)
+    return sum_cells(values, _CountSelected(tuple(axes), queries), len(queries)).astype(np.int64)
 
 
 def estimate_queries(
@@ -203,26 +201,8 @@ def estimate_queries(
     table = read_published(release, [axis.columns for axis in quasi_identifiers], readings)
     classes = table.aggregate(table.schema.names, count="records")
     estimate = _EstimateSelected(tuple(quasi_identifiers), tuple(filters), queries)
-    return _sums(classes, estimate, queries) * _UNIT
-
-
-def _sums(table: Table, work: _CountSelected | _EstimateSelected, queries: Queries) -> Figures:
-    counted = table.map_batches(work, _COUNTS).aggregate(["query"], sums=["records"]).collect()
-    sums = np.zeros(len(queries))
-    unreadable = []
-    for row in counted.to_pylist():
-        if row["query"] < 0:
-            unreadable.append(-1 - row["query"])
-        else:
-            sums[row["query"]] = float(row["records"])
-    if unreadable:
-        raise unreadable_labels(work.axes[place].name for place in sorted(unreadable))
-    return sums
-
-
-def _batch_of(numbers: Integers, counts: Integers) -> pa.RecordBatch:
-    columns = [pa.array(numbers.astype(np.int32)), pa.array(counts).cast(_COUNTS.field(1).type)]
-    return pa.record_batch(columns, schema=_COUNTS)
+    names = [axis.name for axis in quasi_identifiers]
+    return sum_cells(classes, estimate, len(queries), names) * _UNIT
 
 
 def _selected(position: Figures, queries: Queries, place: int) -> npt.NDArray[np.bool_]:
@@ -245,7 +225,7 @@ class _CountSelected:
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS):
                 counts += self._count(batch.slice(start, _ROWS))
-        yield _batch_of(np.arange(len(counts)), counts)
+        yield cells_of(counts)
 
     def _count(self, batch: pa.RecordBatch) -> Integers:
         chosen = np.ones((len(self.queries), batch.num_rows), bool)
@@ -258,27 +238,21 @@ class _CountSelected:
 
 @dataclass(frozen=True)
 class _EstimateSelected:
-    """Estimates for every query what it selects of a task's classes, in units of 2**-30.
-
-    An exception of a task would reach the user as a bug: labels of attribute i that cannot be read
-    are told of by query -1 - i.
-    """
+    """Estimates for every query what it selects of a task's classes, in units of 2**-30."""
 
     axes: tuple[Axis, ...]
     filters: tuple[Axis, ...]
     queries: Queries
 
     def __call__(self, batches: Batches) -> Batches:
-        asked, d = len(self.queries), len(self.axes)
         for batch in batches:
-            sums = np.zeros(asked + d, np.int64)
+            sums = np.zeros(len(self.queries), np.int64)
+            unreadable: set[int] = set()
             for start in range(0, batch.num_rows, _ROWS):
-                self._estimate(batch.slice(start, _ROWS), sums[:asked], sums[asked:])
-            numbers = np.concatenate([np.arange(asked), -1 - np.arange(d)])
-            some = sums > 0
-            yield _batch_of(numbers[some], sums[some])
+                self._estimate(batch.slice(start, _ROWS), sums, unreadable)
+            yield cells_of(sums, unreadable)
 
-    def _estimate(self, batch: pa.RecordBatch, estimates: Integers, unreadable: Integers) -> None:
+    def _estimate(self, batch: pa.RecordBatch, estimates: Integers, unreadable: set[int]) -> None:
         queries, d = self.queries, len(self.axes)
         shares = np.ones((len(queries), batch.num_rows))
         for place, axis in enumerate(self.axes):
@@ -287,7 +261,7 @@ class _EstimateSelected:
             try:
                 spread, numbers = axis.spread(columns)
             except DataError:
-                unreadable[place] += batch.num_rows
+                unreadable.add(place)
                 continue
             each = spread.shares(queries.low[place, asked], queries.high[place, asked])
             shares[asked] *= np.ascontiguousarray(each.T)[:, numbers]

@@ -16,12 +16,11 @@ from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.sets import FIRST, CategorySet, OrderedSet
 from anonspark.reading.shares import regions_of
 from anonspark.release.axes import Axis
-from anonspark.release.regions import PublishedAttribute
+from anonspark.release.regions import PublishedAttribute, read_regions
 from anonspark.reporting.axes import (
     GroupAxis,
     OrderedAxis,
     numbers_axis,
-    read_published,
     spread_present,
 )
 from anonspark.reporting.bins import Bins
@@ -55,7 +54,7 @@ def test_values_of_intervals_are_counted(
     published = PublishedAttribute("x", kind, "interval", ("x",))
     column = pa.array(labels)
 
-    regions, numbers = read_published([column], published)
+    regions, numbers = read_regions([column], published)
     axis = numbers_axis(published)
     spread = spread_present(axis, regions)
     shares = spread.shares(np.array([-np.inf]), np.array([edge - 1.0]))[numbers, 0]
@@ -86,7 +85,7 @@ def test_values_of_sets_are_counted(sets: list[set[str | None]], named: set[str]
     published = PublishedAttribute("x", "category", "bounds", ("x",))
     inside = [float(Fraction(len(one & named), len(one))) for one in sets]
 
-    regions, numbers = read_published([column], published)
+    regions, numbers = read_regions([column], published)
     axis = Axis.of_regions(published, regions, whole=True)
     assert [set(axis.texts_of(regions[number])) for number in numbers] == [
         one - {None} for one in sets

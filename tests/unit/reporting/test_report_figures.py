@@ -15,7 +15,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.page.blocks import Code, Table
 from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute, leaves_by_label
+from anonspark.release.regions import PublishedAttribute, leaves_by_label, read_regions
 from anonspark.reporting import (
     axes,
     loss_sections,
@@ -28,7 +28,6 @@ from anonspark.reporting.axes import (
     GroupAxis,
     OrderedAxis,
     numbers_axis,
-    read_published,
     spread_present,
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
@@ -203,7 +202,7 @@ def attribute(kind: str, style: str = "interval", **others: Any) -> PublishedAtt
 
 def parts_of(edges: tuple[float, ...], columns: list[Any], one: PublishedAttribute) -> Any:
     """Return the parts of published values in bins, missing, and untold."""
-    regions, numbers = read_published(columns, one)
+    regions, numbers = read_regions(columns, one, means=True)
     axis = OrderedAxis(Bins("real", edges), 0.0, 100.0, numbers_axis(one))
     return axis.parts(regions)[numbers]
 
@@ -214,7 +213,7 @@ def test_intervals_of_whole_numbers_cover_both_ends() -> None:
     np.testing.assert_allclose(
         parts, [[0.3, 0.7, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
     )
-    regions, numbers = read_published([labels], attribute("integer"))
+    regions, numbers = read_regions([labels], attribute("integer"))
     middles = spread_present(numbers_axis(attribute("integer")), regions).centers()
     np.testing.assert_allclose(middles[numbers], [21.5, 20, np.nan, 20, np.nan])
 
@@ -239,7 +238,7 @@ def test_bounds_and_means_are_read() -> None:
 
 def test_regions_are_summed_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = ["[17-26]", "20", "missing", "20 or missing", "*", "[0-99]"]
-    regions, numbers = read_published([pa.array(labels)], attribute("integer"))
+    regions, numbers = read_regions([pa.array(labels)], attribute("integer"))
     own = numbers_axis(attribute("integer"))
     axis = OrderedAxis(Bins("whole", (20.0, 40.0)), 0.0, 100.0, own)
     records = np.arange(1.0, 1 + len(labels))[np.argsort(numbers)]
@@ -258,7 +257,7 @@ def test_dates_are_days() -> None:
 def test_sets_spread_evenly_over_their_values() -> None:
     groups = plan_groups([("a",), ("b",), ("c",)], np.array([30.0, 20.0, 10.0]), 10, [str])
     one = attribute("category")
-    regions, numbers = read_published(
+    regions, numbers = read_regions(
         [pa.array(["a", "{a, b}", "{a, missing}", "missing", "*"])], one
     )
     parts = GroupAxis(groups, Axis.of_regions(one, regions, whole=True)).parts(regions)[numbers]
@@ -279,7 +278,7 @@ def test_masked_codes_cover_the_codes_that_there_are() -> None:
     one = attribute("category", rule="prefix")
     axis = Axis.of_texts(one, ["07000", "06123", "9", "06100"])
     labels = pa.array(["061**", "07000", "08***", "*****", "08*** or missing"])
-    regions, numbers = read_published([labels], one)
+    regions, numbers = read_regions([labels], one)
     values = [("06100", "06123"), ("07000",), (), ("06100", "06123", "07000"), ()]
     assert [axis.texts_of(regions[number]) for number in numbers] == values
     groups = plan_groups([("06100",), ("07000",)], np.array([30.0, 20.0]), 10, [str])
