@@ -64,7 +64,7 @@ def made_report(
         told = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
-        html = make_report(
+        html, _ = make_report(
             engine, release, original, told, target=target, holdout=holdout, inside=inside
         )
         if place is not None:

@@ -10,8 +10,9 @@ import pyarrow as pa
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import Reading, is_number, is_text
+from anonspark.engine.raw_columns import Reading
 from anonspark.release.manifest import Manifest
+from anonspark.release.raw_values import scale_of
 from anonspark.release.regions import (
     Leaves,
     PublishedAttribute,
@@ -27,9 +28,12 @@ _SCALES: dict[str, Scale] = {
     "integer": "whole",
     "float": "real",
     "decimal": "real",
+    "number": "real",
     "date": "date",
     "timestamp": "timestamp",
 }
+
+_READ_AS = {None: pa.string(), "date": pa.date32(), "timestamp": pa.timestamp("us")}
 
 
 @dataclass
@@ -74,15 +78,7 @@ class Attribute:
     @property
     def read_as(self) -> pa.DataType:
         """The type that raw values are read as."""
-        match self.scale:
-            case None:
-                return pa.string()
-            case "date":
-                return pa.date32()
-            case "timestamp":
-                return pa.timestamp("us")
-            case _:
-                return pa.float64()
+        return _READ_AS.get(self.scale, pa.float64())
 
     def reading(self, column: str, name: str, markers: Sequence[str]) -> Reading:
         """Return how raw values are read.
@@ -94,12 +90,10 @@ class Attribute:
         markers : sequence of str
             Texts that mean missing.
         """
-        if self.scale is None:
-            # Labels of hierarchies know 17.0 as 17, and texts without blanks at their ends.
-            blanks = BLANKS if self.by_hierarchy else ""
-            whole = self.by_hierarchy
-            return Reading(column, name, self.read_as, tuple(markers), blanks=blanks, whole=whole)
-        return Reading(column, name, self.read_as, tuple(markers))
+        # Labels of hierarchies know 17.0 as 17, and texts without blanks at their ends.
+        as_labels = self.scale is None and self.by_hierarchy
+        blanks = BLANKS if as_labels else ""
+        return Reading(column, name, self.read_as, tuple(markers), blanks=blanks, whole=as_labels)
 
 
 def quasi_identifiers_of(
@@ -122,17 +116,7 @@ def others_of(data: Table, manifest: Manifest) -> list[Attribute]:
     types = {field.name: field.type for field in data.schema}
     found = []
     for name in manifest.with_role("sensitive", "insensitive"):
-        if name not in types:
-            continue
-        scale = _scale_of(types[name])
-        if scale is not None or is_text(types[name]) or pa.types.is_boolean(types[name]):
-            found.append(Attribute(name, None, scale))
+        scale = scale_of(types[name], None) if name in types else None
+        if scale is not None:
+            found.append(Attribute(name, None, _SCALES.get(scale)))
     return found
-
-
-def _scale_of(data_type: pa.DataType) -> Scale | None:
-    if pa.types.is_date(data_type):
-        return "date"
-    if pa.types.is_timestamp(data_type):
-        return "timestamp"
-    return "real" if is_number(data_type) else None

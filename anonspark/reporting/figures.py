@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
@@ -16,7 +15,6 @@ from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.release.manifest import Manifest
 from anonspark.release.originals import original_records
-from anonspark.release.raw_values import comparable
 from anonspark.reporting.association import associations
 from anonspark.reporting.attributes import Attribute, others_of, quasi_identifiers_of
 from anonspark.reporting.axes import GroupAxis, OrderedAxis
@@ -28,8 +26,9 @@ from anonspark.reporting.marginals import (
     ordered_labels,
     ordered_marginal,
 )
-from anonspark.reporting.original import BinCounts, Original, OriginalFigures
+from anonspark.reporting.original import BinCounts, Original, OriginalFigures, count_bins
 from anonspark.reporting.products import readers_of_release, sum_of_products
+from anonspark.utility.records import MakeComparable
 
 Numbers = npt.NDArray[np.float64]
 
@@ -130,7 +129,7 @@ def measure(
         for place, other in enumerate(others, start=len(attributes)):
             if other.scale is not None and other.name in table.places:
                 edges[place] = ()
-        counts = table.bin_counts(edges)
+        counts = count_bins(table.records, edges)
     marginals = [
         ordered_marginal(attribute, labels[place], counts.get(place), k)
         if place in labels
@@ -164,13 +163,14 @@ def _with_axes(
 ) -> list[Attribute]:
     """Return the attributes that are published as they are and can be compared, with their axes."""
     rows = data.count()
-    extremes = _extremes(data, [one for one in others if one.scale is not None])
+    numbered = dict(enumerate(others, start=first))
+    ordered = {place: one for place, one in numbered.items() if one.scale is not None}
+    extremes = _extremes(data, ordered)
     kept = []
-    for place, attribute in enumerate(others, start=first):
+    for place, attribute in numbered.items():
         if attribute.scale is not None:
-            low, high = extremes[attribute.name]
-            if place in originals:
-                low, high = min(low, originals[place].low), max(high, originals[place].high)
+            sides = [one[place] for one in (extremes, originals) if place in one]
+            low, high = min(one.low for one in sides), max(one.high for one in sides)
             attribute.axis = OrderedAxis(Bins(attribute.scale, ()), low, high)
             kept.append(attribute)
             continue
@@ -186,38 +186,14 @@ def _with_axes(
     return kept
 
 
-def _extremes(data: Table, attributes: Sequence[Attribute]) -> dict[str, tuple[float, float]]:
-    """Return the smallest and the largest value of ordered attributes, 0 where none is there."""
+def _extremes(data: Table, attributes: Mapping[int, Attribute]) -> dict[int, BinCounts]:
+    """Return the smallest and the largest value of ordered attributes, by their places."""
     if not attributes:
         return {}
-    names = [f"value_{place}" for place in range(len(attributes))]
-    pairs = zip(attributes, names, strict=True)
-    readings = [attribute.reading(attribute.name, name, ()) for attribute, name in pairs]
-    schema = pa.schema(
-        [(f"{end}_{name}", pa.float64()) for name in names for end in ("low", "high")]
-    )
-    found = data.read(readings).map_batches(_FindExtremes(tuple(names), schema), schema).collect()
-    return {
-        attribute.name: (
-            pc.min(found[f"low_{name}"]).as_py() or 0.0,
-            pc.max(found[f"high_{name}"]).as_py() or 0.0,
-        )
-        for attribute, name in zip(attributes, names, strict=True)
-    }
-
-
-@dataclass(frozen=True)
-class _FindExtremes:
-    """Finds the smallest and largest values of each batch of a task."""
-
-    names: tuple[str, ...]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            found = [pc.min_max(comparable(batch.column(name))) for name in self.names]
-            ends = [pa.repeat(one[end], 1) for one in found for end in ("min", "max")]
-            yield pa.record_batch(ends, schema=self.schema)
+    readings = [one.reading(one.name, f"value_{place}", ()) for place, one in attributes.items()]
+    schema = pa.schema([(reading.name, pa.float64()) for reading in readings])
+    records = data.read(readings).map_batches(MakeComparable(schema), schema)
+    return count_bins(records, dict.fromkeys(attributes, ()))
 
 
 _COUNTED = pa.schema([("value", pa.string()), ("records", pa.int64())])

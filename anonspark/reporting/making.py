@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
@@ -39,6 +39,13 @@ from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, risk_row
 
 
+class Report(NamedTuple):
+    """The report of a release: an HTML page, and whether everything that was required holds."""
+
+    html: str
+    holds: bool
+
+
 def make_report(
     engine: Engine,
     release: str,
@@ -49,7 +56,7 @@ def make_report(
     holdout: Table | str | None = None,
     verified: Verification | None = None,
     inside: bool = False,
-) -> str:
+) -> Report:
     """Return the report of a release.
 
     Parameters
@@ -74,8 +81,8 @@ def make_report(
 
     Returns
     -------
-    str
-        An HTML page; the same for the same release and original.
+    Report
+        The same for the same release and original.
 
     Raises
     ------
@@ -95,31 +102,6 @@ def make_report(
     :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
     too, which says so.
     """
-    gathered = gather_evidence(
-        engine,
-        release,
-        original,
-        original_path,
-        target=target,
-        holdout=holdout,
-        verified=verified,
-        inside=inside,
-    )
-    return _page(gathered)
-
-
-def gather_evidence(
-    engine: Engine,
-    release: str,
-    original: Table | None = None,
-    original_path: str | None = None,
-    *,
-    target: str | None = None,
-    holdout: Table | str | None = None,
-    verified: Verification | None = None,
-    inside: bool = False,
-) -> Evidence:
-    """Measure what a report is made of; parameters, costs and errors as :func:`make_report`."""
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
     if manifest.parts and original is not None:
@@ -151,7 +133,7 @@ def gather_evidence(
     if of_records and figures.original is not None and figures.original.sizes:
         found = attacks(figures.original.sizes, claim.risk.threshold)
         before = [risk_row(attack, claim.risk) for attack in found]
-    return Evidence(
+    evidence = Evidence(
         release,
         manifest,
         verification.as_dict(),
@@ -168,6 +150,7 @@ def gather_evidence(
         only_untrue=verification.only_untrue,
         inside=inside,
     )
+    return Report(_page(evidence), evidence.holds)
 
 
 def _proof(
@@ -327,11 +310,11 @@ def report_release(
     path = report_place(files, release, out, inside=inside)
     if original is not None:
         table = open_original(engine, original, manifest)
-    gathered = gather_evidence(
+    report = make_report(
         engine, release, table, original, target=target, holdout=holdout, inside=inside
     )
-    place_report(files, release, path, _page(gathered))
-    return WrittenReport(path, gathered.holds)
+    place_report(files, release, path, report.html)
+    return WrittenReport(path, report.holds)
 
 
 def report_run(
@@ -365,7 +348,7 @@ def report_run(
     path = report_place(files, release, None)
     original = paths[0] if len(paths) == 1 else None
     report = make_report(engine, release, table, original, verified=verified)
-    place_report(files, release, path, report)
+    place_report(files, release, path, report.html)
     return path
 
 

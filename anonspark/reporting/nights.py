@@ -109,7 +109,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     """
     root = directory.rstrip("/") or "/"
     found: dict[tuple[str, str], Night] = {}
-    for night in _published(engine, root):
+    for night in (*_in_tables(engine, root), *_in_manifests(engine.files, root)):
         known = found.get((night.job, night.run_id))
         # What the table tells of a run that was repeated is newer, and its release is here.
         if known is None or known.started <= night.started:
@@ -125,11 +125,6 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
             "the directory of metrics.append_to, or one with releases in it"
         )
     return sorted(found.values(), key=lambda one: (one.started, one.job, one.run_id))
-
-
-def _published(engine: Engine, root: str) -> Iterator[Night]:
-    yield from _in_tables(engine, root)
-    yield from _in_manifests(engine.files, root)
 
 
 def _below(files: Files, root: str, name: str) -> Iterator[str]:

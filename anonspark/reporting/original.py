@@ -16,9 +16,9 @@ from anonspark.engine.raw_columns import Reading, is_readable, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
-from anonspark.release.raw_values import comparable
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.products import Reader
+from anonspark.utility.records import MakeComparable
 
 Numbers = npt.NDArray[np.float64]
 
@@ -68,22 +68,21 @@ class Original:
                 f"--original: lacks the columns {', '.join(map(repr, lacking))}; give the table "
                 "that the release was made of"
             )
-        self.places = {
-            attribute.name: place
-            for place, attribute in enumerate([*attributes, *others])
-            if attribute.name in types
-        }
+        self.places: dict[str, int] = {}
         readings, fields = [], []
-        for attribute in [*attributes, *others]:
+        for place, attribute in enumerate([*attributes, *others]):
             if attribute.name in types:
-                name = f"value_{self.places[attribute.name]}"
+                name = f"value_{place}"
+                self.places[attribute.name] = place
                 reading = attribute.reading(attribute.name, name, manifest.missing_markers)
                 readings.append(_require_readable(reading, types[attribute.name]))
                 fields.append((name, pa.string() if attribute.scale is None else pa.float64()))
-        # Those that are dropped are not in the release: a difference must not tell how many.
-        needed = len(attributes) if manifest.drops_missing else 0
+        records = original.read(readings)
+        if manifest.drops_missing:
+            # They are not in the release: a difference must not tell how many.
+            records = records.without([one.missing for one in readings[: len(attributes)]])
         schema = pa.schema(fields)
-        self.records = original.read(readings).map_batches(_MakeComparable(schema, needed), schema)
+        self.records = records.map_batches(MakeComparable(schema), schema)
 
     def values(self, attribute: str) -> tuple[list[str], Numbers, float]:
         """Return the different texts of a category, their counts, and how many are missing.
@@ -105,21 +104,6 @@ class Original:
             )
         names = sorted(counts)
         return names, np.array([counts[name] for name in names], np.float64), missing
-
-    def bin_counts(self, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
-        """Count the bins of ordered attributes, by their places; one job for all of them."""
-        count = _CountBins({place: tuple(own) for place, own in edges.items()})
-        found = self.records.map_batches(count, _COUNTED).collect()
-        rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
-        counts = {}
-        for place, own in edges.items():
-            tasks = found.filter(pc.field("place") == place)
-            reached = np.zeros(1 + len(own), np.int64)
-            reached += sum(np.array(one, np.int64) for one in tasks["reached"].to_pylist())
-            inside = -np.diff(np.array([*reached, 0], np.float64))
-            low, high = pc.min(tasks["low"]).as_py(), pc.max(tasks["high"]).as_py()
-            counts[place] = BinCounts(inside, float(rows - reached[0]), low or 0.0, high or 0.0)
-        return counts
 
     def readers(self, attributes: Sequence[Attribute]) -> list[Reader]:
         """Return what reads the attributes here, for their associations."""
@@ -151,21 +135,20 @@ def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
     return reading
 
 
-@dataclass(frozen=True)
-class _MakeComparable:
-    """Turns a task's values into numbers and texts, without records that lack one of the first."""
-
-    schema: pa.Schema
-    needed: int
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            arrays = [comparable(batch.column(name)) for name in self.schema.names]
-            made = pa.record_batch(arrays, schema=self.schema)
-            if self.needed:
-                lacking = [np.asarray(array.is_null()) for array in arrays[: self.needed]]
-                made = made.filter(pa.array(~np.any(lacking, axis=0)))
-            yield made
+def count_bins(records: Table, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
+    """Count the bins of ordered attributes, by their places; one job for all of them."""
+    count = _CountBins({place: tuple(own) for place, own in edges.items()})
+    found = records.map_batches(count, _COUNTED).collect()
+    rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
+    counts = {}
+    for place, own in edges.items():
+        tasks = found.filter(pc.field("place") == place)
+        reached = np.zeros(1 + len(own), np.int64)
+        reached += sum(np.array(one, np.int64) for one in tasks["reached"].to_pylist())
+        inside = -np.diff(np.array([*reached, 0], np.float64))
+        low, high = pc.min(tasks["low"]).as_py(), pc.max(tasks["high"]).as_py()
+        counts[place] = BinCounts(inside, float(rows - reached[0]), low or 0.0, high or 0.0)
+    return counts
 
 
 _COUNTED = pa.schema(

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from anonspark.core.queries import Domain
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.errors import DataError
 from anonspark.release.axes import Axis
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
@@ -93,16 +92,8 @@ def count_classes(
     records, if there are any. Different values or ranges of parts are collected, and different
     values in the ranges with quantiles.
     """
-    plans: list[PlannedValues] = []
-    problems = []
-    for attribute in sorted(attributes, key=lambda one: one.name):
-        plan = plan_values(original, attribute.name, attribute, missing_markers, len(plans))
-        if isinstance(plan, PlannedValues):
-            plans.append(plan)
-        else:
-            problems.append(plan)
-    if problems:
-        raise DataError(*problems)
+    in_order = sorted(attributes, key=lambda one: one.name)
+    plans = plan_values(original, {one.name: one for one in in_order}, missing_markers)
     read = ReadRecords(
         {place: plan.reading for place, plan in enumerate(plans)},
         target,

@@ -32,13 +32,10 @@ from anonspark.progress import tell
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.staged.records import together
 from anonspark.utility.class_reading import PART_BYTES, count_values
-from anonspark.utility.learning import LABEL, Target
+from anonspark.utility.learning import LABEL, MOST_CLASSES, Target
 
 MOST_VALUES = 1_000_000
 """Different values of an attribute at most: they are collected."""
-
-MOST_CLASSES = 100
-"""Different values of the target at most."""
 
 _LOGGER = logging.getLogger("anonspark")
 

@@ -19,6 +19,7 @@ from anonspark.errors import DataError
 from anonspark.release.axes import Axis
 from anonspark.release.raw_values import Scale, comparable, reading_of, scale_of
 from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.utility.bins import frequent_of
 from anonspark.utility.records import (
     MakeComparable,
     lacking,
@@ -32,7 +33,6 @@ _STEPS = 1000
 
 _DRAWN = 100_000
 _MOST_TEXTS = 1_000_000
-_MOST_FREQUENT = 100
 
 HASH = "record_hash"
 """Column of the hashes by which records are drawn."""
@@ -100,25 +100,11 @@ def describe_original(
     column of numbers 1,001 quantiles are: the extremes, and order statistics of about 100,000
     records, drawn by a hash of their content, or of all records where there are fewer.
     """
-    planned: list[PlannedValues] = []
-    problems = []
-    for attribute in sorted(quasi_identifiers, key=lambda one: one.name):
-        plan = plan_values(original, attribute.name, attribute, missing_markers, len(planned))
-        if isinstance(plan, PlannedValues):
-            planned.append(plan)
-        else:
-            problems.append(plan)
-    if problems:
-        raise DataError(*problems)
-    d = len(planned)
-    for name in sorted(others):
-        plan = plan_values(original, name, None, missing_markers, len(planned))
-        if isinstance(plan, PlannedValues):
-            planned.append(plan)
-        elif name not in original.schema.names:
-            problems.append(plan)
-    if problems:
-        raise DataError(*problems)
+    columns: dict[str, PublishedAttribute | None] = {
+        one.name: one for one in sorted(quasi_identifiers, key=lambda one: one.name)
+    }
+    planned = plan_values(original, columns | dict.fromkeys(sorted(others)), missing_markers)
+    d = len(columns)
     rows, axes = _axes(original, planned, hierarchies)
     too_many = [axis.name for axis in axes[:d] if len(axis.texts) > _MOST_TEXTS]
     if too_many:
@@ -149,22 +135,39 @@ def drawn(hashes: pa.Array, share: float) -> npt.NDArray[np.bool_]:
 
 def plan_values(
     original: Table,
-    name: str,
-    published: PublishedAttribute | None,
+    columns: Mapping[str, PublishedAttribute | None],
     missing_markers: Sequence[str],
-    place: int,
-) -> PlannedValues | str:
-    """Return how a column is read into that of a place, or what is wrong with it."""
-    found = {field.name: field.type for field in original.schema}
-    if name not in found:
-        return lacking("--original", name, original)
-    scale = scale_of(found[name], published)
-    reading = scale and reading_of(
-        name, value_column(place), found[name], scale, published, missing_markers
-    )
-    if scale is None or reading is None:
-        return unreadable("--original", name, scale or "category")
-    return PlannedValues(scale, published, reading)
+) -> list[PlannedValues]:
+    """Return how columns are read, each into that of its place in the list.
+
+    Parameters
+    ----------
+    original : Table
+    columns : mapping of str to PublishedAttribute or None
+        None of those that are published as they are, which are left out if their type has no order.
+    missing_markers : sequence of str
+
+    Raises
+    ------
+    DataError
+        If columns are missing, or cannot be read as the release's.
+    """
+    types = {field.name: field.type for field in original.schema}
+    planned: list[PlannedValues] = []
+    problems = []
+    for name, published in columns.items():
+        if name not in types:
+            problems.append(lacking("--original", name, original))
+            continue
+        scale, new = scale_of(types[name], published), value_column(len(planned))
+        reading = scale and reading_of(name, new, types[name], scale, published, missing_markers)
+        if scale is not None and reading is not None:
+            planned.append(PlannedValues(scale, published, reading))
+        elif published is not None:
+            problems.append(unreadable("--original", name, scale or "category"))
+    if problems:
+        raise DataError(*problems)
+    return planned
 
 
 _FACTS = pa.schema(
@@ -238,8 +241,7 @@ def _axes(
             texts, counts = _texts(original, plan)
             every = np.arange(len(texts), dtype=np.float64)
             domains[place] = Domain(every, counts / max(1, counts.sum()), evenly=True)
-            # Of equally frequent ones the first.
-            frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]).astype(float)
+            frequent = frequent_of(counts)
         axes.append(
             Axis(
                 name=name,

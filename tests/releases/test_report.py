@@ -483,7 +483,7 @@ def test_a_release_that_does_not_hold_says_so(
     (release / "data").mkdir()
     pq.write_table(table.slice(2), release / "data" / "part.parquet")
     shutil.rmtree(release / "metrics")
-    report = make_report(LocalEngine(), str(release))
+    report, _ = make_report(LocalEngine(), str(release))
     assert "The guarantee does not hold" in report
     assert f"<td>fewer than {K}</td>" in report
     assert "another one" in report

@@ -601,7 +601,7 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
         own,
         attributes={"patient": role} | dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
     )
-    page = make_report(LocalEngine(), str(run(path)))
+    page, _ = make_report(LocalEngine(), str(run(path)))
     assert "people of the class that has the fewest" in page
     assert told in page
     assert ("as the run counted" in page) == (role == "identifier")
