@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from operator import is_
+from operator import and_, is_, or_
 from typing import TypeAlias
 
-from anonspark.reading.sets import ValueSet, both, combined_all, either
+from anonspark.reading.sets import ValueSet, combined_all
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ ALWAYS, NEVER = Every(()), Some(())
 
 def every(parts: Iterable[Formula]) -> Formula:
     """Return what holds if all parts do."""
-    return _joined(parts, Every, ALWAYS, NEVER, both)
+    return _joined(parts, Every, ALWAYS, NEVER, and_)
 
 
 def some(parts: Iterable[Formula]) -> Formula:
     """Return what holds if one of the parts does."""
-    return _joined(parts, Some, NEVER, ALWAYS, either)
+    return _joined(parts, Some, NEVER, ALWAYS, or_)
 
 
 def _joined(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import and_, or_
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, every, known, tests_of
-from anonspark.reading.sets import CategorySet, ValueSet, both, combined, either, first_only
+from anonspark.reading.sets import CategorySet, ValueSet, combined, first_only
 from anonspark.reading.shares import Regions, regions_of
 from anonspark.release.regions import CategoryRegion
 
@@ -185,11 +186,7 @@ def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRe
 
 def _values(regions: Regions) -> list[tuple[int, Any]]:
     """Return the different values of a column that is published as it is, in order."""
-    present = [(value, place) for place, value in enumerate(regions.values) if value is not None]
-    missing = [place for place, value in enumerate(regions.values) if value is None]
-    return [(place, value) for value, place in sorted(present)] + [
-        (place, None) for place in missing
-    ]
+    return sorted(enumerate(regions.values), key=lambda one: (one[1] is None, one[1]))
 
 
 def _members(regions: Regions) -> list[str | None]:
@@ -299,12 +296,12 @@ class _Judge:
         attribute = self.regions[name].attribute
         every_test = list(tests_of(formula))
         tests = dict.fromkeys(test.values for test in every_test if test.attribute == name)
-        everything = combined(attribute.present(), attribute.missing(), either)
+        everything = combined(attribute.present(), attribute.missing(), or_)
         parts: list[tuple[ValueSet, frozenset[ValueSet]]] = [(everything, frozenset())]
         for values in tests:
             divided = []
             for part, within in parts:
-                inside = combined(part, values, both)
+                inside = combined(part, values, and_)
                 outside = combined(part, values, first_only)
                 if not inside.is_empty:
                     divided.append((inside, within | {values}))
@@ -317,5 +314,5 @@ class _Judge:
         cases: dict[Formula, ValueSet] = {}
         for part, within in parts:
             rest = known(formula, name, within.__contains__)
-            cases[rest] = combined(cases[rest], part, either) if rest in cases else part
+            cases[rest] = combined(cases[rest], part, or_) if rest in cases else part
         return [(values, rest) for rest, values in cases.items()]

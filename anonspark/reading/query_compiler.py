@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import or_
 
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import ReadAttribute
@@ -19,7 +20,7 @@ from anonspark.reading.questions import (
     asking_error,
 )
 from anonspark.reading.questions import Any as AnyOf
-from anonspark.reading.sets import ValueSet, combined, combined_all, either, first_only
+from anonspark.reading.sets import ValueSet, combined, combined_all, first_only
 
 
 def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:
@@ -112,7 +113,7 @@ def _formula(
             return _has(own, _other_values(own, values) if unequal != negated else values)
         case Among():
             own = attribute_of(condition.column, attributes)
-            values = combined_all([own.compared("=", one) for one in condition.values], either)
+            values = combined_all([own.compared("=", one) for one in condition.values], or_)
             return _has(own, _other_values(own, values) if negated else values)
 
 

@@ -104,16 +104,6 @@ class CategorySet:
 ValueSet: TypeAlias = OrderedSet | CategorySet
 
 
-def both(one: bool, other: bool) -> bool:
-    """Keep what two sets have."""
-    return one and other
-
-
-def either(one: bool, other: bool) -> bool:
-    """Keep what one of two sets has."""
-    return one or other
-
-
 def first_only(one: bool, other: bool) -> bool:
     """Keep what the first of two sets has and the second has not."""
     return one and not other

@@ -7,7 +7,7 @@ region evenly over what it covers, as :mod:`anonspark.utility.workload` does.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -173,17 +173,7 @@ class Regions:
         regions = [*self.regions, *(self.taken_for or ())]
         # A mean of whole numbers is none.
         whole = attribute.whole and not attribute.hides_regions
-        if published.rule == "intervals":
-            # Of numbers whose type is not told: as all that are seen.
-            ends = (end for one in regions for end in _ends_of(one))
-            whole = whole or all(float(end).is_integer() for end in ends)
         return Axis.of_regions(published, regions, attribute.leaves, whole=whole)
-
-
-def _ends_of(region: Region) -> Iterator[Any]:
-    if isinstance(region, OrderedRegion):
-        for one in region.intervals or ():
-            yield from (one.low, one.high)
 
 
 def _category(region: Region) -> CategoryRegion:

@@ -26,7 +26,7 @@ from anonspark.core.queries import Domain
 from anonspark.core.spreads import Runs, Spread, joined_runs, one_run_each, spread_out
 from anonspark.engine.raw_columns import is_text
 from anonspark.release.plain_labels import plain_intervals
-from anonspark.release.raw_values import Scale, comparable
+from anonspark.release.raw_values import Scale, comparable, scale_of
 from anonspark.release.regions import (
     CategoryRegion,
     CodeOrder,
@@ -103,7 +103,8 @@ class Axis:
         leaves : mapping of str to collection of str, or None
             The hierarchy of a file, whose leaves are on the axis, too.
         whole : bool
-            Whether numbers are known to be whole ones.
+            Whether numbers are known to be whole ones. Where a rule made the labels, which hides
+            the type, they are as all ends.
         """
         if published.is_category:
             texts = {leaf for own in (leaves or {}).values() for leaf in own}
@@ -117,9 +118,9 @@ class Axis:
             for one in region.intervals or ()
             for end in (one.low, one.high)
         ]
-        scale: Scale = "number"
-        if published.kind == "date" or published.kind == "timestamp":
-            scale = published.kind
+        if published.rule == "intervals" and ends:
+            whole = whole or all(map(float.is_integer, ends))
+        scale = scale_of(pa.null(), published) or "number"
         outermost = np.array([min(ends), max(ends)] if ends else [])
         domain = Domain(outermost, np.ones(len(outermost)), evenly=True)
         return cls(published.name, scale, published, leaves, whole, (), domain)

@@ -225,35 +225,34 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
         del columns[: len(own)]
         configured = manifest.attributes.get(name) or {}
         rule = _rule_of(configured.get("hierarchy"))
+        kind = KIND_OF_RULE[rule] if rule else described["kind"]
+        data_type = None if rule else described.get("type")
         attributes.append(
             PublishedAttribute(
                 name,
-                KIND_OF_RULE[rule] if rule else described["kind"],
+                kind,
                 style,
                 tuple(own),
-                None if rule else described.get("type"),
+                data_type,
                 rule,
                 float(configured.get("weight", 1.0)),
-                _declared_ends(described, configured, rule),
+                _declared_ends(name, configured.get("range"), kind, data_type),
             )
         )
     return tuple(attributes)
 
 
 def _declared_ends(
-    described: Mapping[str, Any], configured: Mapping[str, Any], rule: Rule | None
+    name: str, bounds: Any, kind: Kind, data_type: str | None
 ) -> tuple[float, float] | None:
     """Return the ends of a declared range; none of texts."""
-    bounds = configured.get("range")
-    kind = KIND_OF_RULE[rule] if rule else described["kind"]
     if bounds is None or kind in ("category", "boolean"):
         return None
     try:
-        single = described.get("type") == "float" and not rule
-        low, high = places_of_range(kind, bounds, single=single)
+        low, high = places_of_range(kind, bounds, single=data_type == "float")
     except ValueError as error:
         raise DataError(
-            f"manifest.json: configuration.attributes.{described['name']}.range is none of a {kind}"
+            f"manifest.json: configuration.attributes.{name}.range is none of a {kind}"
         ) from error
     return float(low), float(high)
 

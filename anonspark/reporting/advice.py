@@ -200,10 +200,8 @@ def _failing(classes: int, records: int | None, evidence: Evidence) -> str:
         return f"One of {total:,} classes does not keep it now."
     if records is None:
         return f"{classes:,} of {total:,} classes do not keep it now."
-    share = evidence.rules.share(
-        records / max(int(evidence.verification.get("rows", 0)), 1),
-        int(evidence.verification.get("rows", 0)),
-    )
+    rows = int(evidence.verification.get("rows", 0))
+    share = evidence.rules.share(records / max(rows, 1), rows)
     return (
         f"{classes:,} of {total:,} classes do not keep it now, with "
         f"{evidence.rules.count(records)} records ({share})."

@@ -187,10 +187,8 @@ class GroupAxis:
         """Return the columns of regions, in equal parts of each of their values."""
         return self.parts(regions)[:, :-2]
 
-    def columns(self, values: pa.Array | pa.ChunkedArray) -> Figures:
+    def columns(self, values: pa.Array) -> Figures:
         """Return 1 in the column of each value's group; none where it is missing and not in one."""
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
         encoded = values.dictionary_encode()
         last = len(self.groups) - 1
         places = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]

@@ -44,6 +44,10 @@ class Disclosure:
         """Return a count of the original, rounded to a multiple of k."""
         return self.k * int(people / self.k + 0.5)
 
+    def rounded_text(self, people: float) -> str:
+        """Return a count of the original as text."""
+        return self.few if self.hides(round(people)) else f"{self.rounded(people):,}"
+
     def shares(self, people: Sequence[float]) -> list[float]:
         """Return the shares of some counts in their total, made of rounded counts; 0 if hidden.
 

@@ -28,7 +28,7 @@ from anonspark.reporting.marginals import (
 )
 from anonspark.reporting.original import BinCounts, Original, OriginalFigures, count_bins
 from anonspark.reporting.products import readers_of_release, sum_of_products
-from anonspark.utility.records import MakeComparable
+from anonspark.utility.records import as_comparable
 
 Numbers = npt.NDArray[np.float64]
 
@@ -191,8 +191,7 @@ def _extremes(data: Table, attributes: Mapping[int, Attribute]) -> dict[int, Bin
     if not attributes:
         return {}
     readings = [one.reading(one.name, f"value_{place}", ()) for place, one in attributes.items()]
-    schema = pa.schema([(reading.name, pa.float64()) for reading in readings])
-    records = data.read(readings).map_batches(MakeComparable(schema), schema)
+    records = as_comparable(data.read(readings), readings)
     return count_bins(records, dict.fromkeys(attributes, ()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from anonspark.page.document import render
 from anonspark.release.layout import REPORT_KIND
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
-from anonspark.release.regions import require_readable
+from anonspark.release.regions import PublishedAttribute
 from anonspark.reporting import (
     loss_sections,
     proof_sections,
@@ -352,13 +352,9 @@ def report_run(
     return path
 
 
-def _tells_regions(attributes: Any) -> bool:
+def _tells_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
     """Return whether records can be matched with the release: means hide their classes."""
-    try:
-        require_readable(attributes)
-    except ConfigurationError:
-        return False
-    return True
+    return not any(one.is_mean for one in attributes or ())
 
 
 def _metrics(

@@ -131,12 +131,9 @@ def _below(files: Files, root: str, name: str) -> Iterator[str]:
     """Return what has a name in the root or up to three folders deep, without hidden folders."""
     for depth in _DEPTHS:
         for address in files.matches(f"{literal(root)}{depth}/{name}"):
-            if not any(part.startswith(".") for part in _inside(files, root, address)):
+            inside = address.removeprefix(files.qualified(root))
+            if not any(part.startswith(".") for part in inside.split("/")):
                 yield address
-
-
-def _inside(files: Files, root: str, address: str) -> list[str]:
-    return address.removeprefix(files.qualified(root)).split("/")
 
 
 def _in_tables(engine: Engine, root: str) -> Iterator[Night]:

@@ -18,7 +18,7 @@ from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.products import Reader
-from anonspark.utility.records import MakeComparable
+from anonspark.utility.records import as_comparable
 
 Numbers = npt.NDArray[np.float64]
 
@@ -69,20 +69,18 @@ class Original:
                 "that the release was made of"
             )
         self.places: dict[str, int] = {}
-        readings, fields = [], []
+        readings = []
         for place, attribute in enumerate([*attributes, *others]):
             if attribute.name in types:
                 name = f"value_{place}"
                 self.places[attribute.name] = place
                 reading = attribute.reading(attribute.name, name, manifest.missing_markers)
                 readings.append(_require_readable(reading, types[attribute.name]))
-                fields.append((name, pa.string() if attribute.scale is None else pa.float64()))
         records = original.read(readings)
         if manifest.drops_missing:
             # They are not in the release: a difference must not tell how many.
             records = records.without([one.missing for one in readings[: len(attributes)]])
-        schema = pa.schema(fields)
-        self.records = records.map_batches(MakeComparable(schema), schema)
+        self.records = as_comparable(records, readings)
 
     def values(self, attribute: str) -> tuple[list[str], Numbers, float]:
         """Return the different texts of a category, their counts, and how many are missing.
@@ -107,14 +105,11 @@ class Original:
 
     def readers(self, attributes: Sequence[Attribute]) -> list[Reader]:
         """Return what reads the attributes here, for their associations."""
+        columns = {name: (f"value_{place}",) for name, place in self.places.items()}
         return [
-            Reader(
-                attribute.name,
-                attribute.axis,
-                (f"value_{self.places[attribute.name]}",) if attribute.name in self.places else (),
-            )
-            for attribute in attributes
-            if attribute.axis is not None
+            Reader(one.name, one.axis, columns.get(one.name, ()))
+            for one in attributes
+            if one.axis is not None
         ]
 
     def figures(self, quasi_identifiers: int) -> OriginalFigures:

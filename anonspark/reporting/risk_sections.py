@@ -203,9 +203,7 @@ def _alike(evidence: Evidence) -> Chart | None:
     for name, counts in zip(("original", "release"), tables, strict=True):
         shares = rules.shares(counts)
         series.append(Series(name, [100 * share for share in shares]))
-        cells.append(
-            [rules.few if rules.hides(count) else f"{rules.rounded(count):,}" for count in counts]
-        )
+        cells.append(list(map(rules.rounded_text, counts)))
     return bar_chart(
         "alike",
         Bars(

@@ -57,15 +57,8 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
         shares = rules.shares(counts)
         series.append(Series(name, [100 * share for share in shares]))
         columns += [f"{name}: records", f"{name}: share"]
-        numbers.append(
-            [
-                (
-                    rules.few if rules.hides(round(count)) else f"{rules.rounded(count):,}",
-                    percent(part),
-                )
-                for count, part in zip(counts, shares, strict=True)
-            ]
-        )
+        texts = map(rules.rounded_text, counts)
+        numbers.append(list(zip(texts, map(percent, shares), strict=True)))
     rows = [
         [label, *(cell for table in numbers for cell in table[number])]
         for number, label in enumerate(marginal.labels)

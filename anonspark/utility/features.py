@@ -11,12 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.release.axes import Axis
 from anonspark.utility.learning import LABEL, Target
 from anonspark.utility.original import HASH, drawn, with_record_hash
 from anonspark.utility.records import (
-    MakeComparable,
+    as_comparable,
     published_columns,
     read_published,
     read_values,
@@ -113,26 +114,18 @@ class Examples:
         DataError
             If the table lacks columns, or their types have other values than the original's.
         """
-        return self._encode(self._read(table, what))
+        readings = [*self._readings(table, what), self.target.reading(table)]
+        return self._encode(read_values(table, readings))
 
     def parts_of_original(self, original: Table, test_share: float) -> tuple[Table, Table]:
         """Divide the original into examples to learn from, and about a share of them to test on.
 
         Equal records are in one part. Costs and errors: :meth:`of_records`.
         """
-        in_order = sorted(enumerate(self.space.axes), key=lambda pair: pair[1].name)
-        schema = pa.schema(
-            [
-                *(
-                    (value_column(place), pa.string() if axis.scale == "text" else pa.float64())
-                    for place, axis in in_order
-                ),
-                (LABEL, pa.float64()),
-            ]
-        )
-        records = self._read(original, "--original")
-        numbers = records.map_batches(MakeComparable(schema, self.target), schema)
-        hashed = with_record_hash(numbers, schema.names)
+        readings = sorted(self._readings(original, "--original"), key=lambda one: one.column)
+        readings.append(self.target.reading(original))
+        numbers = as_comparable(read_values(original, readings), readings, self.target)
+        hashed = with_record_hash(numbers, numbers.schema.names)
         learned = self._encode(hashed, test_share=test_share, test=False)
         return learned, self._encode(hashed, test_share=test_share, test=True)
 
@@ -145,9 +138,8 @@ class Examples:
         )
         return self._encode(records, published=len(own))
 
-    def _read(self, table: Table, what: str) -> Table:
-        readings = readings_of(table, self.space.axes, self.missing_markers, what)
-        return read_values(table, [*readings, self.target.reading(table)])
+    def _readings(self, table: Table, what: str) -> list[Reading]:
+        return readings_of(table, self.space.axes, self.missing_markers, what)
 
     def _encode(self, records: Table, **options: Any) -> Table:
         return records.map_batches(_Encode(self.space, self.target, **options), _EXAMPLES)

@@ -21,7 +21,7 @@ from anonspark.release.raw_values import Scale, comparable, reading_of, scale_of
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.utility.bins import frequent_of
 from anonspark.utility.records import (
-    MakeComparable,
+    as_comparable,
     lacking,
     read_values,
     unreadable,
@@ -270,19 +270,12 @@ def _number_domains(
     """
     if not ends:
         return {}
-    schema = pa.schema(
-        [
-            (reading.name, pa.float64() if place in ends else pa.string())
-            for place, reading in enumerate(readings)
-        ]
-    )
     numbers = [readings[place].name for place in ends]
     table = read_values(original, readings)
     if rows > _DRAWN:
-        hashed = with_record_hash(
-            table.map_batches(MakeComparable(schema), schema), schema.names
-        ).select([*numbers, HASH])
-        of_numbers = pa.schema([schema.field(name) for name in numbers])
+        every = as_comparable(table, readings)
+        hashed = with_record_hash(every, every.schema.names).select([*numbers, HASH])
+        of_numbers = pa.schema([(name, pa.float64()) for name in numbers])
         table = hashed.map_batches(_Draw(of_numbers, _DRAWN / rows), of_numbers)
     quantiles_of = (
         table.select(numbers).group([], 1).map_batches(_FindQuantiles(tuple(ends)), _QUANTILES)

@@ -122,23 +122,39 @@ def require_published(release: Table, published: Sequence[Sequence[str]]) -> Non
         raise DataError(f"release: lacks the columns {', '.join(map(repr, lacking))}")
 
 
-@dataclass(frozen=True)
-class MakeComparable:
-    """Turns the values of a task's records into numbers and texts, for hashes.
+def as_comparable(
+    records: Table, readings: Sequence[Reading], target: Target | None = None
+) -> Table:
+    """Return the values of some columns as float64 and texts; no shuffle.
 
     Parameters
     ----------
-    schema : pyarrow.Schema
-        Names of the columns, and their types as float64 or text.
+    records : Table
+        Of which the readings were read.
+    readings : sequence of Reading
     target : Target or None
-        Of what column `LABEL` holds, if that is among them.
+        Of what column `LABEL` holds, if that is among them: it becomes the number of the class.
     """
+    schema = pa.schema(
+        [
+            (one.name, pa.string() if one.type in (pa.string(), pa.bool_()) else pa.float64())
+            for one in readings
+            if target is None or one.name != LABEL
+        ]
+    )
+    if target is not None:
+        schema = schema.append(pa.field(LABEL, pa.float64()))
+    return records.map_batches(_MakeComparable(schema, target), schema)
+
+
+@dataclass(frozen=True)
+class _MakeComparable:
+    """Turns the values of a task's records into numbers and texts."""
 
     schema: pa.Schema
-    target: Target | None = None
+    target: Target | None
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the batches of these columns."""
         for batch in batches:
             columns = {name: comparable(batch.column(name)) for name in self.schema.names}
             if self.target is not None:
