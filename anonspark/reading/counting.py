@@ -9,8 +9,8 @@ from operator import and_, or_
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import ReadAttribute
@@ -18,10 +18,6 @@ from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, every, kno
 from anonspark.reading.sets import CategorySet, ValueSet, combined, first_only
 from anonspark.reading.shares import Regions, regions_of
 from anonspark.release.regions import CategoryRegion
-
-Figures = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 _MOST_CASES = 2_000
 """Cases that a condition may have: of attributes that are combined by ``or``, all combinations."""
@@ -82,7 +78,7 @@ class Judged:
     possible: Flags
     certain: Flags
 
-    def count(self, records: Integers, rows: npt.NDArray[np.bool_] | None = None) -> Count:
+    def count(self, records: Integers, rows: Flags | None = None) -> Count:
         """Count the records of rows, or of some of them."""
         chosen = np.ones(len(records), bool) if rows is None else rows
         # Exact sums do not depend on the order of rows.

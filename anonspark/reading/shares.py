@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.core.spreads import Runs, Spread, spread_out
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.sets import (
@@ -41,10 +41,6 @@ from anonspark.release.regions import (
     distinct_rows,
     read_regions,
 )
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _CODE_DIGITS = 10
 """Values that a masked place of a code is taken to have, where all that are seen are digits."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Domain
 from anonspark.core.spreads import Runs, Spread, joined_runs, one_run_each, spread_out
 from anonspark.engine.raw_columns import is_text
@@ -40,9 +40,6 @@ from anonspark.release.regions import (
     read_moment,
     read_regions,
 )
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _ELSEWHERE = -1.0
 """Position of a text that the original lacks; no range begins there."""

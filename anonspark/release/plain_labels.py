@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures
 from anonspark.kernels.label_reading import read_plain_labels
 from anonspark.release.regions import PublishedAttribute
-
-Figures = npt.NDArray[np.float64]
 
 # A part of what anonspark.release.regions reads: of other labels it is to be asked.
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"

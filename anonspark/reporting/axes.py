@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures
 from anonspark.core.spreads import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
 from anonspark.release.regions import CategoryRegion, PublishedAttribute, Region
 from anonspark.reporting.association import SCALE
 from anonspark.reporting.bins import Bins
 from anonspark.reporting.groups import Groups
-
-Figures = npt.NDArray[np.float64]
 
 # Regions whose parts are held at a time.
 _BLOCK = 1 << 16

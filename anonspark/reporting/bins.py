@@ -10,9 +10,8 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Figures = npt.NDArray[np.float64]
+from anonspark.core.arrays import Figures
 
 Scale = Literal["whole", "real", "date", "timestamp"]
 """What the values are: whole numbers, any numbers, days or microseconds since 1970-01-01 UTC."""

@@ -6,12 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
+from anonspark.core.arrays import Figures
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-
-Figures = npt.NDArray[np.float64]
 
 OTHER = "other values"
 """Name of the group of all values that have none of their own."""

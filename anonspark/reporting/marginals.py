@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures
 from anonspark.engine.protocol import Table
 from anonspark.release.axes import Axis
 from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_regions
@@ -24,8 +24,6 @@ from anonspark.reporting.axes import (
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
 from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_groups
 from anonspark.reporting.original import BinCounts, Original
-
-Numbers = npt.NDArray[np.float64]
 
 MISSING = "missing"
 UNTOLD = "any value (*)"
@@ -55,7 +53,7 @@ class Marginal:
     after: tuple[float, ...]
 
 
-def _labels(data: Table, published: PublishedAttribute) -> tuple[list[pa.ChunkedArray], Numbers]:
+def _labels(data: Table, published: PublishedAttribute) -> tuple[list[pa.ChunkedArray], Figures]:
     """Collect the different published values of an attribute, and how many records have each."""
     names = {f"label_{place}": column for place, column in enumerate(published.columns)}
     found = data.select(names).aggregate(list(names), count="records").collect()
@@ -68,7 +66,7 @@ class OrderedLabels(NamedTuple):
 
     axis: Axis
     regions: Sequence[Region]
-    records: Numbers
+    records: Figures
     bins: Bins
     low: float
     high: float
@@ -164,10 +162,10 @@ def category_marginal(
 def _marginal(
     attribute: Attribute,
     labels: Sequence[str],
-    before: Numbers | None,
+    before: Figures | None,
     missing: float,
-    after: Numbers,
-    special: Numbers,
+    after: Figures,
+    special: Figures,
     k: int,
 ) -> Marginal:
     """Put a marginal together; rows of nobody, and those of too few, are left out."""

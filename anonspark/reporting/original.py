@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_readable, type_name
 from anonspark.engine.tasks import Batches
@@ -19,8 +19,6 @@ from anonspark.release.manifest import Manifest
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.products import Reader
 from anonspark.utility.records import as_comparable
-
-Numbers = npt.NDArray[np.float64]
 
 # They are collected.
 _MOST_TEXTS = 1_000_000
@@ -45,7 +43,7 @@ class OriginalFigures:
 class BinCounts(NamedTuple):
     """Records of each bin, how many are missing, and the extreme values, which are not shown."""
 
-    counts: Numbers
+    counts: Figures
     missing: float
     low: float
     high: float
@@ -82,7 +80,7 @@ class Original:
             records = records.without([one.missing for one in readings[: len(attributes)]])
         self.records = as_comparable(records, readings)
 
-    def values(self, attribute: str) -> tuple[list[str], Numbers, float]:
+    def values(self, attribute: str) -> tuple[list[str], Figures, float]:
         """Return the different texts of a category, their counts, and how many are missing.
 
         Raises

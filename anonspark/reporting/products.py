@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -18,8 +18,6 @@ from anonspark.reporting.association import SCALE, Part, weighted_products
 from anonspark.reporting.attributes import Attribute, Axis
 from anonspark.reporting.axes import GroupAxis, OrderedAxis
 from anonspark.utility.records import cells_of, sum_cells
-
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Reader:
     leaves: Leaves | None = None
     read_as: pa.DataType | None = None
 
-    def read(self, batch: pa.RecordBatch) -> Numbers:
+    def read(self, batch: pa.RecordBatch) -> Figures:
         """Return the columns of :mod:`~anonspark.reporting.association`, of shape (rows, width)."""
         if not self.columns:
             return np.zeros((batch.num_rows, self.axis.width))
@@ -95,7 +93,7 @@ class _SumUp:
         yield cells_of(total.reshape(-1))
 
 
-def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Numbers, list[Part]]:
+def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Figures, list[Part]]:
     """Sum up the products of all pairs of columns; one pass, a shuffle of some thousand sums."""
     parts: list[Part] = []
     columns: dict[str, str] = {}

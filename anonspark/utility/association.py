@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Integers
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
@@ -26,8 +26,6 @@ from anonspark.utility.class_counts import count_classes
 from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
 from anonspark.utility.learning import Target
 from anonspark.utility.records import cells_of, require_published, sum_cells
-
-Integers = npt.NDArray[np.int64]
 
 # Sums are whole multiples of this, so that their order does not matter.
 _UNIT = 2.0**-30

@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.association import QUANTILES
 from anonspark.core.spreads import Spread
 from anonspark.kernels.bin_shares import spread_over_bins
 from anonspark.release.axes import Axis
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_FREQUENT = 100
 """Texts that have a bin of their own."""

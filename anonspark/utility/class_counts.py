@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Domain
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
@@ -33,9 +33,6 @@ from anonspark.utility.value_counts import (
     count_part,
     counts_by_class,
 )
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Flags, Integers
 from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.values.values import coded_values, read_values
 from anonspark.release.raw_values import comparable
 from anonspark.utility.learning import Target
-
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 _DENSE = 2**22
 
@@ -24,7 +22,7 @@ PART_BYTES = 2**25
 """Of so many bytes of records of a task together it is counted at once."""
 
 
-def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Booleans]:
+def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Flags]:
     """Return the values of a column as numbers or texts that compare, and which are missing.
 
     Texts of a dictionary stay numbers of its different ones, of which several may be equal, and one
@@ -41,7 +39,7 @@ def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Bo
 
 def read_coded(
     reading: Reading, column: pa.ChunkedArray
-) -> tuple[pa.Array, Booleans, npt.NDArray[np.signedinteger]]:
+) -> tuple[pa.Array, Flags, npt.NDArray[np.signedinteger]]:
     """Return values of a column, which of these are missing, and the place of each record's."""
     coded = coded_values(column)
     values, missing = read_values(reading, coded.dictionary)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -24,8 +24,6 @@ from anonspark.utility.records import (
     readings_of,
     value_column,
 )
-
-Figures = npt.NDArray[np.float64]
 
 _EXAMPLES = pa.schema([("features", pa.list_(pa.float64())), (LABEL, pa.float64())])
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
 from anonspark.config import Configuration
 from anonspark.core.arrangement import TOP, group_label, learned_hierarchy, learned_order
+from anonspark.core.arrays import Integers
 from anonspark.core.association import entropy
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.engine.files import require_ours
@@ -43,7 +43,6 @@ Form = Literal["order", "hierarchy"]
 Counts = Mapping[str, Mapping[str, int]]
 """Records by value and class."""
 
-Integers = npt.NDArray[np.int64]
 
 _ORDERS = "orders.yaml"
 _COUNTS = pa.schema(

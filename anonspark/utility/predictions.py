@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Integers
 from anonspark.core.model_scores import (
     STEPS,
     Difference,
@@ -23,8 +24,6 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.utility.learning import LABEL
 from anonspark.utility.records import cells_of, sum_cells
-
-Integers = npt.NDArray[np.int64]
 
 _SUMS = ("only_first", "only_second", "high", "low")
 _COMPARED = pa.schema([(name, pa.int64()) for name in ("pair", LABEL, *_SUMS)])

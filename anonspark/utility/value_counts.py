@@ -16,14 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.staged.records import together
 from anonspark.utility.bins import quantile_places
 from anonspark.utility.class_reading import PART_BYTES, ReadRecords, count_values
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 # A part of no more records is counted value by value; else so many numbers are looked at, and so
 # many ranges may hold them.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Queries, draw_queries
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
@@ -28,9 +29,6 @@ from anonspark.utility.records import (
     sum_cells,
     value_column,
 )
-
-Figures = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 QUERIES = 1000
 
