@@ -1,7 +1,8 @@
-"""What a label covers, asked in every way: evaluations, questions and reports count its values."""
+"""What a label covers, asked in every way: each of them counts the values of a small domain."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,8 @@ from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.sets import FIRST, CategorySet, OrderedSet
 from anonspark.reading.shares import regions_of
 from anonspark.release.axes import Axis
-from anonspark.release.regions import PublishedAttribute, read_regions
+from anonspark.release.region_axes import sets_of_codes
+from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
 from anonspark.reporting.axes import (
     GroupAxis,
     OrderedAxis,
@@ -27,6 +29,8 @@ from anonspark.reporting.bins import Bins
 from anonspark.reporting.groups import Groups
 
 LETTERS = "abcdef"
+
+GROUPS = {"a": ["a"], "f": ["f"], "few": ["b", "c"], "many": ["d", "e", "f"], "all": [*LETTERS]}
 
 
 def day(number: int) -> str:
@@ -68,10 +72,21 @@ def test_values_of_intervals_are_counted(
     np.testing.assert_array_equal(quickly.low[places], [low for low, _ in ends])
     np.testing.assert_array_equal(quickly.high[places], [high for _, high in ends])
 
+    exact, runs = sets_of_codes(regions, "integer", None)
+    values = range(-1, 32)
+    codes = exact.encode(pa.array(values))
+    assert [held(values, codes, runs[number]) for number in numbers] == list(map(list, covered))
+
     asked = regions_of(ReadAttribute("x", kind, ("x",), published), [column])
     wanted = OrderedSet((FIRST, (edge, 0)))
     np.testing.assert_allclose(asked.shares(wanted), below)
     assert asked.may_have(wanted).tolist() == [share > 0 for share in below]
+
+
+def held(values: Iterable[Any], codes: Any, runs: Any) -> list[Any]:
+    """Return the values whose codes lie in runs."""
+    pairs = zip(values, codes, strict=True)
+    return [value for value, code in pairs if any(low <= code <= high for low, high in runs)]
 
 
 @settings(max_examples=40)
@@ -80,13 +95,34 @@ def test_values_of_intervals_are_counted(
     named=st.sets(st.sampled_from(LETTERS)),
 )
 def test_values_of_sets_are_counted(sets: list[set[str | None]], named: set[str]) -> None:
-    members = [sorted(one, key=str) for one in sets]
-    column = pa.array(members, pa.list_(pa.string()))
-    published = PublishedAttribute("x", "category", "bounds", ("x",))
+    column = pa.array([sorted(one, key=str) for one in sets], pa.list_(pa.string()))
+    require_counted(column, PublishedAttribute("x", "category", "bounds", ("x",)), sets, named)
+
+
+@settings(max_examples=40)
+@given(
+    labels=st.lists(st.tuples(st.sampled_from([*GROUPS]), st.booleans()), min_size=1, max_size=6),
+    named=st.sets(st.sampled_from(LETTERS)),
+)
+def test_values_of_groups_are_counted(labels: list[tuple[str, bool]], named: set[str]) -> None:
+    column = pa.array([f"{label}{' or missing' * missing}" for label, missing in labels])
+    sets = [{*GROUPS[label], *[None] * missing} for label, missing in labels]
+    published = PublishedAttribute("x", "category", "interval", ("x",))
+    require_counted(column, published, sets, named, GROUPS)
+
+
+def require_counted(
+    column: pa.Array,
+    published: PublishedAttribute,
+    sets: Sequence[set[str | None]],
+    named: set[str],
+    leaves: Leaves | None = None,
+) -> None:
+    """Check that every reading of a column counts the values of its sets."""
     inside = [float(Fraction(len(one & named), len(one))) for one in sets]
 
-    regions, numbers = read_regions([column], published)
-    axis = Axis.of_regions(published, regions, whole=True)
+    regions, numbers = read_regions([column], published, leaves)
+    axis = Axis.of_regions(published, regions, leaves, whole=True)
     assert [set(axis.texts_of(regions[number])) for number in numbers] == [
         one - {None} for one in sets
     ]
@@ -101,7 +137,11 @@ def test_values_of_sets_are_counted(sets: list[set[str | None]], named: set[str]
     np.testing.assert_allclose(parts[:, 0], inside, atol=1e-12)
     np.testing.assert_allclose(parts[:, 2], [(None in one) / len(one) for one in sets])
 
-    asked = regions_of(ReadAttribute("x", "category", ("x",), published), [column])
+    exact, runs = sets_of_codes(regions, None, leaves)
+    codes = [*exact.encode(pa.array([*LETTERS])), exact.missing]
+    assert [{*held([*LETTERS, None], codes, runs[number])} for number in numbers] == list(sets)
+
+    asked = regions_of(ReadAttribute("x", "category", ("x",), published, leaves), [column])
     wanted = CategorySet(frozenset(named))
     np.testing.assert_allclose(asked.shares(wanted), inside, atol=1e-12)
     assert asked.may_have(wanted).tolist() == [bool(one & named) for one in sets]
