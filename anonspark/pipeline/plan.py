@@ -31,7 +31,7 @@ from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
-from anonspark.pipeline.warnings.dependencies import dependency_warnings
+from anonspark.pipeline.warnings.dependencies import dependency_warnings, sample_of
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.published_values import (
     published_value_warnings,
@@ -101,7 +101,11 @@ def warn_of_input(
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *text_value_warnings(quasi_identifiers, configuration),
-        *dependency_warnings(kept, configuration, records),
+        *(
+            dependency_warnings(sample_of(kept, configuration, records), configuration)
+            if configuration.published_as_is
+            else ()
+        ),
         *sensitive_value_warnings(kept, configuration, sensitive, sizes),
         *privacy_warnings_of_input(kept, configuration, sizes),
     ]

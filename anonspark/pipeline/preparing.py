@@ -15,7 +15,12 @@ from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_s
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.repeats import repeats_of_others
-from anonspark.pipeline.warnings.dependencies import SAMPLE_ROWS, dependency_warnings
+from anonspark.pipeline.warnings.dependencies import (
+    SAMPLE_ROWS,
+    RecordSample,
+    dependency_warnings,
+    sample_of,
+)
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.published_values import text_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
@@ -127,16 +132,22 @@ def prepare_run(
             warnings = list(identifier_warnings(identifiers, configuration.privacy.k))
             if context.warns:
                 read = configuration.with_input(version)
-                warnings += _repeats(context, read, table, snapshot)
+                sample = sample_of(
+                    snapshot.records.rows(), configuration, snapshot.rows, most=SAMPLE_ROWS
+                )
+                warnings += _repeats(context, read, table, snapshot, sample)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
-                records = snapshot.records.rows()
-                warnings += dependency_warnings(records, configuration, snapshot.rows)
+                warnings += dependency_warnings(sample, configuration)
         tell_warnings(warnings)
     return Prepared(snapshot, identifiers, warnings, version)
 
 
 def _repeats(
-    context: RunContext, configuration: Configuration, table: Table | None, snapshot: Snapshot
+    context: RunContext,
+    configuration: Configuration,
+    table: Table | None,
+    snapshot: Snapshot,
+    sample: RecordSample,
 ) -> list[ReleaseWarning]:
     """Warn of columns that number people or households.
 
@@ -152,7 +163,7 @@ def _repeats(
             elif table is None:
                 table = context.engine.open_source(configuration)
             rows = snapshot.rows if staged else snapshot.rows_read
-            repeats = repeats_of_others(configuration, table, rows, staged=staged)
+            repeats = repeats_of_others(configuration, table, rows, sample if staged else None)
     except (ConfigurationError, DataError):
         # A run needs only the columns that are listed, and those were read.
         _LOGGER.warning(

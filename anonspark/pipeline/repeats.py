@@ -22,10 +22,9 @@ from anonspark.pipeline.unit_keys import (
     hashed_values,
     may_be_key_type,
 )
-from anonspark.pipeline.warnings.dependencies import SAMPLE_ROWS, comparable_columns
+from anonspark.pipeline.warnings.dependencies import RecordSample
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
-from anonspark.staged.sampling import drawn_by_hash
 
 _UNITS: dict[Unit, str] = {"person": "people", "household": "households"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*")
@@ -122,7 +121,7 @@ def repeats_of_identifiers(
 
 
 def repeats_of_others(
-    configuration: Configuration, table: Table, records: int, *, staged: bool = False
+    configuration: Configuration, table: Table, records: int, sample: RecordSample | None = None
 ) -> list[Repeat]:
     """Return the columns of any role and name that number people or households, and repeat.
 
@@ -133,17 +132,16 @@ def repeats_of_others(
         The input as it lies there, or the records that a run has staged.
     records : int
         Its rows.
-    staged : bool
-        Whether it is the latter. Then columns that are not listed are not there.
+    sample : RecordSample or None
+        Of the latter, in which columns that are not listed are not there.
 
     Notes
     -----
     None where ``privacy.unit`` is set. Else two passes over all columns: the job of
     :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and that of
     :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. Of staged
-    records a sample is looked at before: the two passes follow for columns with so many different
-    values in it that they may number people. Of the input all records count, also those that a run
-    drops.
+    records the passes follow for columns with so many different values in the sample that they may
+    number people. Of the input all records count, also those that a run drops.
     """
     if configuration.privacy.unit:
         return []
@@ -154,47 +152,45 @@ def repeats_of_others(
     columns = {
         one.name: one.name for one in table.schema if times[one.name] == 1 and is_plain(one.type)
     }
-    if staged:
-        columns = comparable_columns(table, configuration)
+    if sample is not None:
+        columns = dict(sample.columns)
     possible = {
         name: column
         for name, column in columns.items()
         if may_be_key_type(table.schema.field(column).type)
         and roles.get(name.lower()) != "identifier"
     }
-    if staged:
-        possible = _with_many_values(table, possible, records)
+    if sample is not None:
+        possible = _with_many_values(sample, possible)
     if not possible:
         return []
     readings = {
         name: Reading(column, f"value_{place}", None, markers)
         for place, (name, column) in enumerate(columns.items())
     }
-    hashed = hashed_values(table, readings.values())
     counted = {
         name: CountedColumn(readings[name].name, readings[name].missing) for name in possible
     }
-    sizes = count_value_sizes(hashed, counted, records)
+    narrow = hashed_values(table, [readings[name] for name in possible])
+    sizes = count_value_sizes(narrow, counted, records)
     counts = {
         name: KeyCounts(own.counted, own.values, max(own.sizes, default=0))
         for name, own in sizes.items()
     }
+    hashed = hashed_values(table, readings.values())
     keys = find_unit_keys(hashed, {n: one.name for n, one in readings.items()}, counts, records)
     return [_repeat(one.column, sizes[one.column]) for one in best_first(keys)]
 
 
-def _with_many_values(table: Table, columns: dict[str, str], records: int) -> dict[str, str]:
+def _with_many_values(sample: RecordSample, columns: dict[str, str]) -> dict[str, str]:
     """Return the columns of staged records that have enough different values in a sample."""
-    if not columns:
-        return {}
-    sample = drawn_by_hash(table, list(columns.values()), records, SAMPLE_ROWS).collect(SAMPLE_ROWS)
-    least = records / MOST_RECORDS_OF_A_VALUE
+    least = sample.records / MOST_RECORDS_OF_A_VALUE
     # A sample has about so many of the fewest values, if they are equally frequent.
-    expected = -least * math.expm1(-len(sample) / least)
+    expected = -least * math.expm1(-len(sample.drawn) / least)
     return {
         name: column
         for name, column in columns.items()
-        if 2 * pc.count_distinct(sample[column]).as_py() >= expected
+        if 2 * pc.count_distinct(sample.hashes(name)).as_py() >= expected
     }
 
 

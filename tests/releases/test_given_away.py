@@ -15,7 +15,7 @@ from helpers import command, configuration_file, local_table, published, write_t
 
 from anonspark.config.loading import parse_configuration
 from anonspark.core.columns import payload_column, quasi_identifier_column
-from anonspark.pipeline.warnings.dependencies import dependency_warnings
+from anonspark.pipeline.warnings.dependencies import dependency_warnings, sample_of
 
 ROWS, K = 600, 5
 DRAW = np.random.default_rng(41)
@@ -132,7 +132,7 @@ def test_a_sample_finds_the_same() -> None:
         }
     )
     found = [
-        dependency_warnings(records, configuration, len(towns), most=most)
+        dependency_warnings(sample_of(records, configuration, len(towns), most=most), configuration)
         for most in (1_000, 100_000)
     ]
     for warnings, exact in zip(found, (False, True), strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import command, configuration_file, write_table
 
-from anonspark.pipeline import preparing, repeats
+from anonspark.pipeline import preparing
 
 ROWS = 120
 
@@ -129,7 +129,6 @@ def test_a_number_of_people_under_any_name_and_role(
 def test_a_large_input_is_not_read_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repeats, "SAMPLE_ROWS", 500)
     monkeypatch.setattr(preparing, "SAMPLE_ROWS", 500)
     write_table(tmp_path / "input.parquet", panel())
     roles = {"race": "quasi_identifier", "age": "quasi_identifier", "educ": "insensitive"}

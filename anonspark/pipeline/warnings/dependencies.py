@@ -28,26 +28,43 @@ SAMPLE_ROWS = 32_768
 _PAIRED = 5
 
 
-def dependency_warnings(
+@dataclass(frozen=True, repr=False)
+class RecordSample:
+    """Hashes and numbers of some records of a table, or of all of a small one.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        The published columns whose values can be compared, and those of the table.
+    records : int
+        Rows of the table.
+    drawn : pyarrow.Table
+        A row a record: of each column a hash, and of numbers and times the number.
+    """
+
+    columns: Mapping[str, str]
+    records: int
+    drawn: pa.Table
+
+    def hashes(self, name: str) -> pa.ChunkedArray:
+        """Return the hashes of a column's values."""
+        return self.drawn[f"code_{list(self.columns).index(name)}"]
+
+
+def sample_of(
     table: Table, configuration: Configuration, records: int, *, most: int = SAMPLE_ROWS
-) -> list[ReleaseWarning]:
-    """Warn of columns published as they are that give quasi-identifiers away.
+) -> RecordSample:
+    """Draw a sample of the records that are kept.
 
     Parameters
     ----------
     table : Table
-        The records that are kept, under the names of staged columns.
+        Under the names of staged columns.
     configuration : Configuration
     records : int
         Their number.
     most : int
         Records of the sample.
-
-    Returns
-    -------
-    list of ReleaseWarning
-        One for each such column, and one for pairs of columns of which neither does it alone. Its
-        shares are rounded to multiples of k records.
 
     Notes
     -----
@@ -57,14 +74,34 @@ def dependency_warnings(
     collected, and numbers.
     """
     staged = comparable_columns(table, configuration)
-    published = [name for name in configuration.published_as_is if name in staged]
-    determined = [name for name in configuration.quasi_identifiers if name in staged]
-    if not published or not determined or not records:
-        return []
     types = [table.schema.field(column).type for column in staged.values()]
     narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
-    sample = _sample(table, staged, narrow, records, most, configuration.execution.seed)
-    drawn = {name: sample[name].to_numpy() for name in sample.column_names}
+    if not staged or not records:
+        return RecordSample(staged, records, narrow.schema.empty_table())
+    drawn = _sample(table, staged, narrow, records, most, configuration.execution.seed)
+    return RecordSample(staged, records, drawn)
+
+
+def dependency_warnings(sample: RecordSample, configuration: Configuration) -> list[ReleaseWarning]:
+    """Warn of columns published as they are that give quasi-identifiers away.
+
+    Parameters
+    ----------
+    sample : RecordSample
+    configuration : Configuration
+
+    Returns
+    -------
+    list of ReleaseWarning
+        One for each such column, and one for pairs of columns of which neither does it alone. Its
+        shares are rounded to multiples of k records.
+    """
+    staged = sample.columns
+    published = [name for name in configuration.published_as_is if name in staged]
+    determined = [name for name in configuration.quasi_identifiers if name in staged]
+    if not published or not determined or not len(sample.drawn):
+        return []
+    drawn = {name: sample.drawn[name].to_numpy() for name in sample.drawn.column_names}
     codes = {name: dense_codes(drawn[f"code_{i}"])[0] for i, name in enumerate(staged)}
     numbers = {
         name: drawn[f"number_{i}"] for i, name in enumerate(staged) if f"number_{i}" in drawn
@@ -81,7 +118,7 @@ def dependency_warnings(
         alone = [each for name in pairs.get(one.column, ()) for each in found.get(name, ())]
         if one.determines not in [each.determines for each in alone]:
             found.setdefault(one.column, []).append(one)
-    exact = len(sample) == records
+    exact = len(sample.drawn) == sample.records
     return [
         _warning(pairs.get(name, (name,)), own, configuration, exact=exact)
         for name, own in found.items()

@@ -8,13 +8,16 @@ from dataclasses import replace
 
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
-from anonspark.core.criterion import MOST_VALUES, Criterion
+from anonspark.core.criterion import MOST_VALUES
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
-from anonspark.verification.criteria import measure_criteria
-from anonspark.verification.homogeneity import Homogeneity, homogeneity_of
+from anonspark.verification.homogeneity import (
+    Homogeneity,
+    count_homogeneous,
+    homogeneity_of,
+)
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
@@ -121,12 +124,12 @@ def warn_of_sensitive_values(
 
     Notes
     -----
-    For each sensitive attribute without a criterion that forbids classes with one value two small
-    jobs: one counts its values, and one its classes. None for the others if no value of the input
-    says the same as another or is missing. Where there is something to find, one job that measures,
-    about as much as the measuring of a criterion.
+    For each sensitive attribute without a criterion that forbids classes with one value a small
+    job that counts its values, and one job that counts the classes of all of them. None for the
+    others if no value of the input says the same as another or is missing. Where there is something
+    to find, one job that measures, about as much as the measuring of a criterion.
     """
-    measured = {}
+    described: dict[str, SensitiveValues | None] = {}
     markers = configuration.input.missing_markers
     orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
     required = {one.name for one in staged}
@@ -142,12 +145,7 @@ def warn_of_sensitive_values(
             # What is told is about published records alone.
             values = describe_values(table, name, order=orders.get(name))
         if name not in forbidden:
-            homogeneous = None
-            if values is not None:
-                two = [Criterion(name, "distinct", 2.0)]
-                (own,) = measure_criteria(table, quasi_identifiers, two, [values])
-                homogeneous = own.violating_records
-            measured[name] = homogeneity_of(values, sizes[name].records, homogeneous)
+            described[name] = values
         if values is None or name not in merging:
             continue
         merged = merge_values(values, markers)
@@ -159,6 +157,13 @@ def warn_of_sensitive_values(
         if told is not None:
             code, text = told
             yield ReleaseWarning(code, text, name, _figures(figures))
+    counted = count_homogeneous(
+        table, quasi_identifiers, [name for name, one in described.items() if one is not None]
+    )
+    measured = {
+        name: homogeneity_of(values, sizes[name].records, counted.get(name))
+        for name, values in described.items()
+    }
     yield from _privacy_warnings(configuration, measured)
 
 

@@ -1,0 +1,44 @@
+"""Records of classes with one value, beside a count in Python."""
+
+from collections import Counter
+
+import pyarrow as pa
+from helpers import local_table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.verification.homogeneity import count_homogeneous
+
+VALUES = {
+    "text": st.sampled_from(["flu", "tumour", None]),
+    "number": st.sampled_from([0.0, -0.0, 1.5, None]),
+}
+RECORDS = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 1), *VALUES.values()), max_size=40
+)
+
+
+@given(records=RECORDS, tasks=st.integers(1, 4))
+def test_records_of_classes_with_one_value(
+    records: list[tuple[str, int, str | None, float | None]], tasks: int
+) -> None:
+    schema = pa.schema(
+        [("age", pa.string()), ("zip", pa.int64()), ("text", pa.string()), ("number", pa.float64())]
+    )
+    rows = [dict(zip(schema.names, record, strict=True)) for record in records]
+    table = local_table(pa.Table.from_pylist(rows, schema), tasks=tasks)
+
+    found = count_homogeneous(table, ["age", "zip"], list(VALUES))
+
+    sizes = Counter((age, code) for age, code, *_ in records)
+    for place, name in enumerate(VALUES, start=2):
+        values: dict[tuple[str, int], set[object]] = {}
+        for record in records:
+            values.setdefault(record[:2], set()).add(record[place])
+        assert found[name] == sum(sizes[one] for one, own in values.items() if len(own) == 1)
+
+
+def test_no_attribute_is_no_job() -> None:
+    table = local_table(pa.table({"age": ["a"]}))
+
+    assert count_homogeneous(table, ["age"], []) == {}
