@@ -12,6 +12,7 @@ from anonspark.core.kinds import Kind
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.column_plans import kind_of
 from anonspark.errors import DataError
 from anonspark.release.regions import PublishedAttribute
 
@@ -92,14 +93,7 @@ def _attribute(
 
 def _kind(raw: pa.DataType, published: pa.DataType | None) -> Kind:
     """Return what the values are; numbers that one of the tables calls texts are texts."""
-    if pa.types.is_boolean(raw):
-        return "boolean"
-    if pa.types.is_date(raw):
-        return "date"
-    if pa.types.is_timestamp(raw):
-        return "timestamp"
-    if pa.types.is_floating(raw):
-        return "float"
-    if pa.types.is_decimal(raw) or (published is not None and pa.types.is_decimal(published)):
-        return "decimal"
-    return "integer" if pa.types.is_integer(raw) else "category"
+    kind = kind_of(raw) or "category"
+    if published is not None and pa.types.is_decimal(published):
+        return "decimal" if kind in ("integer", "category") else kind
+    return kind
