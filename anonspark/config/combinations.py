@@ -12,11 +12,6 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding, did_you_mean, found
 
 
-def _folded(name: str) -> str:
-    # As Spark compares column names unless it is told otherwise.
-    return name.lower()
-
-
 def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
     """Find empty names, and names that Spark does not tell apart."""
     first: dict[str, str] = {}
@@ -26,7 +21,7 @@ def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
                 ("attributes", name),
                 "found an empty name; expected the name of a column; correct or remove it",
             )
-        other = first.setdefault(_folded(name), name)
+        other = first.setdefault(name.lower(), name)
         if other != name:
             yield Finding(
                 ("attributes", name),
@@ -104,7 +99,7 @@ def unusable_pseudonyms(
     pseudonyms: Mapping[str, str],
 ) -> Iterator[Finding]:
     """Find pseudonyms of what tells nobody apart, and columns that are there already."""
-    names = {_folded(name): name for name in attributes}
+    names = {name.lower(): name for name in attributes}
     for place, (name, column) in enumerate(pseudonyms.items()):
         where = ("output", "pseudonyms", name)
         if place:
@@ -126,7 +121,7 @@ def unusable_pseudonyms(
                 f"found an attribute with the role '{attributes[name].role}', which is "
                 "published itself; expected an identifier; make it one, or remove it",
             )
-        other = names.get(_folded(column))
+        other = names.get(column.lower())
         if other is not None:
             yield Finding(
                 where,
@@ -179,7 +174,7 @@ def generated_columns(
     if missing == "category" and style != "interval":
         suffixes.append("_missing")
     generated = {
-        _folded(name + suffix): (name, suffix)
+        (name + suffix).lower(): (name, suffix)
         for name, attribute in attributes.items()
         if attribute.role == "quasi_identifier"
         for suffix in suffixes
@@ -188,15 +183,15 @@ def generated_columns(
         Finding(
             ("output", "pseudonyms", name),
             f"found the name of a column that output.style '{style}' generates for "
-            f"{generated[_folded(column)][0]!r}; expected a name of its own; choose another",
+            f"{generated[column.lower()][0]!r}; expected a name of its own; choose another",
         )
         for name, column in pseudonyms.items()
-        if _folded(column) in generated
+        if column.lower() in generated
     )
     for name, attribute in attributes.items():
-        if attribute.role == "identifier" or _folded(name) not in generated:
+        if attribute.role == "identifier" or name.lower() not in generated:
             continue
-        source, suffix = generated[_folded(name)]
+        source, suffix = generated[name.lower()]
         cause = f"output.style '{style}'"
         if suffix == "_missing":
             cause += " with missing 'category'"

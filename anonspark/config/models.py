@@ -177,7 +177,7 @@ class RoundOptions(ModelOptions):
     @property
     def handles_outliers(self) -> bool:
         """Whether outliers go through further rounds."""
-        return False
+        return self.name in ("su-mondrian", "u-mondrian", "u-canon")
 
     @property
     def has_rounds(self) -> bool:
@@ -241,11 +241,6 @@ class MondrianOptions(RoundOptions):
         ),
     )
 
-    @property
-    def handles_outliers(self) -> bool:
-        """Whether outliers go through further rounds."""
-        return self.name in ("su-mondrian", "u-mondrian")
-
 
 class CanonOptions(RoundOptions):
     """Options of Canon, without rounds (``canon``) and with them (``u-canon``).
@@ -274,11 +269,6 @@ class CanonOptions(RoundOptions):
             "one whose distances vary most; random takes the first one drawn, as published."
         ),
     )
-
-    @property
-    def handles_outliers(self) -> bool:
-        """Whether outliers go through further rounds."""
-        return self.name == "u-canon"
 
 
 class MicroaggregationOptions(ModelOptions):

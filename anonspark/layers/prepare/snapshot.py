@@ -138,6 +138,17 @@ class Inspection:
         return self.rows_read - self.rows
 
 
+def _units(records: Records | Rows, configuration: Configuration) -> Units | None:
+    """Count the people that records are about; None where records count."""
+    privacy = configuration.privacy
+    if not privacy.unit:
+        return None
+    tell("counting people")
+    units = count_units(records, privacy.unit, privacy.k)
+    require_countable(units, privacy)
+    return units
+
+
 def _criteria(
     records: Records | Rows,
     configuration: Configuration,
@@ -178,12 +189,7 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     found = opened.inspect()
     require_sound_values(found, opened.columns, configuration)
     kept = Rows(opened.kept)
-    unit = configuration.privacy.unit
-    if unit:
-        tell("counting people")
-    units = count_units(kept, unit, configuration.privacy.k) if unit else None
-    if units is not None:
-        require_countable(units, configuration.privacy)
+    units = _units(kept, configuration)
     return Inspection(
         rows_read=found["rows"],
         rows=found["kept"],
@@ -290,11 +296,8 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
             "were prepared for; prepare the input anew"
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
-    names, records, units = configuration.privacy.unit, snapshot.records, None
-    if names:
-        tell("counting people")
-        units = count_units(records, names, configuration.privacy.k)
-        require_countable(units, configuration.privacy)
+    records = snapshot.records
+    units = _units(records, configuration)
     criteria = _criteria(records, configuration, snapshot.hierarchies, units)
     if units is None or units.repeat:
         return replace(snapshot, criteria=criteria, units=units)
