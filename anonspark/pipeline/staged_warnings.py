@@ -80,7 +80,12 @@ def warn_of_staged(
             found = []
         found += published_value_warnings(sizes, configuration)
         found += warn_of_sensitive_values(
-            table, columns, configuration, sensitive_values(basis.criteria), sizes
+            table,
+            columns,
+            configuration,
+            sensitive_values(basis.criteria),
+            sizes,
+            published.homogeneous,
         )
         tell_warnings(found)
     return earlier + found

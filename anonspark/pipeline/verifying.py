@@ -15,7 +15,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import Reading, is_time
+from anonspark.engine.raw_columns import Reading, is_plain, is_time
 from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -395,7 +395,15 @@ def verify_staged(
     with context.progress.stage("verify"):
         data_format = context.configuration.output.format
         table = context.engine.published(f"{staging.release}/data", data_format)
-        published = count_published_classes(table, form.columns)
+        # Warnings need these, which come along here.
+        criteria_beyond_k = context.configuration.privacy.criteria
+        forbidden = {one.attribute for one in criteria_beyond_k if one.forbids_one_value}
+        asked = [
+            name
+            for name in context.configuration.sensitive
+            if context.warns and name not in forbidden and is_plain(table.schema.field(name).type)
+        ]
+        published = count_published_classes(table, form.columns, asked)
         k, rows = context.configuration.privacy.k, snapshot.rows - basis.left_out
         if snapshot.criteria.counts_people:
             _require_promises(published, k, [], rows)

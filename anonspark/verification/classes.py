@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import xor
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.columns import published_column
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class PublishedClasses:
         Classes of each size.
     hash_sum, hash_xor : int
         Sum and exclusive or of the hashes of the records.
+    homogeneous : mapping of str to int
+        Records of the classes with only one value of an attribute; of those that were asked for.
     """
 
     rows: int
@@ -37,6 +43,7 @@ class PublishedClasses:
     sizes: Mapping[int, int]
     hash_sum: int
     hash_xor: int
+    homogeneous: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -44,7 +51,9 @@ class PublishedClasses:
         return table_fingerprint(self.rows, self.hash_sum, self.hash_xor)
 
 
-def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> PublishedClasses:
+def count_published_classes(
+    data: Table, quasi_identifiers: Sequence[str], attributes: Sequence[str] = ()
+) -> PublishedClasses:
     """Count the classes of published records.
 
     Parameters
@@ -53,6 +62,10 @@ def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> Pu
         Published records, read from their files.
     quasi_identifiers : sequence of str
         Published columns that tell of quasi-identifiers.
+    attributes : sequence of str
+        Published columns of which classes with only one value are counted, too; missing is one
+        more value. Values are compared by 64-bit hashes, of which a class needs the smallest and
+        the largest alone, however many values it has.
 
     Returns
     -------
@@ -67,14 +80,27 @@ def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> Pu
     names = data.schema.names
     numbered = {published_column(index): name for index, name in enumerate(names)}
     by = [published_column(names.index(name)) for name in quasi_identifiers]
-    found = (
+    hashes = {"content": list(numbered)}
+    hashes |= {
+        f"value_{place}": [published_column(names.index(name))]
+        for place, name in enumerate(attributes)
+    }
+    least = {f"least_{place}": f"value_{place}" for place in range(len(attributes))}
+    most = {f"most_{place}": f"value_{place}" for place in range(len(attributes))}
+    alike = [f"homogeneous_{place}" for place in range(len(attributes))]
+    classes = (
         data.select(numbered)
-        .with_hashes({"content": list(numbered)})
-        .select([*by, "content"])
-        .aggregate(by, count="size", hashes="content")
-        .aggregate(["size"], count="classes", sums=["content_sum"], hashes="content_xor")
-        .collect()
+        .with_hashes(hashes)
+        .select({**dict(zip(by, by, strict=True)), "content": "content", **least, **most})
+        .aggregate(by, count="size", least=list(least), most=list(most), hashes="content")
     )
+    if attributes:
+        own = [classes.schema.field(name) for name in ("size", "content_sum", "content_xor")]
+        schema = pa.schema([*own, *((name, pa.int64()) for name in alike)])
+        classes = classes.map_batches(_FindHomogeneous(schema), schema)
+    found = classes.aggregate(
+        ["size"], count="classes", sums=["content_sum", *alike], hashes="content_xor"
+    ).collect()
     numbers = zip(found["size"].to_pylist(), found["classes"].to_pylist(), strict=True)
     sizes = dict(numbers)
     records = sum(size * classes for size, classes in sizes.items())
@@ -86,4 +112,23 @@ def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> Pu
         sizes=sizes,
         hash_sum=sum(map(int, found["content_sum"].to_pylist())),
         hash_xor=reduce(xor, found["content_xor_xor"].to_pylist(), 0),
+        homogeneous={
+            name: sum(found[column].to_pylist())
+            for name, column in zip(attributes, alike, strict=True)
+        },
     )
+
+
+@dataclass(frozen=True)
+class _FindHomogeneous:
+    """Yields the records of each class once more where its smallest value is the largest one."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            columns = [batch.column(name) for name in self.schema.names[:3]]
+            for place in range(len(self.schema) - 3):
+                ends = (batch.column(f"{end}_{place}") for end in ("least", "most"))
+                columns.append(pc.if_else(pc.equal(*ends), batch.column("size"), 0))
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)

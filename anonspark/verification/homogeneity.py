@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import key_path
-from anonspark.core.columns import published_column
 from anonspark.core.criterion import MOST_VALUES, proposed_l
 from anonspark.core.figure_text import share_of_records
-from anonspark.engine.protocol import Table
-from anonspark.engine.tasks import Batches
 from anonspark.verification.sensitive_values import SensitiveValues
 
 
@@ -136,66 +131,3 @@ def homogeneity_of(
         float(values.shares.max(initial=0.0)),
         homogeneous,
     )
-
-
-_RECORDS = pa.schema([("attribute", pa.int32()), ("records", pa.int64())])
-
-
-def count_homogeneous(
-    data: Table, quasi_identifiers: Sequence[str], names: Sequence[str]
-) -> dict[str, int]:
-    """Count the records of the classes that have only one value of an attribute.
-
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    quasi_identifiers : sequence of str
-        Published columns that form the classes.
-    names : sequence of str
-        Of attributes whose values can be compared; missing is one more value.
-
-    Returns
-    -------
-    dict of str to int
-
-    Notes
-    -----
-    One job with a shuffle of a row a class and task. Values are compared by 64-bit hashes, of which
-    a class needs the smallest and the largest alone, however many values it has.
-    """
-    if not names:
-        return {}
-    numbered = {published_column(place): name for place, name in enumerate(quasi_identifiers)}
-    values = {f"value_{place}": name for place, name in enumerate(names)}
-    hashes = {f"hash_{place}": [value] for place, value in enumerate(values)}
-    least = {f"least_{place}": one for place, one in enumerate(hashes)}
-    most = {f"most_{place}": one for place, one in enumerate(hashes)}
-    hashed = data.select(numbered | values).with_hashes(hashes)
-    classes = hashed.select({one: one for one in numbered} | least | most).aggregate(
-        list(numbered), count="size", least=list(least), most=list(most)
-    )
-    counted = classes.map_batches(_CountHomogeneous(len(names)), _RECORDS)
-    found = counted.aggregate(["attribute"], sums=["records"]).collect().to_pylist()
-    records = {row["attribute"]: row["records"] for row in found}
-    return {name: int(records.get(place, 0)) for place, name in enumerate(names)}
-
-
-@dataclass(frozen=True)
-class _CountHomogeneous:
-    """Counts the records of a batch of classes whose smallest value is the largest one, too."""
-
-    attributes: int
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            sizes = batch.column("size")
-            alike = [
-                pc.equal(batch.column(f"least_{one}"), batch.column(f"most_{one}"))
-                for one in range(self.attributes)
-            ]
-            records = [pc.sum(sizes.filter(one), min_count=0).as_py() for one in alike]
-            yield pa.record_batch(
-                [pa.array(range(self.attributes), pa.int32()), pa.array(records, pa.int64())],
-                schema=_RECORDS,
-            )

@@ -15,7 +15,6 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.homogeneity import (
     Homogeneity,
-    count_homogeneous,
     homogeneity_of,
 )
 from anonspark.verification.merged import (
@@ -106,6 +105,7 @@ def warn_of_sensitive_values(
     configuration: Configuration,
     staged: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
+    homogeneous: Mapping[str, int],
 ) -> Iterator[ReleaseWarning]:
     """Warn of what a release has less of than it seems, or than its privacy should demand.
 
@@ -121,13 +121,15 @@ def warn_of_sensitive_values(
         at those in which there is nothing to find.
     sizes : mapping of str to ValueSizes
         Of the published columns.
+    homogeneous : mapping of str to int
+        Records of the classes with only one value of an attribute.
 
     Notes
     -----
     For each sensitive attribute without a criterion that forbids classes with one value a small
-    job that counts its values, and one job that counts the classes of all of them. None for the
-    others if no value of the input says the same as another or is missing. Where there is something
-    to find, one job that measures, about as much as the measuring of a criterion.
+    job that counts its values. None for the others if no value of the input says the same as
+    another or is missing. Where there is something to find, one job that measures, about as much as
+    the measuring of a criterion.
     """
     described: dict[str, SensitiveValues | None] = {}
     markers = configuration.input.missing_markers
@@ -157,11 +159,8 @@ def warn_of_sensitive_values(
         if told is not None:
             code, text = told
             yield ReleaseWarning(code, text, name, _figures(figures))
-    counted = count_homogeneous(
-        table, quasi_identifiers, [name for name, one in described.items() if one is not None]
-    )
     measured = {
-        name: homogeneity_of(values, sizes[name].records, counted.get(name))
+        name: homogeneity_of(values, sizes[name].records, homogeneous.get(name))
         for name, values in described.items()
     }
     yield from _privacy_warnings(configuration, measured)

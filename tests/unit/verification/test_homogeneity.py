@@ -7,7 +7,7 @@ from helpers import local_table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.verification.homogeneity import count_homogeneous
+from anonspark.verification.classes import count_published_classes
 
 VALUES = {
     "text": st.sampled_from(["flu", "tumour", None]),
@@ -28,7 +28,7 @@ def test_records_of_classes_with_one_value(
     rows = [dict(zip(schema.names, record, strict=True)) for record in records]
     table = local_table(pa.Table.from_pylist(rows, schema), tasks=tasks)
 
-    found = count_homogeneous(table, ["age", "zip"], list(VALUES))
+    found = count_published_classes(table, ["age", "zip"], list(VALUES)).homogeneous
 
     sizes = Counter((age, code) for age, code, *_ in records)
     for place, name in enumerate(VALUES, start=2):
@@ -36,9 +36,3 @@ def test_records_of_classes_with_one_value(
         for record in records:
             values.setdefault(record[:2], set()).add(record[place])
         assert found[name] == sum(sizes[one] for one, own in values.items() if len(own) == 1)
-
-
-def test_no_attribute_is_no_job() -> None:
-    table = local_table(pa.table({"age": ["a"]}))
-
-    assert count_homogeneous(table, ["age"], []) == {}
