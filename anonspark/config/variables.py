@@ -37,11 +37,6 @@ class Filled(NamedTuple):
     problems: list[str]
 
 
-def has_variables(text: str) -> bool:
-    """Tell whether there is something to be filled in."""
-    return "${" in text
-
-
 def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
     """Fill in the variables of a text.
 

@@ -12,7 +12,7 @@ import yaml
 from anonspark.config.documents import Document
 from anonspark.config.problems import Finding, Location, found, is_secret_place, key_path
 from anonspark.config.reading import TextReader, read_local_text, read_or_explain
-from anonspark.config.variables import fill_in, has_variables
+from anonspark.config.variables import fill_in
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import hide, is_secret_option
 
@@ -247,7 +247,7 @@ def _note(
                 # Of a key that is there twice the later one counts.
                 reading.positions[key_path(inner)] = (start.line + 1, start.column + 1)
                 yield from _note(loader, value_node, inner, reading, seen)
-    elif isinstance(node, yaml.ScalarNode) and reading.variables and has_variables(node.value):
+    elif isinstance(node, yaml.ScalarNode) and reading.variables and "${" in node.value:
         filled = fill_in(node.value)
         is_plain = node.style is None
         node.value = filled.text

@@ -22,7 +22,7 @@ from anonspark.layers.partition.lattice.watching import LookedAt
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require_criteria
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
-from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
+from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.staging import open_staging
 from anonspark.layers.publish.writing import published_names
 from anonspark.models.full_domain import FullDomain
@@ -416,7 +416,7 @@ def _look(
     with progress.stage("read the input"), engine.reading(configuration.input.paths):
         inspection = inspect_input(engine, configuration)
     if configuration.output.mode == "overwrite":
-        require_replaceable_output(files, configuration)
+        require_replaceable_release(files, configuration.output.path)
     criteria = Criteria(configuration.privacy.k)
     options = configuration.model
     if isinstance(options, MappingOptions):

@@ -21,7 +21,7 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history, require_history
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
-from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
+from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.staging import (
     Staging,
     find_resumable,
@@ -316,7 +316,7 @@ def _anonymize(
     """Anonymize the prepared input, and prove the staged release."""
     configuration, files, progress = context.configuration, context.files, context.progress
     snapshot = prepared.snapshot
-    require_replaceable_output(files, configuration)
+    require_replaceable_release(files, configuration.output.path)
     before = look_back(context)
     require_usual_input(context, snapshot, before)
     target = find_target(context, snapshot)

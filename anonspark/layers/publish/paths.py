@@ -202,17 +202,6 @@ def require_usable_output(
         raise ConfigurationError(*problems)
 
 
-def require_replaceable_output(files: Files, configuration: Configuration) -> None:
-    """Check that what an overwriting run would replace is a release and nothing else.
-
-    Raises
-    ------
-    ConfigurationError
-        As :func:`require_replaceable_release`.
-    """
-    require_replaceable_release(files, configuration.output.path)
-
-
 def require_replaceable_release(files: Files, output: str) -> None:
     """Check that a directory may be replaced, which removes all that is in it.
 
