@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from inspect import isfunction
+from typing import Any, Literal, Protocol, TypeVar
 
 from anonspark.errors import ConfigurationError
-from anonspark.ownership import Access
+from anonspark.ownership import LINK, Access
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,14 @@ class Files(Protocol):
 
     def dangling_parent(self, path: str) -> str | None:
         """Return the link above a path that leads nowhere, so that nothing can be made there."""
-        ...
+        above = self.parent(path)
+        while not self.exists(above):
+            if self.fault(above) == LINK:
+                return above
+            path, above = above, self.parent(above)
+            if above == path:
+                break
+        return None
 
     def tree(self, path: str) -> list[Entry]:
         """Return all that lies in a directory at any depth, hidden files and checksums too.
@@ -164,7 +176,18 @@ class Files(Protocol):
         No Spark job. A local directory is listed by Python, for Hadoop hides checksums and links
         that lead nowhere; elsewhere one call for each directory.
         """
-        ...
+        local = self.local_path(path)
+        try:
+            found = self.remote_tree(path) if local is None else local_tree(local)
+        except OSError as error:
+            raise ConfigurationError(
+                f"path {path}: not all of its directories can be listed; check permissions"
+            ) from error
+        return sorted(found, key=lambda entry: entry.path)
+
+    def remote_tree(self, path: str) -> list[Entry]:
+        """Return what :meth:`tree` does, in any order, of a directory that is on no local disk."""
+        raise FilesError(f"{path} is on the local disk")
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
@@ -300,7 +323,37 @@ class Files(Protocol):
         ConfigurationError
             If the place cannot be reached.
         """
-        ...
+        if not self.exists(path):
+            raise FileNotFoundError(path)
+        try:
+            return self.read_text(path).removeprefix("\ufeff")
+        except FilesError as error:
+            raise OSError(errno.EIO, "it cannot be opened as a file", path) from error
+
+
+def each_method(decorate: Callable[[Any], Any]) -> Callable[[type[_T]], type[_T]]:
+    """Return what applies a decorator to each public method that the body of a class has."""
+
+    def decorated(cls: type[_T]) -> type[_T]:
+        for name, method in list(vars(cls).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, decorate(method))
+        return cls
+
+    return decorated
+
+
+def require_no_nul(path: str) -> None:
+    """Check that a path may be there at all.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if "\0" in path:
+        raise ConfigurationError(
+            f"path {path!r}: found the character NUL, which no file system has in names; remove it"
+        )
 
 
 def files_at(files: Files, address: str) -> list[tuple[str, int]]:

@@ -48,7 +48,7 @@ def test_addresses_without_a_configuration(
     latin.write_bytes("input: Zürich".encode("latin-1"))
     for address, told in {
         f"{mounted}/nowhere.yaml": "no such file; expected a configuration in YAML",
-        f"{mounted}/input.parquet/..": "Hadoop cannot open it as a file",
+        f"{mounted}/input.parquet/..": "it cannot be opened as a file",
         latin.as_uri(): "not UTF-8",
         "nothing://host/a.yaml": "Hadoop cannot reach it",
     }.items():

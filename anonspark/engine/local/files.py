@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from anonspark.engine.files import Entry, Files, FilesError, local_tree
+from anonspark.engine.files import Files, FilesError, each_method, require_no_nul
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import LINK, Access, fault_at, make_private, write_aside
 
@@ -74,11 +74,7 @@ def _place(address: str) -> Path:
     ConfigurationError
         If it is elsewhere, or no address.
     """
-    if "\0" in address:
-        raise ConfigurationError(
-            f"path {address!r}: found the character NUL, which no file system has in names; "
-            "remove it"
-        )
+    require_no_nul(address)
     scheme, path = _SCHEME.match(address), address
     if scheme is not None:
         path = address[scheme.end() :]
@@ -103,6 +99,7 @@ def _place(address: str) -> Path:
     return Path("/" + normal.lstrip("/"))
 
 
+@each_method(_refused)
 @dataclass(frozen=True)
 class LocalFiles(Files):
     """The local disk; :class:`anonspark.engine.files.Files` says more of each method.
@@ -126,25 +123,6 @@ class LocalFiles(Files):
     def fault(self, path: str, access: Access = "shared") -> str | None:
         """Return why what is at a path cannot be used, and what to do; None where it can."""
         return fault_at(_place(path), access)
-
-    def dangling_parent(self, path: str) -> str | None:
-        """Return the link above a path that leads nowhere, so that nothing can be made there."""
-        for above in _place(path).parents:
-            if _exists(above):
-                return None
-            if above.is_symlink():
-                return f"file:{above}"
-        return None
-
-    def tree(self, path: str) -> list[Entry]:
-        """Return all that lies in a directory at any depth, hidden files and checksums too."""
-        try:
-            found = local_tree(self.local_path(path))
-        except OSError as error:
-            raise ConfigurationError(
-                f"path {path}: not all of its directories can be listed; check permissions"
-            ) from error
-        return sorted(found, key=lambda entry: entry.path)
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
@@ -170,14 +148,12 @@ class LocalFiles(Files):
         """Return the address of the directory that holds a path."""
         return f"file:{_place(path).parent}"
 
-    @_refused
     def make_private_directory(self, path: str) -> None:
         """Create a directory, readable by its owner only."""
         place = _place(path)
         _make_directory(place.parent)
         make_private(place)
 
-    @_refused
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
         _make_directory(_place(path))
@@ -205,7 +181,6 @@ class LocalFiles(Files):
         """Return whether renaming a directory copies all that is in it: never here."""
         return False
 
-    @_refused
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist."""
         old, new = _place(source), _place(target)
@@ -222,7 +197,6 @@ class LocalFiles(Files):
         with suppress(FileNotFoundError):
             _checksum(old).replace(_checksum(new))
 
-    @_refused
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
         place = _place(path)
@@ -237,7 +211,6 @@ class LocalFiles(Files):
             aside.unlink(missing_ok=True)
             raise
 
-    @_refused
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it; nothing happens where none is."""
         place = _place(path)
@@ -254,14 +227,12 @@ class LocalFiles(Files):
             if _exists(place):
                 raise
 
-    @_refused
     def delete_if_empty(self, path: str) -> None:
         """Delete a directory that holds no file at any depth."""
         place = _place(path)
         if place.is_dir() and not any(_files_below(place, "")):
             shutil.rmtree(place)
 
-    @_refused
     def create_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
         place = _place(path)
@@ -273,7 +244,6 @@ class LocalFiles(Files):
         with file:
             file.write(text.encode())
 
-    @_refused
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""
         place = _place(path)
@@ -283,12 +253,10 @@ class LocalFiles(Files):
             raise FilesError(f"{path} {LINK}")
         place.write_bytes(content)
 
-    @_refused
     def read_text(self, path: str) -> str:
         """Read a small UTF-8 file."""
         return _place(path).read_bytes().decode()
 
-    @_refused
     def read_part(self, path: str, offset: int, length: int) -> bytes:
         """Read some bytes of a file that has as many there."""
         with _place(path).open("rb") as file:
@@ -298,19 +266,9 @@ class LocalFiles(Files):
             raise FilesError(f"{path} has {len(content)} bytes from {offset} on, not {length}")
         return content
 
-    @_refused
     def size(self, path: str) -> int:
         """Return the bytes of a file."""
         return _place(path).stat().st_size
-
-    def read_document(self, path: str) -> str:
-        """Read a file that a user named, and say what is wrong as the local disk does."""
-        if not self.exists(path):
-            raise FileNotFoundError(path)
-        try:
-            return self.read_text(path).removeprefix("\ufeff")
-        except FilesError as error:
-            raise OSError(errno.EIO, "it cannot be opened as a file", path) from error
 
 
 def _exists(place: Path) -> bool:

@@ -42,12 +42,10 @@ def can_aggregate_in_tasks(
     by : sequence of str
     wanted : sequence of Aggregate
     """
-    # One row of all is one that Spark has at once.
-    if not by or not all(
-        is_whole_type(schema.field(name)) and is_plain(schema.field(name).type) for name in by
-    ):
-        return False
-    return all(_is_exact(schema, one) for one in wanted)
+    keys = map(schema.field, by)
+    return all(is_whole_type(key) and is_plain(key.type) for key in keys) and all(
+        _is_exact(schema, one) for one in wanted
+    )
 
 
 def _is_exact(schema: pa.Schema, one: Aggregate) -> bool:
@@ -115,6 +113,19 @@ def aggregate_within_tasks(
     """
     schema = schema_of(rows.schema, by, wanted)
     return rows.map_batches(_AggregateWhole(tuple(by), tuple(wanted), schema), schema)
+
+
+def aggregate_each_task(rows: PythonStage, wanted: Sequence[Aggregate]) -> PythonStage:
+    """Return a row for all rows of each task that has some.
+
+    Parameters
+    ----------
+    rows : PythonStage
+    wanted : sequence of Aggregate
+        For which :func:`can_aggregate_in_tasks` holds.
+    """
+    schema = schema_of(rows.schema, (), wanted)
+    return rows.map_batches(_AggregateTask(tuple(wanted), schema), schema)
 
 
 def in_two_steps(
@@ -194,6 +205,18 @@ class _Aggregate:
             yield from _AggregateWhole(self.by, self.wanted, self.schema)(unpacked)
             return
         for table in list(_aggregated(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS)):
+            yield from _conformed(table, self.schema)
+
+
+@dataclass(frozen=True)
+class _AggregateTask:
+    """Adds up what a task has, as it comes."""
+
+    wanted: tuple[Aggregate, ...]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for table in _aggregated(batches, (), self.wanted):
             yield from _conformed(table, self.schema)
 
 

@@ -32,7 +32,6 @@ from anonspark.engine.spark.file_contents import SourceFiles, open_own_parquet
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
-from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import open_input
@@ -41,6 +40,7 @@ from anonspark.engine.spark.table_versions import current_version
 from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
+from anonspark.redaction import redact
 
 # More than any file system takes.
 _LONGEST_PATH = 1 << 20
@@ -184,12 +184,19 @@ class SparkEngine:
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:
         """Run jobs as one group; Spark's interface shows the stage of each."""
         context = self.session.sparkContext
+
+        def describe(moment: str) -> None:
+            description = redact(f"anonspark {run_id}: {moment}")
+            context.setLocalProperty("spark.job.description", description)
+
         with (
+            # Puts the description back, too.
             stoppable_jobs(context, f"anonspark-{run_id}"),
             running_tasks(progress),
             writing_output(),
-            described_jobs(context, progress, run_id),
+            progress.followed_by(describe),
         ):
+            describe("between stages")
             yield
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:

@@ -40,16 +40,6 @@ _NO_SPACE = re.compile(
 # HDFS counts names as well as bytes.
 _QUOTA = re.compile(r"quota of .* is exceeded|QuotaExceededException", re.IGNORECASE)
 
-_SAFE_MODE = re.compile(r"SafeModeException|Name node is in safe mode")
-
-# Of an object store, and of HDFS; a host of a wrong name is none that may come back.
-_STORE_IS_AWAY = re.compile(
-    r"^(?!.*UnknownHostException).*(?:AWSClientIOException|AWSServiceThrottledException"
-    r"|AWSStatus500Exception|AWSApiCallTimeoutException|SdkClientException|failed on connection "
-    r"exception)",
-    re.DOTALL,
-)
-
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 
 # What the reader of text files says in a task, which holds no value.
@@ -72,40 +62,14 @@ _CORRUPT = re.compile(
     r"\.datasources\.(?:parquet|orc)\.(?!\w*Writ))"
 )
 
-# What ran out of memory, and which setting is too small.
-_MEMORY = (
-    (
-        re.compile(r"java\.lang\.OutOfMemoryError|GC overhead limit exceeded"),
-        "Java ran out of memory: raise spark.executor.memory, or spark.driver.memory where Spark "
-        "runs embedded or the driver failed",
-    ),
-    (
-        re.compile(
-            r"exceeding (?:physical |virtual )?memory limits|OOMKilled|"
-            r"exit code (?:is )?137|exited with code 137|Exit status: 137"
-        ),
-        "an executor was killed for its memory: raise spark.executor.memoryOverhead, which Python "
-        f"workers live in, or {LOWER_TASK_ROWS}",
-    ),
-    (
-        re.compile(r"MemoryError|Unable to allocate|malloc of size \d+ failed|\bbad_alloc\b"),
-        f"a Python worker ran out of memory: {LOWER_TASK_ROWS}, or raise "
-        "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead",
-    ),
-    (
-        re.compile(r"Python worker exited unexpectedly|Python worker process terminated"),
-        "a Python worker was killed, as systems do when memory runs out: "
-        f"{LOWER_TASK_ROWS}, or raise spark.executor.memoryOverhead",
-    ),
-)
-
 _PACKAGES = (
     "let PYSPARK_PYTHON (or spark.pyspark.python) name, on every node, a Python that has anonspark "
     "with its dependencies, or send them along with --py-files and --archives (see docs/clusters)"
 )
 
-# The Python of the workers is not the driver's. Names of modules and versions hold no data.
-_PYTHON = (
+_ENVIRONMENT = (
+    # First the Python of the workers, which is not the driver's: workers that cannot start end as
+    # unexpectedly as those that are killed. Names of modules and versions hold no data.
     (
         re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version"),
         f"the workers' Python has another version than the driver's: {_PACKAGES}",
@@ -132,13 +96,57 @@ _PYTHON = (
         ),
         f"a worker's Python does not start: {_PACKAGES}",
     ),
+    (
+        re.compile(r"SafeModeException|Name node is in safe mode"),
+        "the NameNode of HDFS is in safe mode, in which nothing can be written: wait until it "
+        "has left it (hdfs dfsadmin -safemode get), and run again",
+    ),
+    (
+        # Of an object store, and of HDFS; a host of a wrong name is none that may come back.
+        re.compile(
+            r"^(?!.*UnknownHostException).*(?:AWSClientIOException|AWSServiceThrottledException"
+            r"|AWSStatus500Exception|AWSApiCallTimeoutException|SdkClientException"
+            r"|failed on connection exception)",
+            re.DOTALL,
+        ),
+        "a store that the run reads or writes cannot be reached, or asks for fewer requests: "
+        "look whether it is up and how long its client tries (fs.s3a.attempts.maximum, for "
+        "instance), and run again, a run with --resume",
+    ),
+    (
+        re.compile(r"java\.lang\.OutOfMemoryError|GC overhead limit exceeded"),
+        "Java ran out of memory: raise spark.executor.memory, or spark.driver.memory where Spark "
+        "runs embedded or the driver failed",
+    ),
+    (
+        re.compile(
+            r"exceeding (?:physical |virtual )?memory limits|OOMKilled|"
+            r"exit code (?:is )?137|exited with code 137|Exit status: 137"
+        ),
+        "an executor was killed for its memory: raise spark.executor.memoryOverhead, which Python "
+        f"workers live in, or {LOWER_TASK_ROWS}",
+    ),
+    (
+        re.compile(r"MemoryError|Unable to allocate|malloc of size \d+ failed|\bbad_alloc\b"),
+        f"a Python worker ran out of memory: {LOWER_TASK_ROWS}, or raise "
+        "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead",
+    ),
+    (
+        re.compile(r"Python worker exited unexpectedly|Python worker process terminated"),
+        "a Python worker was killed, as systems do when memory runs out: "
+        f"{LOWER_TASK_ROWS}, or raise spark.executor.memoryOverhead",
+    ),
+    (
+        re.compile(
+            r"ExecutorLostFailure|Master removed our application|All masters are unresponsive|"
+            r"Executor heartbeat timed out|Remote RPC client disassociated|"
+            r"Job \d+ cancelled because SparkContext was shut down"
+        ),
+        "Spark lost executors more often than it tries again (spark.task.maxFailures), or its "
+        "master. Look at the cluster, and run again, a run with --resume",
+    ),
 )
-
-_LOST = re.compile(
-    r"ExecutorLostFailure|Master removed our application|All masters are unresponsive|"
-    r"Executor heartbeat timed out|Remote RPC client disassociated|"
-    r"Job \d+ cancelled because SparkContext was shut down"
-)
+"""What of the environment makes queries fail, and what to do; the first that fits counts."""
 
 _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 
@@ -177,29 +185,9 @@ def environment_problem(error: BaseException) -> str | None:
         text = str(error)
     except (Py4JError, OSError):  # it asks Java
         return "Java has ended, or was killed; look at the system's log, and run again"
-    # First, for workers that cannot start end as unexpectedly as those that are killed.
-    for pattern, problem in _PYTHON:
+    for pattern, problem in _ENVIRONMENT:
         if (match := pattern.search(text)) is not None:
             return problem.format(*map(repr, match.groups()))
-    if _SAFE_MODE.search(text):
-        return (
-            "the NameNode of HDFS is in safe mode, in which nothing can be written: wait until it "
-            "has left it (hdfs dfsadmin -safemode get), and run again"
-        )
-    if _STORE_IS_AWAY.search(text):
-        return (
-            "a store that the run reads or writes cannot be reached, or asks for fewer requests: "
-            "look whether it is up and how long its client tries (fs.s3a.attempts.maximum, for "
-            "instance), and run again, a run with --resume"
-        )
-    for pattern, problem in _MEMORY:
-        if pattern.search(text):
-            return problem
-    if _LOST.search(text):
-        return (
-            "Spark lost executors more often than it tries again (spark.task.maxFailures), or its "
-            "master. Look at the cluster, and run again, a run with --resume"
-        )
     return None
 
 

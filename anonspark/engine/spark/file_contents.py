@@ -7,7 +7,6 @@ with its own file systems and credentials, and tasks come about as with every ot
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +16,16 @@ from py4j.protocol import Py4JError
 from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as st
 
 from anonspark.engine.data_files import listed_files
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.files import FilesError, literal
-from anonspark.engine.raw_columns import type_name
+from anonspark.engine.parquet_encoding import nullable
+from anonspark.engine.raw_columns import is_publishable, type_name
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.file_schemas import ParquetFooters
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.java_objects import elements_of
-from anonspark.engine.spark.parquet_files import is_plain_schema
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import reads_as_we_do
 from anonspark.engine.tasks import Batches
@@ -289,22 +287,18 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
     """Return the columns that a file's footer tells; None where we would not write it."""
     told = footer.metadata or {}
-    described, version = told.get(_SCHEMA_KEY), told.get(_VERSION_KEY, b"")
+    version = told.get(_VERSION_KEY, b"")
     if (
-        described is None
+        _SCHEMA_KEY not in told
         or version[:2] in (b"", b"1.", b"2.")
         or any(key in told for key in _LEGACY_KEYS)
     ):
         return None
-    try:
-        schema = st.StructType.fromJson(json.loads(described))
-    except (ValueError, KeyError, TypeError, PySparkException):
+    schema = nullable(footer.schema.to_arrow_schema())
+    names = {name.lower() for name in schema.names}
+    if not names or len(names) < len(schema) or arrow_schema(spark_schema(schema)) != schema:
         return None
-    names = [name.lower() for name in schema.fieldNames()]
-    plain = is_plain_schema(schema) and not any(one.metadata for one in schema)
-    if not names or not plain or len(set(names)) < len(names):
-        return None
-    return arrow_schema(schema)
+    return schema if all(is_publishable(one.type) for one in schema) else None
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
@@ -15,7 +14,14 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from anonspark.engine.files import Entry, Files, FilesError, literal, local_tree
+from anonspark.engine.files import (
+    Entry,
+    Files,
+    FilesError,
+    each_method,
+    literal,
+    require_no_nul,
+)
 from anonspark.engine.spark.errors import environment_problem
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
@@ -72,6 +78,7 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
     return translated
 
 
+@each_method(_refused)
 @dataclass(frozen=True)
 class FileSystem(Files):
     """Hadoop's file systems; :class:`anonspark.engine.files.Files` says more of each method.
@@ -89,24 +96,18 @@ class FileSystem(Files):
         return java_class(self.spark, "org.apache.hadoop.fs.Path")
 
     def _open(self, path: str) -> tuple[Any, Any]:
-        if "\0" in path:
-            raise ConfigurationError(
-                f"path {path!r}: found the character NUL, which no file system has in names; "
-                "remove it"
-            )
+        require_no_nul(path)
         with _reaching(path):
             java_path = self._path_class(path)
             configuration = self.spark._jsc.hadoopConfiguration()
             return java_path.getFileSystem(configuration), java_path
 
-    @_refused
     def qualified(self, path: str) -> str:
         """Return the absolute address of a path, with scheme and without dots."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             return str(file_system.makeQualified(java_path).toString())
 
-    @_refused
     def resolved(self, path: str) -> str:
         """Return the absolute address of a path, with local symbolic links followed."""
         address = self.qualified(path)
@@ -114,7 +115,6 @@ class FileSystem(Files):
             return "file:" + os.path.realpath(address.removeprefix("file:"))
         return address
 
-    @_refused
     def local_path(self, path: str) -> str | None:
         """Return where a path is on the local disk, links not followed; None for other places."""
         file_system, java_path = self._open(path)
@@ -128,7 +128,6 @@ class FileSystem(Files):
                 address = f"{resolved}/{java_path.getName()}"
         return address.removeprefix("file:") if address.startswith("file:") else None
 
-    @_refused
     def fault(self, path: str, access: Access = "shared") -> str | None:
         """Return why what is at a path cannot be used, and what to do; None where it can."""
         local = self.local_path(path)
@@ -151,33 +150,9 @@ class FileSystem(Files):
         told = str(status.getOwner()), str(status.getGroup()), int(status.getPermission().toShort())
         return fault_of(told, str(user.getShortUserName()), set(user.getGroupNames()), access)
 
-    @_refused
-    def dangling_parent(self, path: str) -> str | None:
-        """Return the link above a path that leads nowhere, so that nothing can be made there."""
-        above = self.parent(path)
-        while not self.exists(above):
-            if self.fault(above) == LINK:
-                return above
-            path, above = above, self.parent(above)
-            if above == path:
-                break
-        return None
-
-    @_refused
-    def tree(self, path: str) -> list[Entry]:
-        """Return all that lies in a directory at any depth, hidden files and checksums too."""
-        local = self.local_path(path)
-        try:
-            if local is not None:
-                found = local_tree(local)
-            else:
-                file_system, java_path = self._open(path)
-                found = self._remote_tree(file_system, java_path, "")
-        except (OSError, Py4JError, PySparkException) as error:
-            raise ConfigurationError(
-                f"path {path}: not all of its directories can be listed; check permissions"
-            ) from error
-        return sorted(found, key=lambda entry: entry.path)
+    def remote_tree(self, path: str) -> list[Entry]:
+        """Return what a directory holds that is on no local disk."""
+        return self._remote_tree(*self._open(path), "")
 
     def _remote_tree(self, file_system: Any, directory: Any, prefix: str) -> list[Entry]:
         if not file_system.exists(directory):
@@ -195,14 +170,12 @@ class FileSystem(Files):
                 found.append(Entry(path, "file", int(status.getLen())))
         return found
 
-    @_refused
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             return bool(file_system.exists(java_path))
 
-    @_refused
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that a path or glob pattern names."""
         file_system, java_path = self._open(pattern)
@@ -212,7 +185,6 @@ class FileSystem(Files):
             found = file_system.globStatus(java_path)
         return sorted(str(status.getPath().toString()) for status in found or ())
 
-    @_refused
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
         file_system, java_path = self._open(path)
@@ -220,7 +192,6 @@ class FileSystem(Files):
             parent = file_system.makeQualified(java_path).getParent()
         return str(parent.toString()) if parent is not None else self.qualified(path)
 
-    @_refused
     def make_private_directory(self, path: str) -> None:
         """Create a directory, readable by its owner only where the file system knows owners."""
         # On HDFS missing parents would get the same permission, and hide the release.
@@ -242,14 +213,12 @@ class FileSystem(Files):
         if fault is not None:
             raise OSError(f"{path} {fault}")
 
-    @_refused
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
         file_system, java_path = self._open(path)
         if not file_system.mkdirs(java_path):
             raise OSError(f"cannot create directory {path}")
 
-    @_refused
     def children(self, path: str) -> list[str]:
         """Return the addresses of what a directory holds, sorted; none where it is not there."""
         file_system, java_path = self._open(path)
@@ -259,7 +228,6 @@ class FileSystem(Files):
             found = file_system.listStatus(java_path)
         return sorted(str(status.getPath().toString()) for status in found)
 
-    @_refused
     def files_below(self, path: str) -> list[tuple[str, int]]:
         """Return every file of a directory at any depth, sorted: relative path, and bytes."""
         file_system, java_path = self._open(path)
@@ -272,24 +240,17 @@ class FileSystem(Files):
                 found.append((str(status.getPath().toString())[start:], int(status.getLen())))
         return sorted(found)
 
-    @_refused
     def sha256(self, path: str) -> str:
         """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
         file_system, java_path = self._open(path)
         digests = java_class(self.spark, "org.apache.commons.codec.digest.DigestUtils")
-        with _reaching(path):
-            stream = file_system.open(java_path)
-            try:
-                return str(digests.sha256Hex(stream))
-            finally:
-                stream.close()
+        with _reaching(path), closing(file_system.open(java_path)) as stream:
+            return str(digests.sha256Hex(stream))
 
-    @_refused
     def rename_copies(self, path: str) -> bool:
         """Return whether renaming a directory copies all that is in it, as object stores do."""
         return str(self._open(path)[0].getUri().getScheme()) in _OBJECT_STORES
 
-    @_refused
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist."""
         file_system, source_path = self._open(source)
@@ -308,7 +269,6 @@ class FileSystem(Files):
             file_system.rename(self._open(f"{target}/{name}")[1], source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
-    @_refused
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
         aside = f"{self.parent(path)}/{temporary}"
@@ -353,21 +313,18 @@ class FileSystem(Files):
         context.rename(source_path, self._open(target)[1], overwriting)
         return True
 
-    @_refused
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it; nothing happens where none is."""
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.delete(java_path, True):
             raise OSError(f"cannot delete {path}")
 
-    @_refused
     def delete_if_empty(self, path: str) -> None:
         """Delete a directory that holds no file at any depth."""
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.listFiles(java_path, True).hasNext():
             file_system.delete(java_path, True)
 
-    @_refused
     def create_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
         file_system, java_path = self._open(path)
@@ -396,54 +353,31 @@ class FileSystem(Files):
                 raise
             raise FileExistsError(path) from error
 
-    @_refused
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""
         local = self.local_path(path)
         if local is not None and Path(local).is_symlink():
             raise OSError(f"{path} {LINK}")
         file_system, java_path = self._open(path)
-        stream = file_system.create(java_path, True)
-        try:
+        with closing(file_system.create(java_path, True)) as stream:
             stream.write(bytearray(content))
-        finally:
-            stream.close()
 
-    @_refused
     def read_text(self, path: str) -> str:
         """Read a small UTF-8 file."""
         file_system, java_path = self._open(path)
-        stream = file_system.open(java_path)
-        try:
-            utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
+        utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
+        with closing(file_system.open(java_path)) as stream:
             return bytes(utilities.toByteArray(stream)).decode()
-        finally:
-            stream.close()
 
-    @_refused
     def read_part(self, path: str, offset: int, length: int) -> bytes:
         """Read some bytes of a file that has as many there."""
         file_system, java_path = self._open(path)
-        stream = file_system.open(java_path)
-        try:
+        utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
+        with closing(file_system.open(java_path)) as stream:
             stream.seek(offset)
-            utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
             return bytes(utilities.toByteArray(stream, length))
-        finally:
-            stream.close()
 
-    @_refused
     def size(self, path: str) -> int:
         """Return the bytes of a file."""
         file_system, java_path = self._open(path)
         return int(file_system.getFileStatus(java_path).getLen())
-
-    @_refused
-    def read_document(self, path: str) -> str:
-        """Read a file that a user named, and say what is wrong as the local disk does."""
-        if not self.exists(path):
-            raise FileNotFoundError(path)
-        try:
-            return self.read_text(path).removeprefix("\ufeff")
-        except FilesError as error:
-            raise OSError(errno.EIO, "Hadoop cannot open it as a file", path) from error

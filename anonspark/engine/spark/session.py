@@ -76,8 +76,8 @@ def open_session(
     - *With a master other than local*: memory, cores and logging stay as the cluster's
       configuration says.
     - *Embedded, or with a local master*: half of the memory that is available (1 to 8 GiB) unless
-      SPARK_DRIVER_MEMORY says otherwise, loopback interface only, no user interface, errors
-      logged alone, scratch files in a temporary folder that only the owner can read. A key in
+      SPARK_DRIVER_MEMORY says otherwise, loopback interface only, no user interface, no
+      log, scratch files in a temporary folder that only the owner can read. A key in
       ``spark-defaults.conf`` (in SPARK_CONF_DIR, or SPARK_HOME/conf) always wins.
 
     The environment variables that a start needs are set for the start only; those that ask for
@@ -198,7 +198,7 @@ def _start(master: str | None, application_name: str) -> SparkSession:
 
     with (
         environment_set(launch_environment(runtime, embedded=embedded, defaults=defaults)),
-        plain_errors(master, runtime) as messages,
+        plain_errors(master, runtime) as said,
     ):
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
@@ -208,7 +208,9 @@ def _start(master: str | None, application_name: str) -> SparkSession:
             configuration.set(key, value)
         gateway = None
         if getattr(SparkContext, "_gateway", None) is None:
-            gateway = launch_java(settings, messages, quiet=embedded)
+            # Errors of our log's configuration come back as exceptions; a user's log is shown.
+            quiet = embedded and own_log_configuration() is not None
+            gateway = launch_java(settings, said if quiet else None)
         with interrupt_handler_kept():
             SparkContext(conf=configuration, gateway=gateway)
         session = SparkSession.builder.getOrCreate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,8 +89,7 @@ _BATCHES_OF_ROWS: Mapping[str, str] = {
 }
 
 
-@contextmanager
-def batches_of_rows(session: SparkSession) -> Iterator[None]:
+def batches_of_rows(session: SparkSession) -> AbstractContextManager[None]:
     """Limit Arrow batches by their rows alone while single records are handed to Python.
 
     Since Spark 4.1 batches are limited by their size, too, which is summed up over all columns
@@ -102,12 +101,10 @@ def batches_of_rows(session: SparkSession) -> Iterator[None]:
     session : SparkSession
         Its settings are others inside of the ``with`` block.
     """
-    with _settings(session, _BATCHES_OF_ROWS):
-        yield
+    return _settings(session, _BATCHES_OF_ROWS)
 
 
-@contextmanager
-def one_row_at_a_time(session: SparkSession) -> Iterator[None]:
+def one_row_at_a_time(session: SparkSession) -> AbstractContextManager[None]:
     """Hand rows over one by one, each of which is as large as a file.
 
     Parameters
@@ -115,15 +112,12 @@ def one_row_at_a_time(session: SparkSession) -> Iterator[None]:
     session : SparkSession
         Its settings are others inside of the ``with`` block.
     """
-    with _settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}):
-        yield
+    return _settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"})
 
 
-@contextmanager
-def folder_names_as_texts(session: SparkSession) -> Iterator[None]:
+def folder_names_as_texts(session: SparkSession) -> AbstractContextManager[None]:
     """Open tables inside of a ``with`` block whose folders are columns of texts."""
-    with _settings(session, {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}):
-        yield
+    return _settings(session, {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"})
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from anonspark.engine.spark.java import (
     INSTALLATION_HINT,
@@ -13,7 +15,6 @@ from anonspark.engine.spark.java import (
     installed_spark_version,
     supported_java_versions,
 )
-from anonspark.engine.spark.launching import Messages
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
 # What Java and pyspark say, and what that means.
@@ -67,29 +68,29 @@ _KNOWN = (
 
 
 @contextmanager
-def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[Messages]:
-    """Translate the failure of a start into plain words with a remedy."""
-    messages = Messages()
-    try:
-        yield messages
-    except ImportError as error:
-        raise EnvironmentProblem(
-            f"pyspark cannot be imported: {error}. "
-            "What to do: pip install --force-reinstall pyspark"
-        ) from error
-    except Exception as error:
-        relay = messages.relay
-        if relay is not None:
-            # Where Java has ended its last words are on their way; where it lives there is no end.
-            relay.join(timeout=2.0)
-        said = "".join(messages.lines)
-        problem = _explain(f"{said}\n{error}", master, runtime)
-        if said:
-            problem.add_note(f"Java said:\n{said}")
-        raise problem from error
-    finally:
-        if messages.relay is not None:
-            messages.relay.start_passing_on()
+def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[IO[bytes]]:
+    """Translate the failure of a start into plain words with a remedy.
+
+    Yields
+    ------
+    file
+        For what Java says meanwhile. It has no name, and holds nothing that outlives Java.
+    """
+    with tempfile.TemporaryFile(prefix="anonspark-") as file:
+        try:
+            yield file
+        except ImportError as error:
+            raise EnvironmentProblem(
+                f"pyspark cannot be imported: {error}. "
+                "What to do: pip install --force-reinstall pyspark"
+            ) from error
+        except Exception as error:
+            file.seek(0)
+            said = file.read().decode(errors="replace")
+            problem = _explain(f"{said}\n{error}", master, runtime)
+            if said:
+                problem.add_note(f"Java said:\n{said}")
+            raise problem from error
 
 
 def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> AnonsparkError:

@@ -18,6 +18,7 @@ from pyspark.sql import types as st
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.spark.aggregation import (
+    aggregate_each_task,
     aggregate_in_tasks,
     aggregate_within_tasks,
     can_aggregate_in_tasks,
@@ -25,7 +26,6 @@ from anonspark.engine.spark.aggregation import (
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow
 from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.fingerprints import exact_sum, hash_sums
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.parquet_files import (
     VALUES,
@@ -40,7 +40,7 @@ from anonspark.engine.spark.shuffle_batches import PARCELS, SendParcels, Unpack,
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.grouping import aggregates_of
+from anonspark.engine.values.grouping import Aggregate, aggregates_of
 
 # Options of staged files, whose values are large and compressed already.
 _STAGED_FILES = {
@@ -130,68 +130,50 @@ class SparkTable(BatchTable):
         together: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
-        if isinstance(self.content, PythonStage):
-            wanted_here = aggregates_of(
-                self.schema,
-                count=count,
-                sums=sums,
-                least=least,
-                most=most,
-                hashes=hashes,
-                lists=lists,
-            )
-            if can_aggregate_in_tasks(self.schema, by, wanted_here):
-                if by and tuple(by) == self._together:
-                    return self._of(aggregate_within_tasks(self.content, by, wanted_here))
-                parts = int(
-                    self.content.source.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
-                    or 200
-                )
-                keys = keys_for_partitions(parts)
-                added = aggregate_in_tasks(self.content, by, wanted_here, keys, together or by)
-                return SparkTable(added, self.engine, _together=tuple(together))
-        return self._aggregate_by_spark(
-            by, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
+        wanted = aggregates_of(
+            self.schema, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
         )
+        if (
+            not isinstance(self.content, PythonStage)
+            or not can_aggregate_in_tasks(self.schema, by, wanted)
+            or (lists and not by)
+        ):
+            return self._aggregate_by_spark(by, wanted)
+        if not by:
+            rows = self._of(aggregate_each_task(self.content, wanted))
+            merged = rows._aggregate_by_spark(by, [one.merged for one in wanted])
+            # Where no task has a row.
+            return merged if count is None else self._of(merged.frame.fillna(0, [count]))
+        if tuple(by) == self._together:
+            return self._of(aggregate_within_tasks(self.content, by, wanted))
+        configuration = self.content.source.sparkSession.conf
+        parts = int(configuration.get("spark.sql.shuffle.partitions", None) or 200)
+        keys = keys_for_partitions(parts)
+        added = aggregate_in_tasks(self.content, by, wanted, keys, together or by)
+        return SparkTable(added, self.engine, _together=tuple(together))
 
-    def _aggregate_by_spark(
-        self,
-        by: Sequence[str],
-        *,
-        count: str | None,
-        sums: Sequence[str],
-        least: Sequence[str],
-        most: Sequence[str],
-        hashes: str | None,
-        lists: Sequence[str],
-    ) -> SparkTable:
+    def _aggregate_by_spark(self, by: Sequence[str], wanted: Sequence[Aggregate]) -> SparkTable:
         """Have Spark aggregate rows that it has at hand, to the last bit.
 
         The bar of 10M rows: to hand them to tasks of ours first takes four times as long or more.
         """
-        figures = [
-            *([] if count is None else [sf.count(sf.lit(1)).alias(count)]),
-            *(sf.sum(quoted(name)).alias(name) for name in sums),
-            *(sf.min(quoted(name)).alias(name) for name in least),
-            *(sf.max(quoted(name)).alias(name) for name in most),
-        ]
-        wanted = [sf.col(quoted(name)) for name in (*by, *filter(None, [count]))]
-        wanted += [sf.col(quoted(name)) for name in (*sums, *least, *most)]
-        if hashes is not None:
-            parts = hash_sums(sf.col(quoted(hashes)))
-            figures += [column.alias(name) for name, column in parts.items()]
-            wanted.append(exact_sum().alias(f"{hashes}_sum"))
-            wanted.append(sf.col("hash_xor").alias(f"{hashes}_xor"))
+        lists = [quoted(one.column) for one in wanted if one.kind == "list"]
+        figures = [_figure(one) for one in wanted if one.kind != "list"]
         if lists:
             # One list of pairs, so that the order is the same for all.
-            pairs = sf.struct(*(sf.col(quoted(name)) for name in lists))
-            figures.append(sf.collect_list(pairs).alias(_LISTS))
-            wanted += [sf.col(f"{_LISTS}.{quoted(name)}").alias(name) for name in lists]
+            figures.append(sf.collect_list(sf.struct(*lists)).alias(_LISTS))
         keys = [self._key(name) for name in by]
         if not figures:
             return self._of(self.frame.select(*keys).distinct())
         added = self.frame.groupBy(*keys).agg(*figures)
-        return self._of(added.select(*wanted) if hashes is not None or lists else added)
+        if lists:
+            columns = [
+                sf.col(f"{_LISTS}.{quoted(one.column)}" if one.kind == "list" else quoted(one.name))
+                for one in wanted
+            ]
+            names = [*by, *(one.name for one in wanted)]
+            added = added.select(*map(quoted, by), *columns).toDF(*names)
+        return self._of(added)
 
     def _key(self, name: str) -> Column:
         """Return a column to tell rows apart by: of texts the bytes count, not a collation."""
@@ -276,7 +258,7 @@ class SparkTable(BatchTable):
         session = self.frame.sparkSession
         odd = None
         if data_format == "parquet" and isinstance(self.content, PythonStage):
-            encoding = find_encoding(session, self.frame.schema)
+            encoding = find_encoding(session, self.content.schema)
             if isinstance(encoding, Encoding):
                 encode = _Encode(self.content.plain, encoding)
                 place = f"{aside}/{directory}"
@@ -284,6 +266,18 @@ class SparkTable(BatchTable):
                 return Published(take_over_files(FileSystem(session), place, release, directory))
             odd = encoding
         return Published(write_table(self.frame, data_format, release, directory, aside), odd)
+
+
+def _figure(one: Aggregate) -> Column:
+    """Return what Spark aggregates for a figure that is no list."""
+    if one.kind == "count":
+        return sf.count(sf.lit(1)).alias(one.name)
+    column = sf.col(quoted(one.column))
+    if one.type == pa.decimal128(38, 0):
+        # Sums of hashes have more than 64 bits.
+        column = column.cast("decimal(38,0)")
+    figures = {"sum": sf.sum, "min": sf.min, "max": sf.max, "xor": sf.bit_xor}
+    return figures[one.kind](column).alias(one.name)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def test_the_bytes_of_sparks_engine(
     def made(_: Batches) -> Batches:
         yield from rows
 
-    assert find_encoding(session, spark_schema(SCHEMA)) == Encoding(
+    assert find_encoding(session, SCHEMA) == Encoding(
         nullable(SCHEMA), spark_description(nullable(SCHEMA)), "snappy"
     )
     source = SparkTable(session.range(1).coalesce(1), engine)

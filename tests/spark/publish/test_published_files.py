@@ -16,52 +16,15 @@ import pytest
 from cases import cases
 from helpers import command, configuration_file, metrics, summary, write_table
 
-from anonspark.engine.files import PublishedFile
 from anonspark.engine.parquet_encoding import Encoding
-from anonspark.engine.spark import published_files
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.parquet_files import find_encoding
-from anonspark.engine.spark.published_files import read_files
 from anonspark.layers.publish import division, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-
-def test_files_are_listed_with_their_hashes(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever their names and depth; those that Spark passes over, and large ones, too."""
-    directory = tmp_path / "a b%20ü"
-    contents = {
-        ".hidden": b"1",
-        "data/_SUCCESS": b"",
-        "data/_log/0.json": b"23",
-        "data/larger.parquet": bytes(1000),
-        "data/x é +.parquet": b"4",
-    }
-    for name, content in contents.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_bytes(content)
-    monkeypatch.setattr(published_files, "_LARGEST_IN_TASK", 100)
-    files = FileSystem(spark)
-    rows = {"data/larger.parquet": 7}
-    # By the driver, and by tasks.
-    for most in (1500, 1000):
-        monkeypatch.setattr(published_files, "_BYTES_BY_DRIVER", most)
-        assert read_files(files, files.qualified(str(directory)), rows) == [
-            PublishedFile(name, len(content), rows.get(name), hashlib.sha256(content).hexdigest())
-            for name, content in contents.items()
-        ]
-    one = PublishedFile("data/part-00000.parquet", 10, None, "ab")
-    assert one.as_dict() == {
-        "path": "data/part-00000.parquet",
-        "bytes": 10,
-        "rows": None,
-        "sha256": "ab",
-    }
 
 
 def people(rows: int) -> pa.Table:
@@ -331,7 +294,7 @@ def test_what_only_spark_can_write(
     if key and value:
         spark.conf.set(key, value)
     try:
-        found = find_encoding(spark, schema)
+        found = find_encoding(spark, arrow_schema(schema))
     finally:
         if key and before is None:
             spark.conf.unset(key)
