@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,21 +11,11 @@ import pyarrow as pa
 from anonspark.config import Configuration
 from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
 from anonspark.engine.values.reading import ReadRecords
-from anonspark.engine.values.record_tasks import (
-    BATCHES,
-    FOUND,
-    FOUND_TEXT,
-    PART,
-    InspectRecords,
-    KeptRecords,
-    PrepareRecords,
-    staged_records,
-    total_of,
-)
+from anonspark.engine.values.record_input import RecordInput
 from anonspark.recipients.freezing import PATTERN, column_of
 from anonspark.recipients.frozen_source import FrozenSource
 
@@ -53,17 +42,6 @@ class _Select:
                     kept |= has_atom & (patterns != 0)
             own = batch if kept.all() else batch.filter(pa.array(kept))
             yield pa.RecordBatch.from_arrays(own.columns[: len(self.names)], list(self.names))
-
-
-@dataclass(frozen=True)
-class _Then:
-    """Applies one function after another to the batches of a task."""
-
-    first: OnBatches
-    then: OnBatches
-
-    def __call__(self, batches: Batches) -> Batches:
-        return self.then(self.first(batches))
 
 
 @dataclass(frozen=True)
@@ -111,7 +89,7 @@ class OpenFrozen:
 
 
 @dataclass(frozen=True)
-class FrozenInput:
+class FrozenInput(RecordInput):
     """The records of one recipient as an :class:`anonspark.engine.protocol.Input`.
 
     Parameters
@@ -137,67 +115,34 @@ class FrozenInput:
     becomes: Mapping[int, int] | None = None
 
     @property
-    def columns(self) -> Sequence[InputColumn]:
-        """The quasi-identifiers, in configuration order."""
-        return [plan.column for plan in self.plans]
+    def engine(self) -> Engine:
+        """That froze the source."""
+        return self.frozen.records.engine
 
     @property
     def names(self) -> None:
         """Return nothing: the private copy has the columns that some recipient asked for."""
         return
 
-    @property
-    def kept(self) -> Table:
-        """The records that stay, as they are staged; lazy."""
-        return self._read(self._reader())
-
-    @property
-    def identified(self) -> Table:
-        """The same with their identifiers; lazy."""
-        return self._read(self._reader(identifiers=True))
-
-    def inspect(self) -> Mapping[str, Any]:
-        """Count what can be wrong with the values."""
-        inspect = InspectRecords(self._reader())
-        rows = self._selected(inspect, inspect.schema, inspect.reader.columns)
-        return total_of(rows.collect()[FOUND_TEXT].to_pylist()).as_dict(self.plans)
-
-    def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that are kept, with their hashes, and count."""
-        reader = self._reader(seed=seed, companions=self.companions)
-        prepare = PrepareRecords(reader, pack, schema)
-        rows = self._selected(prepare, prepare.schema, reader.columns)
-        rows.stage_parts(path, PART, (BATCHES, FOUND), ())
-        return staged_records(self.frozen.records.engine, path, reader, self.given)
-
-    def _reader(
-        self,
-        *,
-        identifiers: bool = False,
-        seed: int | None = None,
-        companions: Mapping[str, str] | None = None,
-    ) -> ReadRecords:
+    def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
+        """Return what reads the records, with what travels beside those that are staged."""
         reader = ReadRecords.of(
             self.plans,
             self.configuration,
             identifiers=identifiers,
             seed=seed,
-            companions=companions or {},
+            companions={} if seed is None else self.companions,
         )
         # Which rows are records was decided for all recipients alike.
         return replace(reader, listed=())
 
-    def _selected(self, then: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
-        staged = {own: name for name, own in self._staged_names().items()}
+    def rows(self, names: Sequence[str]) -> Table:
+        """Return some columns of the records; lazy."""
+        staged = {name: column_of(index) for index, name in enumerate(self.frozen.columns)}
+        staged |= {name: own for own, name in self.companions.items()}
         wanted = [name for name in self.given.names if name in names]
         select = _Select(tuple(wanted), self.bit, self.becomes)
         needed = [PATTERN, *([ATOM] if self.becomes and self.frozen.has_atoms else [])]
         columns = list(dict.fromkeys([*(staged[name] for name in wanted), *needed]))
-        return self.frozen.records.map_batches(_Then(select, then), schema, columns)
-
-    def _staged_names(self) -> dict[str, str]:
-        names = {column_of(index): name for index, name in enumerate(self.frozen.columns)}
-        return names | dict(self.companions)
-
-    def _read(self, reader: ReadRecords) -> Table:
-        return self._selected(KeptRecords(reader), reader.schema(self.given), reader.columns)
+        schema = pa.schema(map(self.given.field, wanted))
+        return self.frozen.records.map_batches(select, schema, columns)

@@ -1,10 +1,10 @@
-"""The input as Spark's tasks read it: the one pass that judges, hashes, counts and stages."""
+"""The input as Spark's tasks read it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
-from anonspark.engine.protocol import InputColumn, OnBatches, Staged
+from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.file_contents import SourceFiles
@@ -25,29 +25,18 @@ from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.orders import with_orders
-from anonspark.engine.values.reading import ReadRecords
-from anonspark.engine.values.record_tasks import (
-    BATCHES,
-    FOUND,
-    FOUND_TEXT,
-    PART,
-    InspectRecords,
-    KeptRecords,
-    PrepareRecords,
-    staged_records,
-    total_of,
-)
+from anonspark.engine.values.record_input import RecordInput
 
 
 @dataclass(frozen=True)
-class SparkInput:
+class SparkInput(RecordInput):
     """A table as an :class:`anonspark.engine.protocol.Input`.
 
     Parameters
     ----------
     table : SparkTable
         The columns of the attributes.
-    schema : pyarrow.Schema
+    given : pyarrow.Schema
         Of the table.
     plans : tuple of PlannedColumn
         Of the quasi-identifiers.
@@ -57,7 +46,7 @@ class SparkInput:
     """
 
     table: SparkTable
-    schema: pa.Schema
+    given: pa.Schema
     plans: tuple[PlannedColumn, ...]
     configuration: Configuration
     names: list[str]
@@ -92,49 +81,25 @@ class SparkInput:
         return cls(rows, schema, plans, configuration, names)
 
     @property
-    def columns(self) -> list[InputColumn]:
-        """The quasi-identifiers, in configuration order."""
-        return [plan.column for plan in self.plans]
+    def engine(self) -> Engine:
+        """That opened the table."""
+        return self.table.engine
 
-    def _reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
-        return ReadRecords.of(self.plans, self.configuration, identifiers=identifiers, seed=seed)
-
-    def _kept(self, reader: ReadRecords) -> SparkTable:
+    def rows(self, names: Sequence[str]) -> SparkTable:
+        """Return some columns of the records; lazy."""
         # Row by row: who works with them may take them in batches of many files.
-        rows = replace(self.table, source=None).select(reader.columns)
-        return rows.map_batches(KeptRecords(reader), reader.schema(self.schema))
+        return replace(self.table, source=None).select(names)
 
-    @property
-    def kept(self) -> SparkTable:
-        """The records that stay, as they are staged; lazy."""
-        return self._kept(self._reader())
-
-    @property
-    def identified(self) -> SparkTable:
-        """The same with their identifiers, which are not staged; lazy."""
-        return self._kept(self._reader(identifiers=True))
-
-    def inspect(self) -> Mapping[str, Any]:
-        """Count what can be wrong with the values."""
-        inspect = InspectRecords(self._reader())
-        rows = self.table.select(inspect.reader.columns)
-        with self._handed_over(rows):
-            told = rows.map_batches(inspect, inspect.schema).collect()
-        return total_of(told.column(FOUND_TEXT).to_pylist()).as_dict(self.plans)
-
-    def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that are kept, with their hashes, and count."""
-        prepare = PrepareRecords(self._reader(seed=seed), pack, schema)
-        rows = self.table.select(prepare.reader.columns)
-        with self._handed_over(rows):
-            rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
-        return staged_records(self.table.engine, path, prepare.reader, self.schema)
-
-    def _handed_over(self, rows: SparkTable) -> AbstractContextManager[None]:
+    @contextmanager
+    def one_pass(self, names: Sequence[str]) -> Iterator[SparkTable]:
+        """Return some columns of the records, of which a job is made at once."""
+        rows = self.table.select(names)
         if isinstance(self.table.content, PythonStage):
-            return nullcontext()
+            yield rows
+            return
         settings = one_row_at_a_time if isinstance(rows.content, PythonStage) else batches_of_rows
-        return settings(self.table.content.sparkSession)
+        with settings(self.table.content.sparkSession):
+            yield rows
 
 
 def plain_schema(schema: StructType) -> StructType:

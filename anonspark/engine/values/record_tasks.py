@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
 
-from anonspark.core.fingerprints import table_fingerprint
-from anonspark.engine.protocol import Engine, OnBatches, Staged
+from anonspark.engine.protocol import OnBatches
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.reading import ReadRecords
 from anonspark.engine.values.value_validation import Found
@@ -20,9 +18,6 @@ BATCHES, FOUND = "batches", "found"
 
 FOUND_TEXT = "found_text"
 """Column of what a task found, as a text of :class:`Found`."""
-
-# Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
-_MOST_DISTINCT = 4096
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class KeptRecords:
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield the kept records of a task."""
-        yield from self.reader.records(rows, Found(most_distinct=_MOST_DISTINCT))
+        yield from self.reader.records(rows, Found())
 
 
 @dataclass(frozen=True)
@@ -48,14 +43,17 @@ class InspectRecords:
     Parameters
     ----------
     reader : ReadRecords
+    most_distinct : int
+        Different texts of a column that are counted exactly.
     """
 
     reader: ReadRecords
+    most_distinct: int
     schema: ClassVar[pa.Schema] = pa.schema([(FOUND_TEXT, pa.string())])
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield one row."""
-        found = Found(most_distinct=_MOST_DISTINCT)
+        found = Found(most_distinct=self.most_distinct)
         for _ in self.reader.records(rows, found):
             pass
         yield pa.RecordBatch.from_arrays([pa.array([found.to_text()])], schema=self.schema)
@@ -71,6 +69,8 @@ class PrepareRecords:
     Parameters
     ----------
     reader : ReadRecords
+    most_distinct : int
+        As of :class:`InspectRecords`.
     pack : callable
         Takes a task's records, yields batches.
     packed : pyarrow.Schema
@@ -78,6 +78,7 @@ class PrepareRecords:
     """
 
     reader: ReadRecords
+    most_distinct: int
     pack: OnBatches
     packed: pa.Schema
 
@@ -94,45 +95,10 @@ class PrepareRecords:
         rows : iterator of pyarrow.RecordBatch
             Of the input; see :attr:`ReadRecords.columns`.
         """
-        found = Found(most_distinct=_MOST_DISTINCT)
+        found = Found(most_distinct=self.most_distinct)
         for batch in self.pack(self.reader.records(rows, found)):
             told = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
             yield pa.RecordBatch.from_arrays([*batch.columns, *told], schema=self.schema)
         nothing = [pa.nulls(1, field.type) for field in self.packed]
         told = [pa.array([found.to_text()]), pa.array([FOUND])]
         yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
-
-
-def total_of(told: Iterable[str | None]) -> Found:
-    """Return what was found in all records, from the texts of the tasks; nulls say nothing."""
-    total = Found()
-    for text in told:
-        if text is not None:
-            total.merge(Found.of_text(text))
-    return total
-
-
-def staged_records(engine: Engine, path: str, reader: ReadRecords, given: pa.Schema) -> Staged:
-    """Return what :class:`PrepareRecords` staged at a path, in the parts of :data:`PART`.
-
-    Parameters
-    ----------
-    engine : Engine
-    path : str
-    reader : ReadRecords
-    given : pyarrow.Schema
-        Of the input.
-
-    Notes
-    -----
-    One small job, for what the tasks found.
-    """
-    of_found = pa.schema([(FOUND_TEXT, pa.string())])
-    told = engine.staged([f"{path}/{PART}={FOUND}"], of_found).collect()
-    total = total_of(told[FOUND_TEXT].to_pylist())
-    return Staged(
-        f"{path}/{PART}={BATCHES}",
-        reader.schema(given),
-        total.as_dict(reader.plans),
-        table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
-    )

@@ -1,0 +1,123 @@
+"""The input of a run: the one pass that judges, hashes, counts and stages, on every engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged, Table
+from anonspark.engine.values.column_plans import PlannedColumn
+from anonspark.engine.values.reading import ReadRecords
+from anonspark.engine.values.record_tasks import (
+    BATCHES,
+    FOUND,
+    FOUND_TEXT,
+    PART,
+    InspectRecords,
+    KeptRecords,
+    PrepareRecords,
+)
+from anonspark.engine.values.value_validation import Found
+
+
+class RecordInput(ABC):
+    """A table of people as an :class:`anonspark.engine.protocol.Input`.
+
+    Attributes
+    ----------
+    most_distinct : int
+        Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or
+        so.
+    """
+
+    most_distinct: ClassVar[int] = 4096
+
+    if TYPE_CHECKING:
+
+        @property
+        def plans(self) -> tuple[PlannedColumn, ...]:
+            """Of the quasi-identifiers."""
+
+        @property
+        def configuration(self) -> Configuration:
+            """Lists the attributes."""
+
+        @property
+        def given(self) -> pa.Schema:
+            """Of the records."""
+
+    @property
+    @abstractmethod
+    def engine(self) -> Engine:
+        """That opened the table."""
+
+    @abstractmethod
+    def rows(self, names: Sequence[str]) -> Table:
+        """Return some columns of the records; lazy."""
+
+    def one_pass(self, names: Sequence[str]) -> AbstractContextManager[Table]:
+        """Return some columns of the records, of which a job is made at once."""
+        return nullcontext(self.rows(names))
+
+    def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
+        """Return what reads the records, with their hashes where a seed is said."""
+        return ReadRecords.of(self.plans, self.configuration, identifiers=identifiers, seed=seed)
+
+    @property
+    def columns(self) -> Sequence[InputColumn]:
+        """The quasi-identifiers, in configuration order."""
+        return [plan.column for plan in self.plans]
+
+    def _kept(self, reader: ReadRecords) -> Table:
+        rows = self.rows(reader.columns)
+        return rows.map_batches(KeptRecords(reader), reader.schema(self.given))
+
+    @property
+    def kept(self) -> Table:
+        """The records that stay, as they are staged; lazy."""
+        return self._kept(self.reader())
+
+    @property
+    def identified(self) -> Table:
+        """The same with their identifiers, which are not staged; lazy."""
+        return self._kept(self.reader(identifiers=True))
+
+    def inspect(self) -> Mapping[str, Any]:
+        """Count what can be wrong with the values."""
+        inspect = InspectRecords(self.reader(), self.most_distinct)
+        with self.one_pass(inspect.reader.columns) as rows:
+            told = rows.map_batches(inspect, inspect.schema).collect()
+        return _total_of(told).as_dict(self.plans)
+
+    def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
+        """Write the records that are kept, with their hashes, and count.
+
+        Notes
+        -----
+        One job, and a small one for what the tasks found.
+        """
+        prepare = PrepareRecords(self.reader(seed=seed), self.most_distinct, pack, schema)
+        with self.one_pass(prepare.reader.columns) as rows:
+            rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
+        of_found = pa.schema([(FOUND_TEXT, pa.string())])
+        total = _total_of(self.engine.staged([f"{path}/{PART}={FOUND}"], of_found).collect())
+        return Staged(
+            f"{path}/{PART}={BATCHES}",
+            prepare.reader.schema(self.given),
+            total.as_dict(self.plans),
+            table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
+        )
+
+
+def _total_of(told: pa.Table) -> Found:
+    """Return what was found in all records, from the texts of the tasks; nulls say nothing."""
+    total = Found()
+    for text in told[FOUND_TEXT].drop_null().to_pylist():
+        total.merge(Found.of_text(text))
+    return total
