@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 
 from anonspark.engine.spark.java import (
     INSTALLATION_HINT,
-    describe_versions,
     find_java,
     installed_spark_version,
-    supported_java_versions,
+    supported_java,
 )
 from anonspark.engine.spark.session import open_session
 from anonspark.errors import AnonsparkError, EnvironmentProblem
@@ -162,7 +161,7 @@ def _check_java() -> tuple[str, str]:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return "chosen by spark-submit", ""
     runtime = find_java()
-    needed = describe_versions(supported_java_versions(installed_spark_version()))
+    needed = supported_java(installed_spark_version())[1]
     place = runtime.home or runtime.executable
     return f"{runtime.version} from {runtime.source} ({place}); needed: {needed}", ""
 

