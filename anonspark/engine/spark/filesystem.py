@@ -22,10 +22,11 @@ from anonspark.engine.files import (
     literal,
     require_no_nul,
 )
+from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.spark.errors import environment_problem
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
-from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private, write_aside
+from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -271,14 +272,13 @@ class FileSystem(Files):
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
+        local = self.local_path(path)
+        if local is not None:
+            LocalFiles().replace(local, content, temporary)
+            return
         aside = f"{self.parent(path)}/{temporary}"
         try:
-            local = self.local_path(aside)
-            if local is None:
-                self.write_bytes(aside, content)
-            else:
-                self.make_directory(self.parent(path))
-                write_aside(Path(local), content)
+            self.write_bytes(aside, content)
             if not self._rename_over(aside, path):
                 self.delete(path)
                 self.rename(aside, path)
@@ -288,19 +288,6 @@ class FileSystem(Files):
 
     def _rename_over(self, source: str, target: str) -> bool:
         """Rename a file in one step to where another one may be; False where nothing is known."""
-        local, local_target = self.local_path(source), self.local_path(target)
-        if local is not None and local_target is not None:
-            # Without a checksum Hadoop compares nothing; with that of the old file it would fail.
-            checksum, of_target = (
-                os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")  # noqa: PTH118, PTH119, PTH120 - the name may be no text
-                for path in (local, local_target)
-            )
-            with suppress(FileNotFoundError):
-                os.unlink(of_target)  # noqa: PTH108
-            os.replace(local, local_target)  # noqa: PTH105
-            with suppress(FileNotFoundError):
-                os.replace(checksum, of_target)  # noqa: PTH105
-            return True
         file_system, source_path = self._open(source)
         if not str(file_system.getScheme()).endswith("hdfs"):
             return False
