@@ -27,7 +27,6 @@ from anonspark.engine.spark.file_schemas import ParquetFooters
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.java_objects import elements_of
 from anonspark.engine.spark.python_stage import PythonStage
-from anonspark.engine.spark.settings import reads_as_we_do
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import is_read_as
 from anonspark.engine.values.whole_files import decode_file
@@ -152,9 +151,7 @@ def find_reason_for_rows(
 
 
 def find_odd_setting(session: SparkSession) -> str | None:
-    """Return what the session says of reading Parquet files that only Spark can follow."""
-    if not reads_as_we_do(session):
-        return "the settings of the session"
+    """Return what a session with our settings says of reading Parquet files beyond them."""
     hadoop = session._jsparkSession.sessionState().newHadoopConf()
     keys = sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet())))
     if keys:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +73,10 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
     }
     label = sf.col("label").alias("label", metadata=metadata)
     vectors = examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
-    with _kept(_in_order(vectors, records).select("features", label)) as training:
+    training = _in_order(vectors, records).select("features", label)
+    # In memory, or on the workers' disks: learners read it often.
+    training.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
         (least, most) = training.agg(sf.min("label"), sf.max("label")).collect()[0]
         if least is None:
             return {}
@@ -82,6 +84,8 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
             name: SparkModel(None if least == most else _fit(learner, training), least, classes)
             for name, learner in _learners(classes)
         }
+    finally:
+        training.unpersist()
 
 
 def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
@@ -115,16 +119,6 @@ def _in_order(examples: DataFrame, records: int) -> DataFrame:
     parts = max(_PARTITIONS, math.ceil(records / _RECORDS_OF_A_PARTITION))
     key = sf.xxhash64("features", "label")
     return examples.repartition(parts, key).sortWithinPartitions(key)
-
-
-@contextmanager
-def _kept(table: DataFrame) -> Iterator[DataFrame]:
-    """Keep a table in memory, or on the workers' disks, for a while: learners read it often."""
-    table.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield table
-    finally:
-        table.unpersist()
 
 
 _Learner = LogisticRegression | RandomForestClassifier | GBTClassifier

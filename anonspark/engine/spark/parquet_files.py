@@ -11,8 +11,6 @@ also where a task is run again or twice at a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -40,21 +38,12 @@ VALUES = f"{KIND} string, value string"
 
 _CONTENT, _DESCRIPTION = "content", "description"
 
-# Settings with the values that the files have; None stands for not set. Spark's own writer knows
-# what to do with others.
-_HONOURED: Mapping[str, tuple[str | None, ...]] = MappingProxyType(
-    {
-        "spark.sql.parquet.writeLegacyFormat": (None, "false"),
-        "spark.sql.parquet.outputTimestampType": ("TIMESTAMP_MICROS",),
-        # EXCEPTION refuses old dates that the two calendars have different days for.
-        "spark.sql.parquet.datetimeRebaseModeInWrite": (None, "CORRECTED", "EXCEPTION"),
-        "spark.sql.parquet.fieldId.write.enabled": (None, "true", "false"),
-        "spark.sql.parquet.output.committer.class": (
-            None,
-            "org.apache.parquet.hadoop.ParquetOutputCommitter",
-            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
-        ),
-    }
+# Those that bring files where they belong as they are. Spark's own writer knows what to do with
+# others.
+_COMMITTERS = (
+    None,
+    "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
 )
 
 
@@ -99,7 +88,8 @@ def find_encoding(spark: SparkSession, schema: pa.Schema) -> Encoding | str:
     Parameters
     ----------
     spark : SparkSession
-        What it says of Parquet files is kept to.
+        With :data:`anonspark.engine.spark.settings.SQL_SETTINGS`; what else it says of Parquet
+        files is kept to.
     schema : pyarrow.Schema
         As :func:`anonspark.engine.spark.arrow.arrow_schema` has it.
 
@@ -115,13 +105,9 @@ def find_encoding(spark: SparkSession, schema: pa.Schema) -> Encoding | str:
     }
     if odd:
         return f"columns of type {', '.join(sorted(odd))}"
-    for key, honoured in _HONOURED.items():
-        found = spark.conf.get(key, None)
-        if found not in honoured:
-            return key
-    if int(spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", "0") or 0) < 2:
-        # Spark would sort the values.
-        return "spark.sql.maxConcurrentOutputFileWriters"
+    committer = "spark.sql.parquet.output.committer.class"
+    if spark.conf.get(committer, None) not in _COMMITTERS:
+        return committer
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     for key in sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet()))):
         return f"parquet.{key}"
