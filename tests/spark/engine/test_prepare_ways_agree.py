@@ -187,7 +187,7 @@ class TestWhatKeepsRows:
         caplog.clear()
         with caplog.at_level(logging.INFO, logger="anonspark"):
             opened = SparkEngine(spark).open_input(configuration, {})
-            rows = opened.table.select(opened._reader(seed=3).columns)
+            rows = opened.table.select(opened.reader(seed=3).columns)
         told = [one.getMessage() for one in caplog.records if "handed over" in one.getMessage()]
         assert isinstance(rows.content, PythonStage) == (not told)
         assert len(told) <= 1
