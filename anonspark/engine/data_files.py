@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.engine.files import Files, files_at
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.text_forms import convert, mean_missing, type_of_folders
+from anonspark.engine.values.text_forms import convert, forms_of, mean_missing, type_of
 from anonspark.engine.values.text_lines import TextLines
 from anonspark.errors import DataError
 
@@ -208,7 +209,7 @@ def typed_folders(
         Texts that mean missing. In a column of texts they stay what they are.
     """
     values = pa.array(set(texts), pa.string())
-    own = type_of_folders(values.to_pylist(), markers)
+    own, _ = type_of(forms_of(values.filter(pc.invert(mean_missing(values, markers)))))
     if pa.types.is_string(own):
         return own, frozenset()
     marked = mean_missing(values, markers, numbers=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -344,9 +344,3 @@ def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = Fal
         like = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
         missing = pc.or_(missing, pc.fill_null(like, False))
     return missing
-
-
-def type_of_folders(texts: Iterable[str | None], markers: Sequence[str] = ()) -> pa.DataType:
-    """Return the type of a column whose values are names of folders, None for no value."""
-    values = pa.array(list(texts), pa.string())
-    return type_of(forms_of(values.filter(pc.invert(mean_missing(values, markers)))))[0]

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonspark.engine.data_files import typed_folders
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import TableAddress
 from anonspark.engine.values.csv_reader import CsvReader
@@ -28,7 +29,6 @@ from anonspark.engine.values.text_forms import (
     forms_of,
     merged,
     type_of,
-    type_of_folders,
 )
 from anonspark.engine.values.text_reader import text_reader
 from anonspark.errors import ConfigurationError, DataError
@@ -181,7 +181,7 @@ def test_no_order_of_records_matters(texts: list[str], generator: random.Random)
     ],
 )
 def test_types_of_folders(texts: list[str | None], expected: pa.DataType) -> None:
-    assert type_of_folders(texts, ["NA"]) == expected
+    assert typed_folders(texts, ["NA"])[0] == expected
 
 
 def read(
