@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from anonspark.engine import choice
 from anonspark.engine.files import literal
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.values import text_lines
@@ -87,3 +88,17 @@ def test_limits_of_the_system_are_no_bug() -> None:
         assert "ulimit" in str(problem)
     assert limit_reached(ValueError("can't start new thread")) is None
     assert limit_reached(RuntimeError("x")) is None
+
+
+@pytest.mark.parametrize("pattern", ["a.csv", "{a,b}.csv", "*", ""])
+def test_what_patterns_name_is_weighed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_bytes(b"x" * 1000)
+    size = 1000 if pattern == "a.csv" else 2000
+    for memory, engine in ((8 * size, "local"), (8 * size - 8, "spark")):
+        monkeypatch.setattr(choice, "available_memory", lambda memory=memory: memory)
+        assert choice.choose_engine("auto", choice.Work((f"{tmp_path}/{pattern}",)), None).name == (
+            engine
+        )
