@@ -93,7 +93,7 @@ class RecordInput(ABC):
         inspect = InspectRecords(self.reader(), self.most_distinct)
         with self.one_pass(inspect.reader.columns) as rows:
             told = rows.map_batches(inspect, inspect.schema).collect()
-        return _total_of(told).as_dict(self.plans)
+        return self._total_of(told).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count.
@@ -106,7 +106,7 @@ class RecordInput(ABC):
         with self.one_pass(prepare.reader.columns) as rows:
             rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
         of_found = pa.schema([(FOUND_TEXT, pa.string())])
-        total = _total_of(self.engine.staged([f"{path}/{PART}={FOUND}"], of_found).collect())
+        total = self._total_of(self.engine.staged([f"{path}/{PART}={FOUND}"], of_found).collect())
         return Staged(
             f"{path}/{PART}={BATCHES}",
             prepare.reader.schema(self.given),
@@ -114,10 +114,9 @@ class RecordInput(ABC):
             table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
         )
 
-
-def _total_of(told: pa.Table) -> Found:
-    """Return what was found in all records, from the texts of the tasks; nulls say nothing."""
-    total = Found()
-    for text in told[FOUND_TEXT].drop_null().to_pylist():
-        total.merge(Found.of_text(text))
-    return total
+    def _total_of(self, told: pa.Table) -> Found:
+        """Return what was found in all records, from the texts of the tasks; nulls say nothing."""
+        total = Found(most_distinct=self.most_distinct)
+        for text in told[FOUND_TEXT].drop_null().to_pylist():
+            total.merge(Found.of_text(text))
+        return total
