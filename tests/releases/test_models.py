@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from cases import one_by_day
 from data_sets import DATA_SETS
 from helpers import metrics, published, summary
 from places import require_data
@@ -146,7 +147,7 @@ def unweighted(anonymize: Anonymize, few: Path) -> Callable[[str], Path]:
     return cache(lambda name: anonymize(few, 5, name))
 
 
-@pytest.mark.parametrize("name", ["su-mondrian", "u-canon", "microaggregation"])
+@pytest.mark.parametrize("name", one_by_day("su-mondrian", "u-canon", "microaggregation"))
 def test_a_weighted_attribute_loses_less(
     anonymize: Anonymize, unweighted: Callable[[str], Path], few: Path, name: str
 ) -> None:
@@ -169,7 +170,7 @@ def test_a_weighted_attribute_loses_less(
     assert figures["configuration_fingerprint"] != before["configuration_fingerprint"]
 
 
-@pytest.mark.parametrize("name", ["su-mondrian", "u-canon", "microaggregation"])
+@pytest.mark.parametrize("name", one_by_day("su-mondrian", "u-canon", "microaggregation"))
 def test_equal_weights_change_nothing_but_the_unit(
     anonymize: Anonymize, unweighted: Callable[[str], Path], few: Path, name: str
 ) -> None:
@@ -192,7 +193,7 @@ def rounds_as_published(anonymize: Anonymize, few: Path) -> Callable[[str], list
     return cache(lambda name: rounds(anonymize(few, 5, name, PUBLISHED)))
 
 
-@pytest.mark.parametrize("name", WITH_ROUNDS)
+@pytest.mark.parametrize("name", one_by_day(*WITH_ROUNDS))
 def test_what_a_release_would_lose_if_it_ended_with_a_round(
     anonymize: Anonymize,
     few: Path,
@@ -210,7 +211,7 @@ def test_what_a_release_would_lose_if_it_ended_with_a_round(
     assert last["gcp_total_if_last"] == pytest.approx(last["gcp_total_cumulative"], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", WITH_ROUNDS)
+@pytest.mark.parametrize("name", one_by_day(*WITH_ROUNDS))
 def test_a_round_that_gains_too_little_is_the_last_one(
     anonymize: Anonymize,
     few: Path,

@@ -65,7 +65,12 @@ def plan_of(folder: Path, table: pa.Table, draw: np.random.Generator, model: str
 
 
 @pytest.mark.parametrize(
-    ("model", "seed"), [("smondrian", 0), ("microaggregation", 1), ("smondrian", 2)]
+    ("model", "seed"),
+    [
+        pytest.param("smondrian", 0, marks=pytest.mark.night),
+        ("microaggregation", 1),
+        ("smondrian", 2),
+    ],
 )
 def test_every_coalition_holds(tmp_path: Path, model: str, seed: int) -> None:
     draw = np.random.default_rng(seed)

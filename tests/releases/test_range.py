@@ -112,7 +112,14 @@ def released(folder: Path, attributes: dict[str, Any], **sections: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda one: "-".join(map(str, one.values())))
+@pytest.mark.parametrize(
+    "model",
+    [
+        *MODELS[1:3],
+        *(pytest.param(one, marks=pytest.mark.night) for one in (MODELS[0], *MODELS[3:])),
+    ],
+    ids=lambda one: "-".join(map(str, one.values())),
+)
 def test_the_ends_of_the_table_change_nothing(tmp_path: Path, model: dict[str, Any]) -> None:
     write_table(tmp_path / "people.parquet", people())
     sections: dict[str, Any] = {"model": model, "evaluate": {"information": True}}
@@ -369,7 +376,9 @@ def test_the_mapping_of_a_release_stays_inside(tmp_path: Path) -> None:
         released(tmp_path / "third", attributes, model=mapping)
 
 
-@pytest.mark.parametrize("name", ["su-mondrian", "microaggregation"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("su-mondrian", marks=pytest.mark.night), "microaggregation"]
+)
 def test_a_continued_run_knows_the_range(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -20,6 +20,11 @@ def data_beside(module: str) -> dict[str, Any]:
     return document
 
 
+def one_by_day(first: object, *others: object) -> list[Any]:
+    """Return values of which the first is tried by every run of the tests, the others at night."""
+    return [first, *(pytest.param(one, marks=pytest.mark.night) for one in others)]
+
+
 def changed(document: Any, changes: Mapping[str, Any]) -> Any:
     """Return a copy with other values at dotted paths, whose numbers are places of lists."""
     other = copy.deepcopy(document)
