@@ -126,15 +126,10 @@ class FrozenInput(RecordInput):
 
     def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
         """Return what reads the records, with what travels beside those that are staged."""
-        reader = ReadRecords.of(
-            self.plans,
-            self.configuration,
-            identifiers=identifiers,
-            seed=seed,
-            companions={} if seed is None else self.companions,
-        )
+        reader = super().reader(identifiers=identifiers, seed=seed)
+        companions = {} if seed is None else self.companions
         # Which rows are records was decided for all recipients alike.
-        return replace(reader, listed=())
+        return replace(reader, listed=(), companions=companions)
 
     def rows(self, names: Sequence[str]) -> Table:
         """Return some columns of the records; lazy."""

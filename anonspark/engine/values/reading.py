@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,6 @@ class ReadRecords:
         *,
         identifiers: bool = False,
         seed: int | None = None,
-        companions: Mapping[str, str] = MappingProxyType({}),
     ) -> ReadRecords:
         """Return what reads a configuration's attributes, the identifiers if they are wanted."""
         payload = configuration.published_as_is
@@ -87,9 +85,8 @@ class ReadRecords:
             configuration.missing == "drop",
             seed,
             tuple(configuration.privacy.unit),
-            dict(companions),
-            bool(configuration.output.pseudonyms),
-            tuple(configuration.columns_of_records),
+            pseudonymous=bool(configuration.output.pseudonyms),
+            listed=tuple(configuration.columns_of_records),
         )
 
     @property
