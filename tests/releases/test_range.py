@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import cases
+from cases import cases, one_by_day
 from helpers import command, configuration_file, contents, of_any_run, summary, write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,10 +114,7 @@ def released(folder: Path, attributes: dict[str, Any], **sections: Any) -> Path:
 
 @pytest.mark.parametrize(
     "model",
-    [
-        *MODELS[1:3],
-        *(pytest.param(one, marks=pytest.mark.night) for one in (MODELS[0], *MODELS[3:])),
-    ],
+    [MODELS[1], *one_by_day(*MODELS[2:], MODELS[0])],
     ids=lambda one: "-".join(map(str, one.values())),
 )
 def test_the_ends_of_the_table_change_nothing(tmp_path: Path, model: dict[str, Any]) -> None:
@@ -376,9 +373,7 @@ def test_the_mapping_of_a_release_stays_inside(tmp_path: Path) -> None:
         released(tmp_path / "third", attributes, model=mapping)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("su-mondrian", marks=pytest.mark.night), "microaggregation"]
-)
+@pytest.mark.parametrize("name", one_by_day("microaggregation", "su-mondrian"))
 def test_a_continued_run_knows_the_range(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
