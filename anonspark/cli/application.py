@@ -27,7 +27,7 @@ from anonspark.cli.commands.ledger import ledger
 from anonspark.cli.commands.query import mapping, query
 from anonspark.cli.commands.report import evaluate, history, report_release
 from anonspark.cli.commands.run import run
-from anonspark.cli.commands.schema import schema
+from anonspark.cli.commands.schema import schema, verifier
 from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import ERR
@@ -78,6 +78,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "generate": generate,
     "fetch": fetch,
     "schema": schema,
+    "verifier": verifier,
 }
 for _name, _command in _COMMANDS.items():
     application.command(_name)(_command)

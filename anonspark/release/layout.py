@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from anonspark.engine.files import Entry, Files
 from anonspark.release.manifest import MANIFEST
+from anonspark.verifier import VERIFIER
 
 REPORT = "report.html"
 """Name of the report beside the data of a release."""
@@ -17,6 +18,7 @@ COMPANIONS = {
     "README.md": b"# Anonymized records, k = ",
     "datapackage.json": b'{\n  "profile": "data-package",\n  "name": "release-',
     "views.sql": _DESCRIBED,
+    VERIFIER: b'"""Counts again what a release of anonspark promises',
 }
 """Files that explain a release, and how each begins."""
 

@@ -1,15 +1,12 @@
-"""The command ``anonspark schema``."""
+"""The commands that print what the package is made of: ``anonspark schema`` and ``verifier``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from anonspark.cli.printing import print_json
-
-if TYPE_CHECKING:
-    pass
 
 
 def schema(
@@ -20,3 +17,10 @@ def schema(
     from anonspark.recipients.plan_file import PlanFile
 
     print_json(PlanFile.model_json_schema() if of_plan else json_schema())
+
+
+def verifier() -> None:
+    """Print the file check_release.py, which checks a release with pyarrow alone."""
+    from anonspark.verifier import verifier_text
+
+    typer.echo(verifier_text(), nl=False)

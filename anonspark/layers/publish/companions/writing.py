@@ -1,4 +1,4 @@
-"""Writing what stands beside the data: README.md, datapackage.json and the view in SQL."""
+"""Writing what stands beside the data: README.md, datapackage.json, the view, the verifier."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from anonspark.layers.publish.companions.wording import about_columns, promises,
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.typed_names import has_unknown_labels, raw_type_of, typed_names
+from anonspark.verifier import VERIFIER, verifier_text
 
 _LEVELLED = ("full-domain", "rho-gain")
 
@@ -235,6 +236,10 @@ def _limits(manifest: Manifest) -> str:
     if manifest.style == "mean":
         lines.append("Of means there are no bounds: every value of a class is possible.")
     lines.append("`anonspark verify .` proves the promises above from the files alone.")
+    lines.append(
+        f"`python {VERIFIER} .` counts them again with Python and pyarrow alone. Compare the file "
+        "with what `anonspark verifier` prints before you run it: it may have been changed."
+    )
     return "## Limits\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
@@ -326,9 +331,10 @@ def write_companions(
     texts = {} if view is None else {"views.sql": view}
     texts["datapackage.json"] = data_package(told, schema, written)
     texts["README.md"] = readme(told, schema, {*texts, "README.md"})
+    contents = {name: text.encode() for name, text in texts.items()}
+    contents[VERIFIER] = verifier_text()
     found = []
-    for name, text in sorted(texts.items()):
-        content = text.encode()
+    for name, content in sorted(contents.items()):
         files.write_bytes(f"{release}/{name}", content)
         digest = hashlib.sha256(content).hexdigest()
         found.append(PublishedFile(name, len(content), None, digest))

@@ -1,0 +1,533 @@
+"""The verifier that lies in each release: it needs nothing of ours, and agrees with ``verify``."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+from helpers import command, configuration_file, write_table
+from holders import anonymize, write_coding
+from places import REPOSITORY
+from read_releases import RELEASES
+from release_folders import list_files, rewrite
+
+import anonspark.verifier
+from anonspark.config import load_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.holders.union import unite
+from anonspark.pipeline.run import run
+from anonspark.verification.audit import audit_release
+from anonspark.verification.result import Verification
+from anonspark.verifier import VERIFIER, verifier_text
+
+SOURCE = Path(anonspark.verifier.__file__).parent / VERIFIER
+CHECK: dict[str, Any] = runpy.run_path(str(SOURCE), run_name="check_release")
+
+ILLNESSES = ["flu", "asthma", "gout", "ulcer", "none"]
+SEVERITIES = ["none", "mild", "severe", "deadly"]
+
+CRITERIA: dict[str, dict[str, Any]] = {
+    "values": {
+        "l_diversity": [
+            {"attribute": "illness", "l": 3},
+            {"attribute": "severity", "kind": "entropy", "l": 1.8},
+            {"attribute": "cost", "kind": "recursive", "l": 2, "c": 2.5},
+        ],
+        "alpha_k_anonymity": {"attribute": "illness", "alpha": 0.6},
+    },
+    "distances": {
+        "t_closeness": [
+            {"attribute": "illness", "t": 0.5},
+            {"attribute": "severity", "t": 0.35, "distance": "ordered"},
+            {"attribute": "cost", "t": 0.4, "distance": "ordered"},
+            {"attribute": "score", "t": 0.6, "distance": "ordered"},
+        ],
+        "beta_likeness": {"attribute": "severity", "beta": 5.0},
+    },
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "smondrian": {"name": "smondrian"},
+    "su-mondrian": {"name": "su-mondrian"},
+    "u-canon": {"name": "u-canon"},
+    "microaggregation": {"name": "microaggregation"},
+    "full-domain": {"name": "full-domain", "suppression_limit": 0.2},
+    "rho-gain": {"name": "rho-gain", "rho": 2},
+}
+
+
+def people(rows: int = 300) -> dict[str, Any]:
+    draw = np.random.default_rng(5)
+    costs = draw.integers(-1, 6, rows).tolist()
+    return {
+        "age": draw.integers(18, 90, rows),
+        "zone": draw.choice(["a", "b", "c"], rows),
+        "person": draw.integers(0, rows * 2 // 3, rows),
+        "visit": np.arange(rows),
+        "illness": draw.choice(ILLNESSES, rows, p=[0.4, 0.2, 0.2, 0.1, 0.1]),
+        "severity": draw.choice(SEVERITIES, rows, p=[0.5, 0.3, 0.15, 0.05]),
+        # Missing is a value like others, the last one; -0.0 and 0.0 are one.
+        "cost": pa.array([None if one < 0 else one for one in costs], pa.int32()),
+        "score": draw.choice([-0.0, 0.0, 1.5, float("nan")], rows),
+    }
+
+
+def configured(folder: Path, **sections: Any) -> Path:
+    folder.mkdir()
+    write_table(folder / "input.parquet", people())
+    (folder / "zones.csv").write_text("a,north,*\nb,north,*\nc,south,*\n")
+    return configuration_file(
+        folder,
+        **{
+            "attributes": {
+                "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 20]}},
+                "zone": {"role": "quasi_identifier", "hierarchy": str(folder / "zones.csv")},
+                "person": "identifier",
+                "visit": "insensitive",
+                "illness": "sensitive",
+                "severity": {"role": "sensitive", "order": SEVERITIES},
+                "cost": "sensitive",
+                "score": "sensitive",
+            },
+            "privacy": {"k": 4},
+        }
+        | sections,
+    )
+
+
+Make = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Make a release under a name, once."""
+    folder = tmp_path_factory.mktemp("releases")
+
+    def release(name: str, **sections: Any) -> Path:
+        own = folder / name
+        if not own.exists():
+            run(LocalEngine(), load_configuration(configured(own, **sections)))
+        return own / "release"
+
+    return release
+
+
+@cache
+def verified(release: Path) -> Verification:
+    return audit_release(LocalEngine(), str(release))
+
+
+def check(capsys: pytest.CaptureFixture[str], release: Path) -> tuple[int, str]:
+    """Return the exit code of the file, and what it prints."""
+    capsys.readouterr()
+    code = CHECK["main"]([str(release)])
+    return code, capsys.readouterr().out
+
+
+def require_agreement(capsys: pytest.CaptureFixture[str], release: Path) -> str:
+    """Require that a sound release is sound for both, and that both count the same."""
+    expected = verified(release)
+    assert expected.failures == []
+    code, text = check(capsys, release)
+    assert code == 0, text
+    counted = expected.published
+    assert f"\n  {counted.rows:,} records\n" in text
+    assert f": {counted.classes:,} classes of {counted.smallest:,} at least" in text
+    return text
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_style(name: str, read_releases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With missing values of every type."""
+    require_agreement(capsys, read_releases / name)
+
+
+@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
+@pytest.mark.parametrize("criteria", CRITERIA)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_criterion_at_the_figure_that_verify_measures(
+    model: str, criteria: str, style: str, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a release has of a criterion is kept, and anything stricter is broken."""
+    if style != "interval" and model in ("full-domain", "rho-gain"):
+        pytest.skip("levels have labels alone")
+    name = f"{model} {criteria} {style}"
+    release = make(
+        name,
+        model=MODELS[model],
+        privacy={"k": 4, **CRITERIA[criteria]},
+        output={"style": style},
+    )
+    text = require_agreement(capsys, release)
+    opened = CHECK["Release"](str(release))
+    measured = verified(release).criteria
+    assert len(measured) == text.count("0 classes break")
+    asked_for = [
+        (asked["attribute"], asked.get("kind") or asked.get("distance") or key.split("_")[0], asked)
+        for key in ("l_diversity", "t_closeness", "alpha_k_anonymity", "beta_likeness")
+        for asked in opened.privacy[key]
+    ]
+    for one in measured:
+        kind = one.criterion.kind.split()[0]
+        (asked,) = [own for *about, own in asked_for if about == [one.criterion.attribute, kind]]
+        key = next(key for key in ("c", "l", "t", "alpha", "beta") if asked.get(key) is not None)
+        if one.measured == float("inf"):
+            continue
+        is_least = one.criterion.kind in ("distinct", "entropy")
+        for step, breaks in ((1e-6, False), (-1e-6, True)):
+            asked[key] = one.measured + (-step if is_least else step)
+            opened.proven, opened.refused = [], []
+            CHECK["check_values"](opened, asked["attribute"], [asked])
+            assert bool(opened.refused) == breaks, (asked, one.measured)
+
+
+UNITS: dict[str, dict[str, Any]] = {
+    "pseudonyms": {"output": {"pseudonyms": {"person": "who"}}},
+    "published": {"attributes": {"person": "insensitive"}},
+    "hidden": {"attributes": {"person": "identifier"}},
+}
+
+
+@pytest.mark.parametrize("case", UNITS)
+def test_people(case: str, make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are counted where columns tell them apart; criteria that count them are not checked."""
+    changed = dict(UNITS[case])
+    attributes = {"age": "quasi_identifier", "person": "identifier", "illness": "sensitive"}
+    release = make(
+        f"people {case}",
+        attributes=attributes | changed.pop("attributes", {}),
+        model={"name": "smondrian"},
+        privacy={"k": 4, "unit": "person", "l_diversity": {"attribute": "illness", "l": 2}},
+        **changed,
+    )
+    text = require_agreement(capsys, release)
+    units = verified(release).units
+    assert units is not None
+    assert (f"k = 4 people: {units.fewest} at least in each class" in text) == (case != "hidden")
+    assert ("people, who are not published" in text) == (case == "hidden")
+    assert "l_diversity: {'attribute': 'illness'" in text.partition("not checked")[2]
+
+
+def test_people_of_one_record_each(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    release = make(
+        "one record each",
+        attributes={"age": "quasi_identifier", "visit": "insensitive", "illness": "sensitive"},
+        model={"name": "smondrian"},
+        privacy={"k": 4, "unit": "visit", "l_diversity": {"attribute": "illness", "l": 2}},
+    )
+    text = require_agreement(capsys, release)
+    assert "0 classes break {'attribute': 'illness'" in text
+
+
+def test_records_that_were_left_out_and_are_not_told(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Then a distance from the whole input is not known."""
+    release = make(
+        "withheld",
+        model={"name": "full-domain", "suppression_limit": 0.02},
+        privacy={"k": 4, "t_closeness": {"attribute": "illness", "t": 0.9}},
+    )
+    published = json.loads((release / "manifest.json").read_text())["published"]
+    text = require_agreement(capsys, release)
+    is_known = published["rows_left_out"] == 0 or (release / "left_out").exists()
+    assert ("t_closeness: {'attribute'" in text) == (not is_known)
+
+
+@pytest.mark.parametrize("holder", [None, "clinic"])
+def test_unions(holder: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Distances are those from the records of each holder."""
+    privacy = {
+        "k": 3,
+        "l_diversity": {"attribute": "illness", "l": 2},
+        "t_closeness": {"attribute": "illness", "t": 0.8, "distance": "equal"},
+    }
+    coding = write_coding(tmp_path, privacy)
+    for seed, name in enumerate(("north", "south")):
+        draw = np.random.default_rng(seed)
+        table = {
+            "age": draw.integers(20, 30, 60),
+            "sex": draw.choice(["female", "male"], 60),
+            "illness": draw.choice(ILLNESSES[:3], 60, p=[0.7, 0.2, 0.1] if seed else None),
+        }
+        anonymize(tmp_path, name, table, coding)
+    paths = [str(tmp_path / name) for name in ("north", "south")]
+    out = tmp_path / "union"
+    unite(LocalEngine(), paths, str(out), holder_column=holder)
+    text = require_agreement(capsys, out)
+    opened = CHECK["Release"](str(out))
+    for one in verified(out).criteria:
+        if one.criterion.kind == "equal distance":
+            for step, breaks in ((1e-6, False), (-1e-6, True)):
+                asked = {"attribute": "illness", "t": one.measured + step, "distance": "equal"}
+                opened.refused = []
+                CHECK["check_values"](opened, "illness", [asked])
+                assert bool(opened.refused) == breaks
+    assert (" 'clinic'" in text) == (holder is not None)
+
+
+def test_orc(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    release = make(
+        "orc",
+        model={"name": "su-mondrian"},
+        privacy={"k": 4, "l_diversity": {"attribute": "illness", "l": 2}},
+        output={"format": "orc"},
+    )
+    assert "0 classes break" in require_agreement(capsys, release)
+
+
+# What is forged ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def release(make: Make, tmp_path: Path) -> Path:
+    """Copy a release to where it may be changed."""
+    privacy = {
+        "k": 4,
+        "l_diversity": {"attribute": "illness", "l": 2},
+        "t_closeness": {"attribute": "illness", "t": 0.8},
+    }
+    sound = make("sound", model={"name": "su-mondrian"}, privacy=privacy)
+    return Path(shutil.copytree(sound, tmp_path / "release"))
+
+
+def change_records(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
+    def spoil(release: Path) -> None:
+        (path,) = (release / "data").glob("*.parquet")
+        rewrite(path, b"")
+        table = pq.read_table(release.parent / "sound.parquet")
+        pq.write_table(change(table).replace_schema_metadata(None), path, store_schema=False)
+
+    return spoil
+
+
+def classes(table: pa.Table) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield which records are of each class."""
+    labels = list(zip(table["age"].to_pylist(), table["zone"].to_pylist(), strict=True))
+    for label in sorted(set(labels)):
+        yield np.array([one == label for one in labels])
+
+
+def small_class(table: pa.Table) -> pa.Table:
+    """Let one class be of one record."""
+    chosen = next(classes(table))
+    chosen[np.flatnonzero(chosen)[0]] = False
+    return table.filter(pa.array(~chosen))
+
+
+def one_illness(table: pa.Table) -> pa.Table:
+    chosen = next(classes(table))
+    column = np.where(chosen, "flu", table["illness"].to_pylist())
+    return table.set_column(table.schema.get_field_index("illness"), "illness", pa.array(column))
+
+
+def edit(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    def spoil(release: Path) -> None:
+        document = json.loads((release / "manifest.json").read_text())
+        change(document)
+        rewrite(release / "manifest.json", json.dumps(document).encode())
+
+    return spoil
+
+
+def publish_person(release: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        return table.append_column("person", pa.array([f"P{n}" for n in range(len(table))]))
+
+    change_records(change)(release)
+    edit(lambda document: document["published"]["columns"].append("person"))(release)
+
+
+def forget_zone(document: dict[str, Any]) -> None:
+    document["published"]["quasi_identifier_columns"].remove("zone")
+
+
+def link_data(release: Path) -> None:
+    (path,) = (release / "data").glob("*.parquet")
+    shutil.move(path, release.parent / "elsewhere.parquet")
+    path.symlink_to(release.parent / "elsewhere.parquet")
+
+
+# How it is spoiled, whether the manifest lists it as it is then, and what the file says.
+FORGED: dict[str, tuple[Callable[[Path], object], bool, str]] = {
+    "raw.csv": (
+        lambda one: rewrite(one / "raw.csv", b"Zebediah"),
+        False,
+        "'raw.csv' is not listed",
+    ),
+    "raw.csv, listed": (
+        lambda one: rewrite(one / "raw.csv", b"Zebediah"),
+        True,
+        "'raw.csv' is no file that a release has",
+    ),
+    "table of people, listed": (
+        lambda one: rewrite(one / "metrics/people/part-00000.parquet", b"Zebediah"),
+        True,
+        "'metrics/people/part-00000.parquet' is no file",
+    ),
+    "changed record": (change_records(one_illness), False, "has other bytes"),
+    "record removed": (change_records(lambda table: table.slice(1)), False, "has other bytes"),
+    "records removed, listed": (change_records(lambda table: table.slice(4)), True, "records"),
+    "class below k, listed": (change_records(small_class), True, "classes of 1 at least"),
+    "l broken, listed": (change_records(one_illness), True, "1 classes break {'attribute': 'ill"),
+    "link": (lambda one: (one / "l").symlink_to("/nowhere"), False, "is a link"),
+    "link to a file": (link_data, False, "is a link"),
+    "empty folder": (lambda one: (one / "Zebediah is ill").mkdir(), False, "is an empty folder"),
+    "column, listed": (publish_person, True, "the column 'person' has no role"),
+    "column that is not told": (
+        change_records(lambda table: table.append_column("x\x1b[2J", table["illness"])),
+        True,
+        "records have other columns",
+    ),
+    "classes of fewer columns": (edit(forget_zone), False, "classes are formed by ['age', 'zone']"),
+    "file that is gone": (lambda one: (one / "README.md").unlink(), False, "is not there"),
+    "unsound checksum": (
+        lambda one: rewrite(one / ".README.md.crc", b"crc\0\0\0\2\0Zebediah"),
+        False,
+        "'.README.md.crc' is not listed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_what_is_forged(case: str, release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both refuse it, and neither prints what is in there."""
+    spoil, is_listed, expected = FORGED[case]
+    (path,) = (release / "data").glob("*.parquet")
+    shutil.copy(path, release.parent / "sound.parquet")
+    spoil(release)
+    if is_listed:
+        list_files(release)
+    code, text = check(capsys, release)
+    assert code == 1
+    refused = text.partition("refused:")[2].partition("not checked:")[0]
+    assert expected in refused
+    assert "Zebediah i" in text or "Zebediah" not in text
+    assert "\x1b" not in text
+    outcome = command(capsys, "verify", release, "--quiet")
+    if case not in OPEN:
+        assert outcome.code == 4
+
+
+# Listed files of any name are still accepted by verify.
+OPEN = {"raw.csv, listed", "table of people, listed"}
+
+
+# The file itself ---------------------------------------------------------------------------------
+
+
+def test_it_is_short_and_needs_nothing_of_ours() -> None:
+    text = SOURCE.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 300
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(text))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported - sys.stdlib_module_names == {"pyarrow"}
+
+
+def test_the_copy_in_a_release_runs_alone(release: Path) -> None:
+    """As the README of the release says, with a Python that does not see this package."""
+    copy = release / VERIFIER
+    assert copy.read_bytes() == verifier_text() == SOURCE.read_bytes()
+    assert f"`python {VERIFIER} .`" in (release / "README.md").read_text()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _ALONE, str(Path(pa.__file__).parents[1]), VERIFIER],
+        cwd=release,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0 classes break" in done.stdout
+
+
+# Without the paths of the environment, in which this package lies, but with that of pyarrow.
+_ALONE = """
+import runpy, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("anonspark", "numpy", "pandas"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+sys.path.append(sys.argv[1])
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_the_command_prints_it(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    from anonspark.cli.application import main
+
+    assert main(["verifier"]) == 0
+    assert capfdbinary.readouterr().out == verifier_text()
+
+
+def test_the_page_prints_it_piece_by_piece() -> None:
+    """docs/verification.md has every line of the file, in order, with a commentary between."""
+    page = (REPOSITORY / "docs" / "verification.md").read_text(encoding="utf-8")
+    part = page.partition("## A verifier to read")[2].partition("\n## ")[0]
+    pieces = re.findall(r"^```python\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+    printed = [line for piece in pieces for line in piece.splitlines() if line]
+    assert printed == [line for line in SOURCE.read_text().splitlines() if line]
+    assert hashlib.sha256(verifier_text()).hexdigest() in part
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"form": 1}', b"\xff"])
+def test_what_is_no_release(
+    content: bytes, release: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(release / "manifest.json", content)
+    assert check(capsys, release)[0] == 2
+    assert check(capsys, release / "data")[0] == 2
+
+
+def test_formats_that_it_cannot_read(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(lambda document: document["configuration"]["output"].update(format="delta"))(release)
+    code, text = check(capsys, release)
+    assert code == 2
+    assert "cannot be read: only manifests of form 2, and records as parquet or orc, can" in text
+
+
+def test_checksums_of_hadoop(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A CRC of every 512 bytes, and nothing that is none."""
+    import zlib
+
+    content = (release / "README.md").read_bytes()
+    sums = [zlib.crc32(content[n : n + 512]) for n in range(0, len(content), 512)]
+    path = release / ".README.md.crc"
+    path.write_bytes(b"crc\0\0\0\2\0" + b"".join(one.to_bytes(4, "big") for one in sums))
+    assert check(capsys, release)[0] == 0
+    path.write_bytes(path.read_bytes()[:-4] + b"Zebe")
+    assert check(capsys, release)[0] == 1
+
+
+def test_verify_refuses_another_file_in_its_place(
+    release: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be run; of another version it is not known."""
+    rewrite(release / VERIFIER, verifier_text().replace(b"return 1", b"return 0"))
+    list_files(release)
+    outcome = command(capsys, "verify", release, "--quiet")
+    assert outcome.code == 4
+    assert "check_release.py is not the file that this version writes there" in outcome.err
