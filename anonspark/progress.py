@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -43,22 +42,6 @@ def tell(detail: str) -> None:
     progress = _CURRENT.get()
     if progress is not None:
         progress.tell(detail)
-
-
-@lru_cache
-def log_once(level: int, message: str, subject: str = "") -> None:  # noqa: ARG001 - of the cache
-    """Log a message, once in a process however often the subject is looked at.
-
-    Parameters
-    ----------
-    level : int
-        Of :mod:`logging`.
-    message : str
-        Without a value of the data.
-    subject : str
-        What it is about, if the message does not say all of it.
-    """
-    _LOGGER.log(level, "%s", message)
 
 
 class Heartbeat:

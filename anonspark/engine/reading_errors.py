@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from anonspark.engine.encodings import likely_encodings
 from anonspark.engine.foreign_formats import remedy_for
 from anonspark.errors import ConfigurationError, DataError
 
+_LOGGER = logging.getLogger("anonspark")
+
 _OF_A_COMMAND = "DATA: "
 _SEMICOLON = "';'"
 _OF_A_SECTION = re.compile(r"([a-z_.]+)\.[a-z_]+: ")
+
+
+@lru_cache
+def log_once(level: int, message: str, subject: str = "") -> None:  # noqa: ARG001 - of the cache
+    """Log a message, once in a process however often the subject is looked at.
+
+    Parameters
+    ----------
+    level : int
+        Of :mod:`logging`.
+    message : str
+        Without a value of the data.
+    subject : str
+        What it is about, if the message does not say all of it.
+    """
+    _LOGGER.log(level, "%s", message)
 
 
 def option_of(where: str, name: str, value: str) -> str:

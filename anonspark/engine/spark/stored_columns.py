@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import type_not_read
+from anonspark.engine.reading_errors import log_once, type_not_read
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.file_schemas import (
     NANOSECONDS,
@@ -22,7 +22,6 @@ from anonspark.engine.spark.file_schemas import (
 )
 from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
-from anonspark.progress import log_once
 from anonspark.redaction import redact
 
 _LOST = "timestamp[ns], with digits beyond microseconds"

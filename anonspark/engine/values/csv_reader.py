@@ -19,6 +19,7 @@ from anonspark.engine.reading_errors import (
     header_with_line_break,
     irregular_quotes,
     line_break_in_value,
+    log_once,
     malformed_csv,
 )
 from anonspark.engine.tasks import Batches
@@ -34,7 +35,6 @@ from anonspark.engine.values.text_forms import (
 from anonspark.engine.values.text_lines import Lines, TextLines
 from anonspark.engine.values.values import read_values
 from anonspark.errors import DataError
-from anonspark.progress import log_once
 
 _BLANKS = "".join(map(chr, range(33)))
 
@@ -116,10 +116,10 @@ class CsvReader(TextLines):
         """
         if not line:
             return []
-        place = self.place_in(b"")
-        block = self._with_regular_quotes(line.encode(), place) + b"\n"
+        locate = self.locator(b"")
+        block = self._with_regular_quotes(line.encode(), locate) + b"\n"
         numbered = [f"f{position}" for position in range(line.count(self.separator) + 1)]
-        record = self._parsed(block, numbered, [], place).to_pylist()
+        record = self._parsed(block, numbered, [], locate).to_pylist()
         return [value or "" for each in record for value in each.values()]
 
     def blocks(
@@ -143,17 +143,17 @@ class CsvReader(TextLines):
             if line:
                 names, these = self.values(self.header_line), self.values(line.decode())
                 if [name.lower() for name in these] != [name.lower() for name in names]:
-                    raise different_headers(block.place(None))
+                    raise different_headers(block.locate(None))
                 has_header = False
             if rest:
-                yield Lines(b"\n" * (blank + 1) + rest, block.place)
+                yield Lines(b"\n" * (blank + 1) + rest, block.locate)
 
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
     ) -> Iterator[Lines]:
         is_first = not start
         for block in super()._lines(content, path, start, end, size):
-            yield Lines(without_separator_line(block), block.place) if is_first else block
+            yield Lines(without_separator_line(block), block.locate) if is_first else block
             is_first = False
 
     def _cleaned(self, block: bytes) -> bytes:
@@ -188,7 +188,7 @@ class CsvReader(TextLines):
             return f"[^{quote}]|{quote}{quote}"
         return f"[^{quote}{escape}]|{escape}(?s:.)"
 
-    def _with_regular_quotes(self, block: bytes, place: Callable[[int | None], str]) -> bytes:
+    def _with_regular_quotes(self, block: bytes, locate: Callable[[int | None], str]) -> bytes:
         """Return lines whose quotes, and signs of escaping, stand where they should.
 
         Raises
@@ -214,22 +214,22 @@ class CsvReader(TextLines):
             return "\n".join(lines.filter(regular).to_pylist()).encode()
         unended = f"^(?:{value}[{sign}])*{quote}(?:{self._inside})*$"
         odd = lines.filter(pc.invert(regular))
-        where = place(None if self.multi_line else pc.index(regular, False).as_py())
+        where = locate(None if self.multi_line else pc.index(regular, False).as_py())
         if quote and not self.multi_line and pc.any(pc.match_substring_regex(odd, unended)).as_py():
             raise line_break_in_value(where)
         raise irregular_quotes(where, self.escape or self.quote, self.quote)
 
     def _texts(self, block: bytes, columns: Sequence[str]) -> pa.RecordBatch:
         """Return some columns of lines as texts."""
-        place, block = self.place_in(block), self._cleaned(block)
+        locate, block = self.locator(block), self._cleaned(block)
         if self.header_line:
             block = self._without_lines(block, self.header_line.encode())
-        block = self._with_regular_quotes(block, place)
+        block = self._with_regular_quotes(block, locate)
         if not block.strip(b"\n"):
             return pa.RecordBatch.from_pylist(
                 [], pa.schema([(name, pa.string()) for name in columns])
             )
-        batch = self._parsed(block, self.names, columns, place)
+        batch = self._parsed(block, self.names, columns, locate)
         if not (self.trim_left or self.trim_right):
             return batch
         return pa.RecordBatch.from_arrays(
@@ -241,7 +241,7 @@ class CsvReader(TextLines):
         block: bytes,
         names: Sequence[str],
         columns: Sequence[str],
-        place: Callable[[int | None], str],
+        locate: Callable[[int | None], str],
     ) -> pa.RecordBatch:
         malformed: list[str] = []
 
@@ -280,7 +280,7 @@ class CsvReader(TextLines):
             # All values are texts.
             lines = b"\n" + block
             at = lines.find(f"\n{malformed[-1]}".encode()) if malformed else -1
-            raise malformed_csv(place(None if at < 0 else lines.count(b"\n", 0, at))) from error
+            raise malformed_csv(locate(None if at < 0 else lines.count(b"\n", 0, at))) from error
         return table.combine_chunks().to_batches()[0]
 
     def _trimmed(self, values: pa.Array) -> pa.Array:
@@ -369,5 +369,5 @@ class CsvReader(TextLines):
                 stays = self._stays(self._texts(block, self._required or names), texts)
                 for misfit in misfits:
                     if pc.any(misfit if stays is None else pc.and_(misfit, stays)).as_py():
-                        raise malformed_csv(self.place_in(block)(None))
+                        raise malformed_csv(self.locator(block)(None))
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

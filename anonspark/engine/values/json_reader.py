@@ -35,7 +35,7 @@ class JsonReader(TextLines):
     def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
         records: list[dict[str, Any]] = []
         for block in blocks:
-            place = self.place_in(block)
+            locate = self.locator(block)
             text = block.decode()
             for number, line in enumerate([text] if self.multi_line else text.split("\n")):
                 if not line.strip():
@@ -43,10 +43,10 @@ class JsonReader(TextLines):
                 try:
                     record = _DECODER.decode(line)
                 except (ValueError, LookupError, RecursionError) as error:
-                    raise malformed_json(place(None if self.multi_line else number)) from error
+                    raise malformed_json(locate(None if self.multi_line else number)) from error
                 several = record if isinstance(record, list) else [record]
                 if not all(isinstance(each, dict) for each in several):
-                    raise malformed_json(place(None if self.multi_line else number))
+                    raise malformed_json(locate(None if self.multi_line else number))
                 records += several
                 if len(records) >= _RECORDS:
                     yield records

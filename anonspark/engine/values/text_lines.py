@@ -42,17 +42,17 @@ class Lines(bytes):
     Parameters
     ----------
     content : bytes
-    place : callable
+    locate : callable
         Takes the number of a line, from 0 on, or None, and returns what names paths, file and line
         in messages.
     """
 
-    place: Callable[[int | None], str]
+    locate: Callable[[int | None], str]
 
-    def __new__(cls, content: bytes, place: Callable[[int | None], str]) -> Self:
-        """Return lines at a place."""
+    def __new__(cls, content: bytes, locate: Callable[[int | None], str]) -> Self:
+        """Return lines that are located so."""
         lines = super().__new__(cls, content)
-        lines.place = place
+        lines.locate = locate
         return lines
 
 
@@ -210,7 +210,7 @@ class TextLines(ABC):
             if opened is not None and source.tell() > most:
                 raise larger_than_a_table(self.where, path, _TIMES)
             lines = self._utf8(block, codec, path, source, at)
-            yield Lines(lines, partial(self._place, path, source, at))
+            yield Lines(lines, partial(self._location, path, source, at))
 
     def _rest(self, source: IO[bytes], path: str) -> bytes:
         line = source.readline(_LONGEST_LINE + 1)
@@ -218,13 +218,13 @@ class TextLines(ABC):
             raise longer_than_a_line(self.where, path, _LONGEST_LINE)
         return line
 
-    def _place(self, path: str, source: IO[bytes], at: int, line: int | None) -> str:
+    def _location(self, path: str, source: IO[bytes], at: int, line: int | None) -> str:
         where = f"{self.where}: {path}"
         return where if line is None else f"{where}: line {_lines_before(source, at) + line + 1:,}"
 
-    def place_in(self, block: bytes) -> Callable[[int | None], str]:
+    def locator(self, block: bytes) -> Callable[[int | None], str]:
         """Return what names a line of a block in messages; see :class:`Lines`."""
-        return block.place if isinstance(block, Lines) else lambda _: self.where
+        return block.locate if isinstance(block, Lines) else lambda _: self.where
 
     def _utf8(self, block: bytes, codec: str, path: str, source: IO[bytes], at: int = 0) -> bytes:
         """Return bytes of a file as UTF-8, with line feeds, without a byte order mark."""
