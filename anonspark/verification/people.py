@@ -15,6 +15,7 @@ from anonspark.core.columns import UNIT
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.grouping import find_groups
 from anonspark.verification.criteria import MeasuredCriterion, satisfies, worst_of
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -22,7 +23,7 @@ from anonspark.verification.sensitive_values import SensitiveValues
 _TASK_PAIRS = 2_000_000
 
 _VALUE, _PEOPLE, _RECORDS, _OWNER, _SIZE = "value", "people", "records", "owner", "values"
-_FIRST, _LAST = "first", "last"
+_FIRST, _LAST, _CLASS = "first", "last", "number of the class"
 
 _PARTS = pa.schema([(_VALUE, pa.int64()), (_SIZE, pa.int64())])
 
@@ -85,11 +86,15 @@ class _CountOwners:
         if not received:
             return
         table = pa.Table.from_batches(received)
-        keys = [*self.by, _VALUE]
+        # Arrow groups by no sets, so that classes are their numbers meanwhile.
+        groups = find_groups([table[name] for name in self.by])
+        labels = table.select(list(self.by)).take(pa.array(groups.first))
+        table = table.append_column(_CLASS, pa.array(groups.numbers))
+        keys = [_CLASS, _VALUE]
         counted = table.group_by(keys).aggregate([(UNIT, "count"), (_RECORDS, "sum")])
         counted = counted.rename_columns([*keys, _PEOPLE, _RECORDS])
         none = pa.repeat(pa.scalar(0, pa.int64()), len(counted))
-        yield from counted.append_column(_OWNER, none).cast(self.schema).to_batches()
+        yield from self._labelled(counted.append_column(_OWNER, none), labels)
         if not self.rare:
             return
         # Who they are, of each class and value as a list; classes may be of missing values.
@@ -104,7 +109,13 @@ class _CountOwners:
         none = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
         for name, column in ((_PEOPLE, none), (_RECORDS, none), (_OWNER, listed.flatten())):
             rows = rows.append_column(name, column)
-        yield from rows.cast(self.schema).to_batches()
+        yield from self._labelled(rows, labels)
+
+    def _labelled(self, rows: pa.Table, labels: pa.Table) -> Batches:
+        """Yield rows with the labels of their classes."""
+        figures = [rows[name] for name in self.schema.names[len(self.by) :]]
+        columns = [*labels.take(rows[_CLASS]).columns, *figures]
+        yield from pa.table(columns, self.schema.names).cast(self.schema).to_batches()
 
 
 @dataclass(frozen=True)

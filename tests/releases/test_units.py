@@ -478,6 +478,18 @@ def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
         verify_release(LocalEngine(), str(release), configuration=load_configuration(other))
 
 
+def test_criteria_of_people_where_labels_are_sets(tmp_path: Path) -> None:
+    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["distinct"]}
+    attributes = dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
+    attributes |= {"patient": "insensitive", "disease": "sensitive"}
+    output = {"path": str(tmp_path / "release"), "style": "bounds"}
+    sections = {"privacy": privacy, "attributes": attributes, "output": output}
+    release = run(with_sick(tmp_path, **sections, more_attributes={}))
+    assert published(release).schema.field("sex").type == pa.list_(pa.string())
+    verified = verify_release(LocalEngine(), str(release))
+    assert (verified.failures, verified.criteria[0].measured) == ([], 3.0)
+
+
 def test_an_order_of_values_that_are_left_out(tmp_path: Path) -> None:
     privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["near"]}
     path = with_sick(tmp_path, model=MODELS["full-domain"], privacy=privacy)
