@@ -240,7 +240,7 @@ class TestWrongData:
             attributes=ATTRIBUTES,
             output=OVER_RELEASE,
         )
-        refused(path, 3, f"{folder}: CSV files with different headers")
+        refused(path, 3, f"{folder}/", "CSV files with different headers")
 
     @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
     def test_map_column(self, refused_table: Refused, role: str) -> None:
