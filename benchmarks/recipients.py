@@ -26,8 +26,8 @@ from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
-from anonspark.recipients.distribute import distribute
-from anonspark.recipients.plan import parse_plan
+from anonspark.sharing.recipients.distribute import distribute
+from anonspark.sharing.recipients.plan import parse_plan
 
 QUASI_IDENTIFIERS = ("birth_date", "postal_code", "income", "capital_gain", "hours_per_week")
 RECIPIENTS = {

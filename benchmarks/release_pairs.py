@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.sharing.pairs.releases import Attack, audit_releases
 from anonspark.verification.claims import Roles
-from anonspark.verification.release_pairs import Attack, audit_releases
 
 FINE, COARSE = 2_236, 89
 RANGE = 1_000_000

@@ -25,7 +25,7 @@ from peers.tool import Tool
 from scipy import stats
 
 from anonspark.core.exact_noise import Below, discrete_laplace, permute_and_flip
-from anonspark.selection.mechanisms import scale_of
+from anonspark.sharing.selection.mechanisms import scale_of
 
 OPENDP = Tool("opendp", "opendp", "", "3.11", "differential privacy with proofs", None)
 

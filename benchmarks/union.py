@@ -21,9 +21,9 @@ from anonspark.config import parse_configuration
 from anonspark.demo.people import generate_people
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
-from anonspark.holders.union import unite
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
+from anonspark.sharing.holders.union import unite
 from anonspark.verification.audit import verify_release
 
 QUASI_IDENTIFIERS = ("birth_date", "postal_code", "income", "capital_gain", "hours_per_week")

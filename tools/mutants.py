@@ -21,16 +21,16 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 COPIED = ("anonspark", "tests", "benchmarks", "pyproject.toml")
 
 NOISE, SCORES = "core/exact_noise.py", "core/attribute_scores.py"
-MECHANISMS, WANTED = "selection/mechanisms.py", "selection/wanted.py"
+MECHANISMS, WANTED = "sharing/selection/mechanisms.py", "sharing/selection/wanted.py"
 SELECTING, COUNTING, DOMAINS = (
-    f"selection/{name}.py" for name in ("selecting", "counting", "domains")
+    f"sharing/selection/{name}.py" for name in ("selecting", "counting", "domains")
 )
-BUDGET, CHAIN, RUN = "ledger/budget.py", "ledger/chain.py", "pipeline/run.py"
+BUDGET, CHAIN, RUN = "sharing/ledger/budget.py", "sharing/ledger/chain.py", "pipeline/run.py"
 
 LAWS = "tests/unit/core/test_exact_noise.py"
-RUNS = "tests/unit/selection/test_mechanisms.py"
-COUNTS = "tests/unit/selection/test_counts_of_selections.py"
-LEDGER = "tests/unit/ledger/test_budget.py"
+RUNS = "tests/unit/sharing/selection/test_mechanisms.py"
+COUNTS = "tests/unit/sharing/selection/test_counts_of_selections.py"
+LEDGER = "tests/unit/sharing/ledger/test_budget.py"
 COMMAND = "tests/releases/test_select.py"
 RELEASES = "tests/releases/test_listed_releases.py"
 

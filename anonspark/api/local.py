@@ -25,14 +25,14 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
-from anonspark.holders.union import unite
 from anonspark.pipeline.released import Release as Released
 from anonspark.progress import Progress
-from anonspark.recipients.distribute import distribute as carry_out
-from anonspark.recipients.plan import parse_plan
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.selection.selecting import select as choose_attributes
-from anonspark.selection.settings import parse_selection
+from anonspark.sharing.holders.union import unite
+from anonspark.sharing.recipients.distribute import distribute as carry_out
+from anonspark.sharing.recipients.plan import parse_plan
+from anonspark.sharing.selection.selecting import select as choose_attributes
+from anonspark.sharing.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,

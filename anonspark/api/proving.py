@@ -28,10 +28,10 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.reading.published import PublishedRelease, open_published
+from anonspark.sharing.pairs.relation import Statement
+from anonspark.sharing.pairs.releases import Attack, audit_releases
 from anonspark.verification.audit import audit_release
 from anonspark.verification.claims import Roles
-from anonspark.verification.pair_relation import Statement
-from anonspark.verification.release_pairs import Attack, audit_releases
 
 # Arguments that are not called like the options of the command line.
 _NAMES = {
@@ -195,7 +195,7 @@ def verify_together(
 
     Notes
     -----
-    The jobs of :func:`anonspark.verification.release_pairs.audit_releases`.
+    The jobs of :func:`anonspark.sharing.pairs.releases.audit_releases`.
 
     Examples
     --------

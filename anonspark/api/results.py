@@ -19,7 +19,6 @@ from anonspark.comparison.report import comparison_report
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
 from anonspark.core.utility_score import columns_text
-from anonspark.holders import union
 from anonspark.page.blocks import Chart, Table
 from anonspark.page.card import Card
 from anonspark.profiling import profile
@@ -33,10 +32,12 @@ from anonspark.profiling.wording import (
     unit_text,
 )
 from anonspark.reporting.disclosure import percent
-from anonspark.selection import writing
+from anonspark.sharing.holders import union
+from anonspark.sharing.pairs import releases as release_pairs
+from anonspark.sharing.selection import writing
 from anonspark.utility import evaluation
 from anonspark.utility.usefulness import describe_usefulness
-from anonspark.verification import release_pairs, result
+from anonspark.verification import result
 
 _Own = TypeVar("_Own", bound=Shown)
 

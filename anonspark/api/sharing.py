@@ -188,7 +188,8 @@ def distribute(
 
     Notes
     -----
-    The work of ``anonspark distribute``: see :func:`anonspark.recipients.distribute.distribute`.
+    The work of ``anonspark distribute``: see
+    :func:`anonspark.sharing.recipients.distribute.distribute`.
     A DataFrame of Spark is computed once, of its columns those alone that the plan names; where
     its session's settings mean something else than ours, it is kept in the memory and on the disks
     of the executors.
@@ -250,7 +251,8 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
 
     Notes
     -----
-    The work of ``anonspark select``: one pass, see :func:`anonspark.selection.selecting.select`.
+    The work of ``anonspark select``: one pass, see
+    :func:`anonspark.sharing.selection.selecting.select`.
     """
     functions = functions_for_table(table)
     require_mapping("config", config)
@@ -297,7 +299,7 @@ def union(
 
     Notes
     -----
-    The work of ``anonspark union``: see :func:`anonspark.holders.union.unite`.
+    The work of ``anonspark union``: see :func:`anonspark.sharing.holders.union.unite`.
     """
     paths = list(map(place_of, releases))
     functions = functions_for(*paths, written=(out,))

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from anonspark.comparison.grid import Grid
     from anonspark.comparison.runner import Comparison
-    from anonspark.holders.union import Union
     from anonspark.layers.partition.lattice.watching import LookedAt
     from anonspark.pipeline.plan import Plan
     from anonspark.pipeline.released import Release
     from anonspark.reading.counting import Count
     from anonspark.reading.published import Answer
     from anonspark.reporting.nights import Night
+    from anonspark.sharing.holders.union import Union
 
 # They say nothing where no record is suppressed.
 _OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from anonspark.ledger.releases import LedgerRelease
-    from anonspark.recipients.distribute import Distribution
-    from anonspark.recipients.looking import PlanLook
+    from anonspark.sharing.ledger.releases import LedgerRelease
+    from anonspark.sharing.recipients.distribute import Distribution
+    from anonspark.sharing.recipients.looking import PlanLook
 
 _WORST = 10
 

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from anonspark.config.budget import in_decimals
-from anonspark.ledger.budget import in_words
+from anonspark.sharing.ledger.budget import in_words
 
 if TYPE_CHECKING:
-    from anonspark.ledger.budget import Budget
-    from anonspark.selection.selecting import Prospect
-    from anonspark.selection.writing import Selection
+    from anonspark.sharing.ledger.budget import Budget
+    from anonspark.sharing.selection.selecting import Prospect
+    from anonspark.sharing.selection.writing import Selection
 
 
 def show_selection(console: Console, found: Selection) -> None:

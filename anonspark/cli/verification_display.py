@@ -12,10 +12,10 @@ from anonspark.cli.display import titled_table
 from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import RISK, shown
 from anonspark.core.utility_score import columns_text
-from anonspark.verification.release_pairs import JointVerification
+from anonspark.sharing.pairs.releases import JointVerification
 
 if TYPE_CHECKING:
-    from anonspark.verification.release_pairs import JointVerification, PairVerification
+    from anonspark.sharing.pairs.releases import JointVerification, PairVerification
     from anonspark.verification.result import Verification
 
 

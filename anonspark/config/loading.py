@@ -21,7 +21,7 @@ from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
 SELECTION = "selection"
-"""The section that ``anonspark select`` alone reads (:mod:`anonspark.selection.settings`)."""
+"""The section that ``anonspark select`` alone reads."""
 
 
 def read_configuration(

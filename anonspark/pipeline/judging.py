@@ -20,10 +20,10 @@ from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.history import last_comparable_run
 from anonspark.layers.publish.paths import require_apart_from_table
-from anonspark.ledger.budget import RECORD, Limit, list_release, open_budget
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
 from anonspark.pipeline.released import Release
+from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
 
 # Where a population is: its path and options may say more than a ledger should.
 _PLACES = {"delta_presence": {"population", "format", "options"}}

@@ -17,9 +17,9 @@ from sklearn.metrics import roc_auc_score
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
-from anonspark.holders.union import unite
 from anonspark.pipeline.run import run
 from anonspark.release.originals import open_by_suffix
+from anonspark.sharing.holders.union import unite
 from anonspark.utility import features
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.learning import LABEL

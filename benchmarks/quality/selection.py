@@ -23,9 +23,9 @@ import pyarrow.csv as pc
 
 from anonspark.core.attribute_scores import chi_square, gini_score, information_gain
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.selection.counting import count_tables
-from anonspark.selection.domains import Domain
-from anonspark.selection.mechanisms import (
+from anonspark.sharing.selection.counting import count_tables
+from anonspark.sharing.selection.domains import Domain
+from anonspark.sharing.selection.mechanisms import (
     Neighbors,
     Score,
     choose,

@@ -13,7 +13,7 @@ from printed_figures import Place
 
 from anonspark.core.association import entropy
 from anonspark.core.attribute_scores import gini_score
-from anonspark.selection.mechanisms import loss_of_a_record, rank, scale_of, with_noise
+from anonspark.sharing.selection.mechanisms import loss_of_a_record, rank, scale_of, with_noise
 from quality import selection
 from quality.csv_tables import read_adult
 from quality.ml_utility import ADULT_NUMBERS

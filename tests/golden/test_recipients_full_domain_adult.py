@@ -12,7 +12,7 @@ from recipients import carry_out, with_ledger, write_persons
 from test_distribution_adult import SIX, People
 
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.recipients.joint_check import require_joint_classes
+from anonspark.sharing.recipients.joint_check import require_joint_classes
 
 COLUMNS = {
     "a": ("workclass", "education", "occupation", "sex"),
@@ -83,7 +83,7 @@ def test_independent(folder: Path, tmp_path: Path, size: int | str) -> None:
     collusion = {"k": 10, "l_diversity": DIVERSE, "recipients": size}
     plan = plan_of(folder, tmp_path, strategy="independent", collusion=collusion)
     # Without a ledger, which has no plan whose model leaves records out.
-    joint = "anonspark.recipients.distribute.require_joint_classes"
+    joint = "anonspark.sharing.recipients.distribute.require_joint_classes"
     with patch(joint, wraps=require_joint_classes) as asked, pytest.raises(GuaranteeError):
         carry_out(plan)
     told = {

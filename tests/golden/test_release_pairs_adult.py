@@ -15,13 +15,13 @@ from recipients import RECIPIENTS, carry_out, plan_of, write_persons
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.verification.class_cells import ReadRelease, read_cells
-from anonspark.verification.class_pairs import compatible_pairs
+from anonspark.sharing.pairs.cells import ReadRelease, read_cells
+from anonspark.sharing.pairs.classes import compatible_pairs
+from anonspark.sharing.pairs.figures import BoundedPairs, bound_pairs
+from anonspark.sharing.pairs.original import count_pair_candidates
+from anonspark.sharing.pairs.relation import Statement
+from anonspark.sharing.pairs.releases import Attack, PairVerification, audit_releases
 from anonspark.verification.opening import open_release
-from anonspark.verification.pair_figures import BoundedPairs, bound_pairs
-from anonspark.verification.pair_original import count_pair_candidates
-from anonspark.verification.pair_relation import Statement
-from anonspark.verification.release_pairs import Attack, PairVerification, audit_releases
 
 OCCUPATION = ("occupation",)
 MORE = ("occupation", "marital-status", "race")

@@ -14,9 +14,9 @@ from quality.selection import Tables
 
 from anonspark.core.attribute_scores import chi_square, gini_score, information_gain
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.selection.counting import count_tables
-from anonspark.selection.domains import Domain
-from anonspark.selection.mechanisms import Score
+from anonspark.sharing.selection.counting import count_tables
+from anonspark.sharing.selection.domains import Domain
+from anonspark.sharing.selection.mechanisms import Score
 
 # Rows, chi-square, information gain, sum of squares by records, score of the choice.
 EXACT = {

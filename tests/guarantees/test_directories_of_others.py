@@ -14,8 +14,8 @@ from helpers import command, configuration_file, write_table
 
 from anonspark.engine.local.files import LocalFiles
 from anonspark.kernels import machine_code
-from anonspark.ledger.key import make_key, read_key
-from anonspark.ledger.ledger import init_ledger
+from anonspark.sharing.ledger.key import make_key, read_key
+from anonspark.sharing.ledger.ledger import init_ledger
 
 SOMEBODY = 54321
 

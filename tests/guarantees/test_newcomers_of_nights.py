@@ -18,10 +18,10 @@ import pytest
 import anonspark
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.ledger.key import make_key
-from anonspark.ledger.ledger import init_ledger
-from anonspark.recipients.distribute import distribute
-from anonspark.recipients.plan import parse_plan
+from anonspark.sharing.ledger.key import make_key
+from anonspark.sharing.ledger.ledger import init_ledger
+from anonspark.sharing.recipients.distribute import distribute
+from anonspark.sharing.recipients.plan import parse_plan
 
 SCHEMA = pa.schema(
     [

@@ -24,8 +24,8 @@ from helpers import command
 import anonspark
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError
-from anonspark.selection.selecting import look_ahead, select
-from anonspark.selection.settings import parse_selection
+from anonspark.sharing.selection.selecting import look_ahead, select
+from anonspark.sharing.selection.settings import parse_selection
 
 RECORDS = 40
 BASE = [f"P{n},{20 + n % 50},{'mf'[n % 2]},{'flu' if n % 3 else 'hiv'}" for n in range(RECORDS)]

@@ -29,8 +29,8 @@ from release_folders import list_files, rewrite
 import anonspark.verifier
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.holders.union import unite
 from anonspark.pipeline.run import run
+from anonspark.sharing.holders.union import unite
 from anonspark.verification.audit import audit_release
 from anonspark.verification.result import Verification
 from anonspark.verifier import VERIFIER, verifier_text

@@ -22,14 +22,14 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
-from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.ledger.events import Events
 from anonspark.pipeline.run import StagedRelease
 from anonspark.pipeline.run import run as run_pipeline
-from anonspark.recipients import distribute as distributing
-from anonspark.recipients.looking import look_at_plan
-from anonspark.recipients.plan import parse_plan
 from anonspark.reporting.nights import read_nights
+from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
+from anonspark.sharing.ledger.events import Events
+from anonspark.sharing.recipients import distribute as distributing
+from anonspark.sharing.recipients.looking import look_at_plan
+from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.verification.audit import verify_release
 
 ROWS = 600

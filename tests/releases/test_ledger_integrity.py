@@ -21,14 +21,14 @@ from anonspark import ownership
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import GuaranteeError, PublishingError
-from anonspark.ledger import chain
-from anonspark.ledger import events as ledger_events
-from anonspark.ledger.budget import Limit, charge, list_release
-from anonspark.ledger.events import Events
-from anonspark.ledger.key import make_key
-from anonspark.ledger.ledger import init_ledger, open_ledger
-from anonspark.recipients.distribute import distribute
-from anonspark.recipients.plan import parse_plan
+from anonspark.sharing.ledger import chain
+from anonspark.sharing.ledger import events as ledger_events
+from anonspark.sharing.ledger.budget import Limit, charge, list_release
+from anonspark.sharing.ledger.events import Events
+from anonspark.sharing.ledger.key import make_key
+from anonspark.sharing.ledger.ledger import init_ledger, open_ledger
+from anonspark.sharing.recipients.distribute import distribute
+from anonspark.sharing.recipients.plan import parse_plan
 
 FILES = LocalFiles()
 

@@ -126,7 +126,7 @@ def test_a_ledger_that_cannot_be_written(
         raise OSError("read-only file system")
 
     path = configured(tmp_path)
-    monkeypatch.setattr("anonspark.ledger.budget.append_link", refuse)
+    monkeypatch.setattr("anonspark.sharing.ledger.budget.append_link", refuse)
     shown = command(capsys, "run", path)
     assert shown.code == 5
     assert "nothing was drawn or published" in shown.err

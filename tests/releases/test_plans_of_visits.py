@@ -16,8 +16,8 @@ from recipients import carry_out, with_ledger
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.recipients.plan import parse_plan
+from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
+from anonspark.sharing.recipients.plan import parse_plan
 
 # Of the catalogue, and what each recipient asks for besides the mark of a record.
 COLUMNS = {"a": ["age", "zone"], "b": ["zone", "sex"], "c": ["age", "zone", "sex"]}

@@ -23,10 +23,10 @@ import anonspark
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, PublishingError
-from anonspark.selection.counting import count_tables
-from anonspark.selection.selecting import look_ahead, select
-from anonspark.selection.settings import parse_selection
-from anonspark.selection.wanted import open_wanted
+from anonspark.sharing.selection.counting import count_tables
+from anonspark.sharing.selection.selecting import look_ahead, select
+from anonspark.sharing.selection.settings import parse_selection
+from anonspark.sharing.selection.wanted import open_wanted
 
 # So many records, and so many of one value: numbers that occur nowhere else.
 ROWS, PLANTED_RECORDS = 73_129, 51_847
@@ -284,7 +284,7 @@ def test_what_fails_after_the_charge_says_so(
     def fail(*_: Any) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr("anonspark.selection.writing._write", fail)
+    monkeypatch.setattr("anonspark.sharing.selection.writing._write", fail)
     settings = parse_selection(document_at(tmp_path, 100, mechanism="tables"))
     with pytest.raises(PublishingError, match="entry 1 of the ledger stays charged"):
         select(LocalEngine(), settings, run_id="one")

@@ -39,8 +39,8 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
-from anonspark.holders import union as holders_union
-from anonspark.holders.union import Union, unite
+from anonspark.sharing.holders import union as holders_union
+from anonspark.sharing.holders.union import Union, unite
 from anonspark.verification.audit import audit_release
 
 PRIVACY = {
@@ -535,7 +535,7 @@ def test_nothing_stays_of_a_union_that_fails_at_the_end(
     def full(*_: object, **__: object) -> None:
         raise PublishingError("the disk is full")
 
-    monkeypatch.setattr("anonspark.holders.union.commit", full)
+    monkeypatch.setattr("anonspark.sharing.holders.union.commit", full)
     before = contents(parts)
     with pytest.raises(PublishingError):
         union(parts, out="new/union")

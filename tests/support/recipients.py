@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import GuaranteeError
-from anonspark.ledger.key import make_key, read_key
-from anonspark.ledger.ledger import Ledger, init_ledger, open_ledger
-from anonspark.recipients.distribute import Distribution, distribute
-from anonspark.recipients.plan import parse_plan
+from anonspark.sharing.ledger.key import make_key, read_key
+from anonspark.sharing.ledger.ledger import Ledger, init_ledger, open_ledger
+from anonspark.sharing.recipients.distribute import Distribution, distribute
+from anonspark.sharing.recipients.plan import parse_plan
 
 COLUMNS = ("age", "education-num", "hours-per-week", "capital-gain", "capital-loss", "sex")
 """Quasi-identifiers of the catalogue, in its order."""

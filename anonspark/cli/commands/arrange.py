@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
-    from anonspark.selection.selecting import Prospect
-    from anonspark.selection.settings import SelectionSettings
-    from anonspark.selection.writing import Selection
+    from anonspark.sharing.selection.selecting import Prospect
+    from anonspark.sharing.selection.settings import SelectionSettings
+    from anonspark.sharing.selection.writing import Selection
     from anonspark.utility.learned_hierarchies import Arrangement
 
 
@@ -105,12 +105,12 @@ def select_attributes(
 ) -> None:
     """Choose attributes that tell of a target, under differential privacy and within a budget."""
     from anonspark.cli.selection_display import show_prospect, show_selection
-    from anonspark.selection.settings import load_selection
+    from anonspark.sharing.selection.settings import load_selection
 
     progress = LOG.get().follow(quiet=quiet, run_id=run_id)
 
     def choose(engine: Engine, settings: SelectionSettings) -> Selection | Prospect:
-        from anonspark.selection.selecting import look_ahead, select
+        from anonspark.sharing.selection.selecting import look_ahead, select
 
         if dry_run:
             with progress.stage("look ahead"):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anonspark.config.reading import TextReader
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
-    from anonspark.recipients.plan import Plan as RecipientsPlan
+    from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
 
 def clean(
@@ -30,9 +30,9 @@ def clean(
 ) -> None:
     """Remove what killed runs of a configuration or a plan left: raw records, half a release."""
     from anonspark.config.yaml_reading import read_document
-    from anonspark.recipients.members import is_plan
-    from anonspark.recipients.plan import Plan as RecipientsPlan
-    from anonspark.recipients.plan import load_plan
+    from anonspark.sharing.recipients.members import is_plan
+    from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
+    from anonspark.sharing.recipients.plan import load_plan
 
     progress = LOG.get().follow(quiet=quiet)
 
@@ -52,7 +52,7 @@ def clean(
         engine: Engine, loaded: Configuration | RecipientsPlan
     ) -> tuple[str, list[tuple[str, bool]]]:
         from anonspark.layers.publish.staging import find_stagings, remove_staging
-        from anonspark.recipients.members import clean_plan
+        from anonspark.sharing.recipients.members import clean_plan
 
         files = engine.files
         with progress.stage("remove what was left"):

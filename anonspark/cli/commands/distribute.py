@@ -14,10 +14,10 @@ from anonspark.cli.working import load_then_work, work_with_engine
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
-    from anonspark.holders.union import Union
-    from anonspark.recipients.distribute import Distribution
-    from anonspark.recipients.looking import PlanLook
-    from anonspark.recipients.plan import Plan as RecipientsPlan
+    from anonspark.sharing.holders.union import Union
+    from anonspark.sharing.recipients.distribute import Distribution
+    from anonspark.sharing.recipients.looking import PlanLook
+    from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
 
 def distribute(  # noqa: PLR0913 - each parameter is an option of the command
@@ -43,14 +43,14 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
 ) -> None:
     """Make a release for each recipient of a plan, or none if together they tell too much."""
     from anonspark.cli.recipients_display import show_distribution, show_look
-    from anonspark.recipients.looking import PlanLook
-    from anonspark.recipients.plan import load_plan
+    from anonspark.sharing.recipients.looking import PlanLook
+    from anonspark.sharing.recipients.plan import load_plan
 
     progress = LOG.get().follow(quiet=quiet, run_id=run_id)
 
     def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
-        from anonspark.recipients.distribute import distribute as carry
-        from anonspark.recipients.looking import look_at_plan
+        from anonspark.sharing.recipients.distribute import distribute as carry
+        from anonspark.sharing.recipients.looking import look_at_plan
 
         if look:
             return look_at_plan(engine, wanted, progress=progress)
@@ -113,7 +113,7 @@ def union(
     progress = LOG.get().follow(quiet=quiet)
 
     def make(engine: Engine) -> Union:
-        from anonspark.holders.union import unite
+        from anonspark.sharing.holders.union import unite
 
         return unite(
             engine, releases, out, holder_column=holder_column, seed=seed, progress=progress

@@ -17,10 +17,10 @@ from anonspark.foreign_text import visible
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
-    from anonspark.ledger.budget import Budget
-    from anonspark.ledger.check import LedgerCheck
-    from anonspark.ledger.ledger import Ledger
-    from anonspark.ledger.releases import LedgerRelease
+    from anonspark.sharing.ledger.budget import Budget
+    from anonspark.sharing.ledger.check import LedgerCheck
+    from anonspark.sharing.ledger.ledger import Ledger
+    from anonspark.sharing.ledger.releases import LedgerRelease
 
 ledger = typer.Typer(
     name="ledger",
@@ -83,8 +83,8 @@ def init(
     """Make a ledger in an empty directory."""
     from pathlib import Path as LocalPath
 
-    from anonspark.ledger.key import make_key, read_key
-    from anonspark.ledger.ledger import init_ledger
+    from anonspark.sharing.ledger.key import make_key, read_key
+    from anonspark.sharing.ledger.ledger import init_ledger
 
     columns = _names("--subject", subject)
     records = _names("--record", record) if record else []
@@ -113,7 +113,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what recipients got, or what was published of data sets, spent and left of a limit."""
-    from anonspark.ledger.ledger import open_ledger
+    from anonspark.sharing.ledger.ledger import open_ledger
 
     def read(engine: Engine) -> tuple[list[Budget], list[LedgerRelease]]:
         budgets = _budgets(engine, path, dataset) if recipient is None else []
@@ -132,7 +132,7 @@ def show(
 def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
     """Return the budgets of a ledger; none of a ledger of what recipients got."""
     from anonspark.config.budget import DATASET
-    from anonspark.ledger.budget import budgets_below, read_budget
+    from anonspark.sharing.ledger.budget import budgets_below, read_budget
 
     if dataset is not None and DATASET.fullmatch(dataset) is None:
         raise ConfigurationError(
@@ -212,9 +212,9 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
 ) -> None:
     """Check entries and sums, or events, files and joint classes; ends with 4 if anything fails."""
     from anonspark.cli.recipients_display import show_coalitions
-    from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
-    from anonspark.ledger.ledger import key_of, open_ledger
-    from anonspark.ledger.lock import locked
+    from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
+    from anonspark.sharing.ledger.ledger import key_of, open_ledger
+    from anonspark.sharing.ledger.lock import locked
 
     chosen = None if coalition is None else [name.strip() for name in coalition.split(",")]
 
@@ -266,7 +266,7 @@ def withdraw(
     master: Master = None,
 ) -> None:
     """Write down that a recipient has destroyed a release: it no longer counts."""
-    from anonspark.ledger.ledger import withdraw_release
+    from anonspark.sharing.ledger.ledger import withdraw_release
 
     def write(engine: Engine) -> None:
         withdraw_release(engine.files, path, release, reason=reason, by=by, key_file=key_file)
@@ -282,8 +282,8 @@ def unlock(
     master: Master = None,
 ) -> None:
     """Remove the lock of a process that was killed, after asking."""
-    from anonspark.ledger.ledger import open_ledger
-    from anonspark.ledger.lock import read_lock
+    from anonspark.sharing.ledger.ledger import open_ledger
+    from anonspark.sharing.ledger.lock import read_lock
 
     def held(engine: Engine) -> tuple[str, Any]:
         opened = open_ledger(engine.files, path)

@@ -14,7 +14,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from anonspark.config import json_schema
-    from anonspark.recipients.plan_file import PlanFile
+    from anonspark.sharing.recipients.plan_file import PlanFile
 
     print_json(PlanFile.model_json_schema() if of_plan else json_schema())
 

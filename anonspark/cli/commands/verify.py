@@ -18,9 +18,9 @@ from anonspark.errors import ConfigurationError
 if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.protocol import Engine
+    from anonspark.sharing.pairs.relation import Statement
+    from anonspark.sharing.pairs.releases import Attack, JointVerification
     from anonspark.verification.claims import Roles
-    from anonspark.verification.pair_relation import Statement
-    from anonspark.verification.release_pairs import Attack, JointVerification
     from anonspark.verification.result import Verification
 
 
@@ -93,7 +93,7 @@ def _attack(
     ConfigurationError
         If the options contradict one another, or there is one release.
     """
-    from anonspark.verification.release_pairs import Attack
+    from anonspark.sharing.pairs.releases import Attack
 
     if same_people and inside:
         raise ConfigurationError(
@@ -157,8 +157,8 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     def prove(
         engine: Engine, configuration: Configuration | None = None
     ) -> Verification | JointVerification:
+        from anonspark.sharing.pairs.releases import audit_releases
         from anonspark.verification.audit import audit_release
-        from anonspark.verification.release_pairs import audit_releases
 
         with progress.stage("verify"):
             if beside:

@@ -19,8 +19,8 @@ import anonspark
 from anonspark.api import anonymize, distribute, verify
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.sharing.pairs.releases import Attack, audit_releases
 from anonspark.verification.claims import Roles
-from anonspark.verification.release_pairs import Attack, audit_releases
 
 CONFIGURATION: dict[str, Any] = data_beside(__file__)["CONFIGURATION"]
 

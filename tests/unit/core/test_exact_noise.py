@@ -33,7 +33,7 @@ from anonspark.core.exact_noise import (
     discrete_laplace,
     permute_and_flip,
 )
-from anonspark.selection.selecting import select
+from anonspark.sharing.selection.selecting import select
 
 
 def seeded(seed: int) -> Below:

@@ -1,0 +1,473 @@
+"""``anonspark union``: releases of holders who anonymized apart become one, proved anew."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
+from operator import xor
+from typing import Any
+
+import pyarrow as pa
+
+from anonspark._version import __version__
+from anonspark.core.figures import SUMMARY, TABLES, arrow_schema
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.engine.files import Files, PublishedFile
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.tasks import Batches
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.layers.publish.committing import begin, commit
+from anonspark.layers.publish.companions.writing import write_companions
+from anonspark.layers.publish.paths import require_apart, require_target
+from anonspark.layers.publish.staging import Staging, open_staging
+from anonspark.layers.publish.tables import write_rows
+from anonspark.progress import Progress
+from anonspark.redaction import Redacted
+from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
+from anonspark.sharing.holders.form import Form, form_of
+from anonspark.sharing.holders.parts import Part, read_parts, require_same_types
+from anonspark.sharing.holders.writing import Extent, write_union
+from anonspark.verification.audit import audit_opened, audit_table
+from anonspark.verification.claims import claim_of_description
+from anonspark.verification.classes import PublishedClasses, count_published_classes
+from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.opening import OpenedRelease, open_release
+from anonspark.verification.result import Verification
+
+Row = dict[str, Any]
+"""A row of a table of metrics: column to figure, text or moment."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a union.
+
+    Parameters
+    ----------
+    summary : dict
+        The one row of its table. What only a run has is None: a union has no original.
+    privacy, risk : list of dict
+        Rows of their tables.
+    different : mapping of str to int
+        Different values of each attribute that a distance is about.
+    """
+
+    summary: Row
+    privacy: list[Row]
+    risk: list[Row]
+    different: dict[str, int]
+
+
+def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) -> Figures:
+    """Return the figures of a proven union.
+
+    Parameters
+    ----------
+    form : Form
+    proof : Verification
+        Of its staged records.
+    run_id : str
+    started : datetime
+        In UTC.
+    """
+    own, published = {"run_id": run_id}, proof.published
+    summary: Row = {
+        **{figure.name: None for figure in SUMMARY},
+        **own,
+        "k": form.privacy.k,
+        "rows_published": published.rows,
+        "published_classes": published.classes,
+        "published_min_class_size": published.smallest,
+        "output_fingerprint": published.fingerprint,
+        "version": __version__,
+        "started": started,
+        "seconds": (datetime.now(UTC) - started).total_seconds(),
+    }
+    size = {
+        "attribute": None,
+        "criterion": "k",
+        "required": float(form.privacy.k),
+        "c": None,
+        "measured": float(published.smallest),
+    }
+    distances = {one.criterion.attribute for one in proof.criteria if one.criterion.is_distance}
+    return Figures(
+        summary,
+        privacy=[own | row for row in (size, *(one.row() for one in proof.criteria))],
+        risk=[own | row for row in proof.risk],
+        different={
+            one.attribute: one.values
+            for one in proof.sensitive
+            if one.attribute in distances and one.values is not None
+        },
+    )
+
+
+def stage_figures(
+    engine: Engine,
+    staging: Staging,
+    form: Form,
+    figures: Figures,
+    written: Sequence[PublishedFile],
+    progress: Progress,
+) -> None:
+    """Write the tables of metrics and the manifest.
+
+    Parameters
+    ----------
+    engine : Engine
+    staging : Staging
+    form : Form
+    figures : Figures
+    written : sequence of PublishedFile
+        The records.
+    progress : Progress
+        It knows the seconds of the stages so far.
+
+    Raises
+    ------
+    PublishingError
+    """
+    files, summary = engine.files, figures.summary
+    listed = list(written)
+    for name, rows in (
+        ("summary", [summary]),
+        ("privacy", figures.privacy),
+        ("risk", figures.risk),
+    ):
+        schema = arrow_schema(TABLES[name])
+        listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
+    description = form.description
+    manifest = {
+        "run_id": summary["run_id"],
+        "started": summary["started"].isoformat(timespec="seconds"),
+        "seconds": {name: round(own, 3) for name, own in progress.seconds.items()},
+        "versions": versions(engine.versions),
+        **description,
+        "fingerprints": {"output": summary["output_fingerprint"]},
+        "published": {
+            "rows": summary["rows_published"],
+            "sensitive_values": figures.different,
+            **description["published"],
+        },
+        "summary": {
+            name: value
+            for name, value in summary.items()
+            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
+        },
+        "warnings": [
+            {
+                "code": "people_of_two_holders",
+                "attribute": None,
+                "text": NOT_PROTECTED,
+                "figures": {},
+            }
+        ],
+    }
+    schema = engine.published(f"{staging.release}/data", form.manifest.data_format).schema
+    listed += write_companions(files, manifest, schema, listed, staging.release)
+    manifest["files"] = listing(listed)
+    write_manifest(files, staging.manifest, manifest)
+
+
+# The t that a message names is enough for the union: it is rounded up.
+_DIGITS, _ROUNDING = 10_000, 1e-6
+
+
+def prove_parts(
+    engine: Engine, parts: Sequence[Part], opened: Sequence[OpenedRelease]
+) -> list[Verification]:
+    """Prove each part as ``anonspark verify`` does; costs as of that.
+
+    Raises
+    ------
+    GuaranteeError
+        If one does not keep its promise.
+    """
+    proofs = []
+    for part, one in zip(parts, opened, strict=True):
+        proof = audit_opened(engine, one)
+        if proof.failures:
+            # What fails may be a count of few people, or the name of a column that is too many.
+            raise GuaranteeError(
+                f"union: {part.path} does not keep its own promise; nothing was published; its "
+                f"holder has to put it right: anonspark verify {part.path} tells what is wrong"
+            )
+        proofs.append(proof)
+    return proofs
+
+
+def fingerprint_of(proofs: Sequence[PublishedClasses]) -> str:
+    """Return the fingerprint of the records of several releases together; no job."""
+    return table_fingerprint(
+        sum(one.rows for one in proofs),
+        sum(one.hash_sum for one in proofs),
+        reduce(xor, (one.hash_xor for one in proofs)),
+    )
+
+
+def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: str) -> Verification:
+    """Measure the staged records of a union, and check that all of the coding holds.
+
+    Parameters
+    ----------
+    engine : Engine
+    staged : Table
+        Read from the staged files.
+    form : Form
+    expected : str
+        Fingerprint of the records of all parts.
+    out : str
+        Where the union goes, for messages.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    GuaranteeError
+        If records are others than those of the parts, or a criterion does not hold.
+
+    Notes
+    -----
+    One pass with a shuffle of class sizes; two more jobs for each attribute of a criterion.
+    """
+    claim = claim_of_description(engine, form.manifest, matched=False)
+    # Of attributes that no criterion is about nothing is required.
+    claim = replace(claim, sensitive=())
+    proof = audit_table(staged, claim, name=out, where=out)
+    if proof.published.fingerprint != expected:
+        raise GuaranteeError(
+            f"{out}: the staged union holds other records than its parts: their files changed "
+            "while they were read, or records were lost; nothing was published. Try again, and "
+            "report it as a bug if that does not help"
+        )
+    if proof.published.smallest < form.privacy.k:
+        raise GuaranteeError(
+            f"{out}: a class of the union is smaller than k = {form.privacy.k} of the coding, so a "
+            "part was published with a smaller k; nothing was published; let its holder publish "
+            "again by the coding"
+        )
+    advice = [text for one in proof.criteria if (text := _advice(one, form)) is not None]
+    if proof.failures:
+        raise GuaranteeError("\n".join([*proof.failures, *advice]))
+    return proof
+
+
+def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
+    """Say what distance a union needs, and what to do; None where the criterion holds."""
+    criterion = measured.criterion
+    if not measured.violating_classes or not criterion.is_distance:
+        return None
+    needed = "no finite bound is enough"
+    if math.isfinite(measured.measured):
+        enough = math.ceil(measured.measured * _DIGITS - _ROUNDING) / _DIGITS
+        needed = f"the union needs {enough:g}"
+    where = f"{criterion.type.key} of {criterion.attribute!r}"
+    if form.holder_column is not None:
+        return (
+            f"{where}: {needed}, beside the distribution of each holder's published records; raise "
+            "the bound in the coding, or agree on l-diversity instead, and publish again"
+        )
+    return (
+        f"{where}: {needed}: each part is close to its own distribution, not to that of the union; "
+        "agree on l-diversity instead, raise the bound in the coding, or publish with "
+        "--holder-column, where each part keeps its own guarantee"
+    )
+
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, repr=False)
+class Union(Redacted):
+    """A union that was published.
+
+    Parameters
+    ----------
+    path : str
+        Its directory.
+    run_id : str
+    parts : list of dict
+        ``run_id``, ``output_fingerprint``, ``rows``, ``privacy`` and ``holder`` of each.
+    summary : dict
+        The row of the table ``summary``.
+    privacy : list of dict
+        The rows of the table ``privacy``.
+    risk : list of dict
+        The rows of the table ``risk``.
+    holder_column : str or None
+    warnings : list of str
+        What who releases it should know.
+    """
+
+    path: str
+    run_id: str
+    parts: list[dict[str, Any]]
+    summary: Row
+    privacy: list[Row]
+    risk: list[Row]
+    holder_column: str | None
+    warnings: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _WithHolder:
+    """Adds a column of one text."""
+
+    text: str
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            held = pa.repeat(pa.scalar(self.text, pa.string()), batch.num_rows)
+            yield pa.RecordBatch.from_arrays([*batch.columns, held], schema=self.schema)
+
+
+def unite(
+    engine: Engine,
+    releases: Sequence[str],
+    out: str,
+    *,
+    holder_column: str | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Union:
+    """Publish the union of releases that follow one coding.
+
+    Parameters
+    ----------
+    engine : Engine
+    releases : sequence of str
+        Their directories; at least two. Their order changes nothing.
+    out : str
+        Directory of the union, where nothing is yet.
+    holder_column : str or None
+        Name of a column that tells who held a record, by the name of the release's directory; then
+        every class is of one holder, and the coding's criteria are required of each holder's
+        records. None tells nobody.
+    seed : int or None
+        Key of the order of the records, 64 bits, signed; a secret. None draws one.
+    progress : Progress or None
+        Where to tell what is going on.
+
+    Returns
+    -------
+    Union
+
+    Raises
+    ------
+    ConfigurationError
+        If releases do not fit together, or places lie inside one another.
+    DataError
+        If a release is not complete.
+    GuaranteeError
+        If a release does not keep its promise, or the union not that of the coding.
+    PublishingError
+        If the union cannot be written. Nothing is left at ``out`` then, nor beside it.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.audit.audit_release` for each part, those of
+    :func:`~anonspark.sharing.holders.writing.write_union` over all records, and one pass over the
+    union with two jobs for each attribute of a criterion. No record is collected.
+    """
+    progress = progress or Progress()
+    started = datetime.now(UTC)
+    run_id = uuid.uuid4().hex[:12]
+    progress.run_id = run_id
+    key = _key(seed)
+    paths = [path.rstrip("/") for path in releases]
+    _require_places(engine.files, paths, out)
+    parts = read_parts(engine.files, paths)
+    form = form_of(parts, holder_column)
+    with (
+        open_staging(engine.files, out, run_id, key="--out") as staging,
+        engine.running(run_id, progress),
+    ):
+        with progress.stage("verify parts"):
+            opened = [open_release(engine, part.path) for part in parts]
+            schema = require_same_types(parts, opened)
+            proofs = [one.published for one in prove_parts(engine, parts, opened)]
+        tables = _published(opened, form, schema)
+        extent = Extent(
+            sum(one.rows for one in proofs),
+            sum(part.stored for part in parts),
+            sum(one.largest for one in proofs),
+        )
+        expected = fingerprint_of(proofs)
+        classes = form.manifest.quasi_identifier_columns
+        begin(engine.files, staging)
+        with progress.stage("publish", rows=extent.rows):
+            if form.holder_column is not None:
+                whole = reduce(lambda one, other: one.union(other), tables)
+                expected = count_published_classes(whole, classes).fingerprint
+            written = write_union(tables, classes, extent, key, staging)
+        with progress.stage("verify"):
+            staged = engine.published(f"{staging.release}/data", form.manifest.data_format)
+            proof = prove_union(engine, staged, form, expected, out)
+        figures = figures_of(form, proof, run_id, started)
+        with progress.stage("metrics"):
+            stage_figures(engine, staging, form, figures, written, progress)
+        commit(engine.files, staging, overwrite=False)
+    return Union(
+        path=out,
+        run_id=run_id,
+        parts=form.description["parts"],
+        summary=figures.summary,
+        privacy=figures.privacy,
+        risk=figures.risk,
+        holder_column=holder_column,
+        warnings=[NOT_PROTECTED, *proof.warnings],
+    )
+
+
+def _key(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbelow(2**64) + _SMALLEST
+    if not _SMALLEST <= seed <= _LARGEST:
+        raise ConfigurationError(
+            f"--seed: expected a whole number from {_SMALLEST} to {_LARGEST}; choose another"
+        )
+    return seed
+
+
+def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
+    """Check, before any work, that the union can be written, and lies apart from its parts.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if set(out) & set("*?[]{}"):
+        raise ConfigurationError(
+            f"--out: {out} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+            "pattern; choose another path"
+        )
+    require_target(files, "--out", out)
+    places = {f"release {number} ({path})": path for number, path in enumerate(releases, start=1)}
+    require_apart(files, {**places, f"--out ({out})": out})
+    if files.exists(out):
+        raise ConfigurationError(f"--out: {out} exists already; choose another path, or remove it")
+
+
+def _published(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -> list[Table]:
+    """Return the records of each part, as the union has them; lazy."""
+    tables = [one.data.select(schema.names) for one in opened]
+    if form.holder_column is not None:
+        told = schema.append(pa.field(form.holder_column, pa.string()))
+        tables = [
+            table.map_batches(_WithHolder(holder, told), told)
+            for table, holder in zip(tables, form.holders, strict=True)
+        ]
+    return tables

@@ -1,0 +1,448 @@
+"""The budget of a data set: all that was published about its people, and what that cost of a limit.
+
+Losses of one table about the same people add up. An entry is written before records are read, and
+stays if the run fails later, for what was drawn may have been seen. Releases have no loss: their
+entries say that they were made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from anonspark._version import __version__
+from anonspark.config.budget import DATASET, in_decimals
+from anonspark.engine.files import Files, require_ours
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError, PublishingError
+from anonspark.sharing.ledger.chain import (
+    CHANGED,
+    Link,
+    append_link,
+    not_read,
+    read_chain,
+)
+from anonspark.sharing.ledger.creating import create_whole, text_of
+
+Neighbors = Literal["add_remove", "replace"]
+
+Unit = str | dict[str, Any]
+"""Whose records may differ: :data:`RECORD`, or ``{"person": column, "rows": records at most}``."""
+
+RECORD = "record"
+
+RELEASE = "release"
+"""Kind of the entries that cost nothing."""
+
+_LIMIT = "limit.json"
+_ENTRY = re.compile(r"[0-9]{6,}\.json")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What may be spent, and what a loss is.
+
+    Parameters
+    ----------
+    limit : Fraction or None
+        None where somebody asks for no other than there is.
+    neighbors : {"add_remove", "replace"}
+    unit : str or dict
+        Whose records may differ.
+    """
+
+    limit: Fraction | None
+    neighbors: Neighbors
+    unit: Unit
+
+    def to_text(self) -> str:
+        """Return the content of its file."""
+        told = {"limit": str(self.limit), "neighbors": self.neighbors, "unit": self.unit}
+        return text_of(told)
+
+    @classmethod
+    def of_text(cls, text: str) -> Limit:
+        """Return what the content of its file says.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, ZeroDivisionError
+            If it is none.
+        """
+        told = json.loads(text)
+        unit = told["unit"]
+        person = isinstance(unit, dict) and set(unit) == {"person", "rows"}
+        if told["neighbors"] not in ("add_remove", "replace") or not (unit == RECORD or person):
+            raise ValueError
+        return cls(Fraction(told["limit"]), told["neighbors"], unit)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that was published, or drawn.
+
+    Parameters
+    ----------
+    number : int
+        1, 2, ...
+    told : mapping
+        What is told of it; ``epsilon``, ``spent_before`` and ``spent_after`` are fractions as
+        texts. Of a release there is no ``epsilon``.
+    limit : Fraction
+        Of the budget.
+    """
+
+    number: int
+    told: Mapping[str, Any]
+    limit: Fraction
+
+    @property
+    def spent_after(self) -> Fraction:
+        """What is spent with it."""
+        return Fraction(self.told["spent_after"])
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The budget of one data set, as it is.
+
+    Parameters
+    ----------
+    path : str
+        Its directory.
+    limit : Fraction
+    neighbors : {"add_remove", "replace"}
+    unit : str or dict
+    entries : list of Entry
+    digests : list of str
+        SHA-256 of the limit's file and of each entry.
+    """
+
+    path: str
+    limit: Fraction
+    neighbors: Neighbors
+    unit: Unit
+    entries: list[Entry]
+    digests: list[str]
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return self.path.rpartition("/")[2]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "limit": str(self.limit),
+            "neighbors": self.neighbors,
+            "unit": self.unit,
+            "spent": str(self.spent),
+            "left": str(self.left),
+            "entries": [dict(entry.told) for entry in self.entries],
+        }
+
+    @property
+    def spent(self) -> Fraction:
+        """What was spent so far."""
+        return self.entries[-1].spent_after if self.entries else Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent."""
+        return self.limit - self.spent
+
+    def loss(self, wanted: Limit, epsilon: Fraction) -> Fraction:
+        """Return a loss in terms of this budget: replacing a record is removing and adding one.
+
+        Raises
+        ------
+        ConfigurationError
+            If another limit or unit is asked for.
+        """
+        self.require_same(wanted)
+        if wanted.unit != self.unit:
+            raise self._other("selection.person", in_words(wanted.unit), in_words(self.unit))
+        if wanted.neighbors == self.neighbors:
+            return epsilon
+        return epsilon / 2 if self.neighbors == "add_remove" else epsilon * 2
+
+    def require_same(self, wanted: Limit) -> None:
+        """Check that no other limit is asked for.
+
+        Raises
+        ------
+        ConfigurationError
+        """
+        if wanted.limit is not None and wanted.limit != self.limit:
+            raise self._other("ledger.limit", in_decimals(wanted.limit), in_decimals(self.limit))
+
+    def _other(self, key: str, mine: str, own: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{key}: found {mine}; the ledger at {self.path} has {own}; expected the same, for it "
+            "was fixed when the ledger was made; correct it"
+        )
+
+    def require_left(self, loss: Fraction) -> None:
+        """Check that so much may still be spent.
+
+        Raises
+        ------
+        GuaranteeError
+        """
+        if self.spent + loss > self.limit:
+            raise GuaranteeError(
+                f"ledger: {in_decimals(self.spent)} of {in_decimals(self.limit)} are spent, and "
+                f"{in_decimals(loss)} more would exceed the limit; nothing was drawn; ask for "
+                "less, or do not ask"
+            )
+
+
+def in_words(unit: Unit) -> str:
+    """Name a unit in a message."""
+    if isinstance(unit, str):
+        return f"a {unit}"
+    return f"a person of {unit.get('person')!r} with at most {unit.get('rows')} records"
+
+
+def read_budget(files: Files, path: str) -> Budget | None:
+    """Read a budget and check its chain; None where there is none.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Directory of the data set.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not ours alone.
+    GuaranteeError
+        If an entry is missing or was changed.
+    """
+    require_ours(files, "ledger.path", files.parent(path))
+    require_ours(files, "ledger.path", path, "private")
+    head = f"{path}/{_LIMIT}"
+    if not files.exists(head):
+        found = files.children(path)
+        # Another process may have made both meanwhile.
+        if not files.exists(head):
+            if any(_ENTRY.fullmatch(one.rpartition("/")[2]) for one in found):
+                raise _broken(
+                    f"{head} is missing, and entries are there; bring it back from a copy"
+                )
+            return None
+    try:
+        text = files.read_text(head)
+        limit = Limit.of_text(text)
+        most = Fraction(limit.limit or 0)
+    except OSError as error:
+        raise _broken(not_read(head)) from error
+    except (*CHANGED, ZeroDivisionError) as error:
+        raise _broken(f"{head} is not as anonspark writes it; bring it back from a copy") from error
+    try:
+        links, digests = read_chain(files, (head, text), path, lambda number: _place(path, number))
+    except DataError as error:
+        raise GuaranteeError(f"{error}; nothing was drawn or published") from error
+    spent = Fraction(0)
+    for link in links:
+        after = _spent_after(link, spent)
+        if after is None or after > most:
+            raise _broken(
+                f"the sums of {link.path} are not those of the entries before it: it was changed; "
+                "bring it back from a copy"
+            )
+        spent = after
+    entries = [Entry(link.number, link.told, most) for link in links]
+    return Budget(path, most, limit.neighbors, limit.unit, entries, digests)
+
+
+def _broken(text: str) -> GuaranteeError:
+    return GuaranteeError(f"ledger: {text}; nothing was drawn or published")
+
+
+def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
+    """Return what is spent with an entry; None where it does not add up."""
+    told = link.told
+    try:
+        loss = Fraction(0 if told["kind"] == RELEASE else told["epsilon"])
+        sums = Fraction(told["spent_before"]), Fraction(told["spent_after"])
+    except (ValueError, TypeError, KeyError, ZeroDivisionError):
+        return None
+    return sums[1] if loss >= 0 and sums == (spent, spent + loss) else None
+
+
+def _place(path: str, number: int) -> str:
+    return f"{path}/{number:06d}.json"
+
+
+def budgets_below(files: Files, path: str) -> list[str]:
+    """Return the directories of the data sets whose budgets are in a ledger, in their order."""
+    if not files.exists(path):
+        return []
+    names = sorted(one.rstrip("/").rpartition("/")[2] for one in files.children(path))
+    return [
+        f"{path}/{name}"
+        for name in names
+        if DATASET.fullmatch(name)
+        and (files.exists(f"{path}/{name}/{_LIMIT}") or files.exists(_place(f"{path}/{name}", 1)))
+    ]
+
+
+def charge(
+    files: Files, path: str, limit: Limit, epsilon: Fraction, told: Mapping[str, Any]
+) -> Entry:
+    """Spend something of a budget, before anything is drawn on its account.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Directory of the data set; made where it is not there.
+    limit : Limit
+        What the configuration says of it; ``neighbors`` is that of ``epsilon``.
+    epsilon : Fraction
+        Greater than 0.
+    told : mapping
+        What else is told.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    ConfigurationError
+        If the budget has another limit or unit, or there is none and no limit is told.
+    GuaranteeError
+        If the limit would be exceeded, or the chain is broken.
+    PublishingError
+
+    Notes
+    -----
+    Of several processes at once each gets an entry of its own, as far as the limit allows, where a
+    file can be created exclusively.
+    """
+    while True:
+        budget = open_budget(files, path, limit)
+        loss = budget.loss(limit, epsilon)
+        budget.require_left(loss)
+        own = {**told, "neighbors": budget.neighbors, "unit": budget.unit, "epsilon": str(loss)}
+        entry = _append(files, budget, own, budget.spent + loss)
+        if entry is not None:
+            return entry
+
+
+def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any]) -> Entry:
+    """Write down a release, which has no loss; one that is listed already is not listed again.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Directory of the data set; made where it is not there.
+    limit : Limit
+        What the configuration says of it.
+    told : mapping
+        What is told; the same release has the same ``run_id`` and ``release``.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    ConfigurationError
+        If the budget has another limit, or there is none and no limit is told.
+    GuaranteeError
+        If the chain is broken.
+    PublishingError
+    """
+    same = ("run_id", "release")
+    while True:
+        budget = open_budget(files, path, limit)
+        budget.require_same(limit)
+        for entry in budget.entries:
+            if all(name in entry.told and entry.told[name] == told[name] for name in same):
+                return entry
+        own = {**told, "kind": RELEASE}
+        written = _append(files, budget, own, budget.spent)
+        if written is not None:
+            return written
+
+
+def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction) -> Budget | None:
+    """Check, before any work, that something could be charged; return the budget, if there is one.
+
+    Raises
+    ------
+    ConfigurationError, GuaranteeError
+        As of :func:`charge`.
+    """
+    budget = read_budget(files, path)
+    if budget is None:
+        require_limit(path, limit)
+        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], [])
+        made.require_left(epsilon)
+    else:
+        budget.require_left(budget.loss(limit, epsilon))
+    return budget
+
+
+def open_budget(files: Files, path: str, limit: Limit) -> Budget:
+    """Return a budget, which is made where there is none.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none, and no limit is told, or none can be made there.
+    GuaranteeError
+    """
+    while True:
+        budget = read_budget(files, path)
+        if budget is not None:
+            return budget
+        require_limit(path, limit)
+        try:
+            files.make_private_directory(path)
+            with suppress(FileExistsError):
+                create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
+        except OSError as error:
+            raise ConfigurationError(
+                f"ledger.path: no ledger can be made at {path}; expected a directory that can be "
+                "written; correct it; nothing was drawn or published"
+            ) from error
+
+
+def require_limit(path: str, limit: Limit) -> None:
+    """Check that a budget that is not there can be made.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if limit.limit is None:
+        raise ConfigurationError(
+            f"ledger.limit: missing, and there is no ledger at {path} yet; expected what may be "
+            "spent altogether; add it"
+        )
+
+
+def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fraction) -> Entry | None:
+    """Write the next entry; None where another process was faster."""
+    sums = {"spent_before": str(budget.spent), "spent_after": str(spent)}
+    own = {**told, **sums, "version": __version__}
+    try:
+        link, _ = append_link(files, _place(budget.path, len(budget.digests)), budget.digests, own)
+    except FileExistsError:
+        return None
+    except OSError as error:
+        raise PublishingError(
+            f"ledger.path: no entry could be written at {budget.path}; nothing was drawn or "
+            "published; check that it can be written"
+        ) from error
+    return Entry(link.number, link.told, budget.limit)

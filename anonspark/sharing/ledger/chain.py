@@ -1,0 +1,186 @@
+"""A chain of files: each holds its number, the SHA-256 of the file before it and a signature."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from anonspark.engine.files import Files
+from anonspark.errors import DataError
+from anonspark.sharing.ledger.creating import create_whole, digest_of, text_of
+
+CHANGED = (ValueError, TypeError, KeyError, RecursionError)
+"""Errors of reading a file that is not as it was written."""
+
+Sign = Callable[[str], str]
+"""Signs a text with a key. Where there is none, the SHA-256 shows damage."""
+
+_SIGNATURE = "signature"
+
+# With checksums of Hadoop's local file system.
+_ENTRY_OR_DRAFT = re.compile(r"[0-9]+\.json|\.\w+\.json\.[0-9a-f]{16}|\..*\.crc")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A file of a chain.
+
+    Parameters
+    ----------
+    number : int
+        1, 2, ...
+    path : str
+    told : mapping
+        Its content but for the signature.
+    """
+
+    number: int
+    path: str
+    told: Mapping[str, Any]
+
+    @property
+    def time(self) -> str:
+        """When it was written, in UTC, to the second."""
+        return str(self.told["time"])
+
+    @property
+    def type(self) -> str:
+        """What an event is."""
+        return str(self.told["type"])
+
+
+def not_read(path: str) -> str:
+    """Say that a file is there which cannot be read."""
+    return f"{path} cannot be read; expected a file; check permissions, and what is there"
+
+
+def read_chain(
+    files: Files,
+    head: tuple[str, str],
+    directory: str,
+    path_of: Callable[[int], str],
+    sign: Sign | None = digest_of,
+) -> tuple[list[Link], list[str]]:
+    """Read all files of a chain, and check that none is missing or was changed.
+
+    Parameters
+    ----------
+    files : Files
+    head : tuple of str
+        Path and text of the file before the first one.
+    directory : str
+        Holds the files.
+    path_of : callable
+        Returns where the file of a number belongs.
+    sign : callable or None
+        Returns the signature of a text; None where signatures are not checked.
+
+    Returns
+    -------
+    links : list of Link
+    digests : list of str
+        SHA-256 of the head and of each file.
+
+    Raises
+    ------
+    DataError
+    """
+    before, text = head
+    digests = [digest_of(text)]
+    links: list[Link] = []
+    told_of = deque(_files_of(files, directory, before))
+    while told_of:
+        number = len(links) + 1
+        path = path_of(number)
+        if told_of[0] == path:
+            told_of.popleft()
+        elif not files.exists(path):
+            raise DataError(
+                f"ledger: {path} is missing, and later ones are there; nothing can be added behind "
+                "a gap; bring the file back from a copy"
+            )
+        try:
+            text = files.read_text(path)
+            told = json.loads(text)
+            if text_of(told) != text:
+                raise ValueError
+            signature = told.pop(_SIGNATURE, None)
+            own = (told["number"], told["previous"])
+            _ = told["time"]
+        except OSError as error:
+            raise DataError(f"ledger: {not_read(path)}") from error
+        except CHANGED as error:
+            raise DataError(
+                f"ledger: {path} is not as anonspark writes it: it was changed, or cut off; bring "
+                "the file back from a copy"
+            ) from error
+        if sign is not None and signature != sign(text_of(told)):
+            raise DataError(
+                f"ledger: {path} has another signature than its content gives: it was changed; "
+                "bring the file back from a copy"
+            )
+        if own != (number, digests[-1]):
+            raise DataError(
+                f"ledger: {path} does not follow from the file before it, {before}: one of the two "
+                "was changed; bring both back from a copy"
+            )
+        links.append(Link(number, path, told))
+        digests.append(digest_of(text))
+        before = path
+    return links, digests
+
+
+def _files_of(files: Files, directory: str, head: str) -> list[str]:
+    """Return the files of a chain in their order; drafts of killed processes are passed over.
+
+    Raises
+    ------
+    DataError
+        If something else is there, which is not the head.
+    """
+    head = head.rpartition("/")[2]
+    names = [path.rpartition("/")[2] for path in files.children(directory)]
+    strange = [one for one in names if one != head and not _ENTRY_OR_DRAFT.fullmatch(one)]
+    if strange:
+        raise DataError(
+            f"ledger: {directory}/{strange[0]} was not put there by anonspark; remove it, or move "
+            "it elsewhere"
+        )
+    found = [one for one in names if one != head and not one.startswith(".")]
+    return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]
+
+
+def append_link(
+    files: Files, path: str, digests: Sequence[str], told: Mapping[str, Any], sign: Sign = digest_of
+) -> tuple[Link, str]:
+    """Write the next file of a chain, signed, and return it with its SHA-256.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Where it belongs.
+    digests : sequence of str
+        SHA-256 of the head and of each file before it.
+    told : mapping
+    sign : callable
+
+    Raises
+    ------
+    FileExistsError
+        If another process has written one of this number.
+    """
+    own = {"number": len(digests), "previous": digests[-1], "time": now(), **told}
+    text = text_of({**own, _SIGNATURE: sign(text_of(own))})
+    create_whole(files, path, text)
+    return Link(len(digests), path, own), digest_of(text)
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

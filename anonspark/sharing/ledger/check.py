@@ -1,0 +1,202 @@
+"""Whether a ledger is what it was: events, files, and the joint classes of who has what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonspark.core.columns import SUBJECT
+from anonspark.engine.protocol import Engine
+from anonspark.errors import ConfigurationError
+from anonspark.release.manifest import read_manifest
+from anonspark.sharing.ledger.coalitions import list_coalitions
+from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
+from anonspark.sharing.ledger.ledger import Ledger
+from anonspark.sharing.ledger.members import CLASS, RECORDS, kept, members_schema
+from anonspark.sharing.ledger.releases import LedgerRelease
+from anonspark.sharing.ledger.stored_files import wrong_files
+
+_FOUND = "found"
+
+
+@dataclass
+class LedgerCheck:
+    """What a look at a ledger found.
+
+    Parameters
+    ----------
+    problems : list of str
+        What is not as it was, or does not hold.
+    releases : int
+        Releases whose files were looked at.
+    coalitions : list of dict
+        Rows of :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    releases: int = 0
+    coalitions: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def demand_of(ledger: Ledger, k: int | None = None) -> Demand:
+    """Return what the newest plan demanded of joint classes, with another k if one is given."""
+    newest = max(ledger.counted, key=lambda one: one.number, default=None)
+    if newest is None:
+        return Demand(k or 1, {})
+    collusion = newest.told["collusion"]
+    diversity = {one["attribute"]: one["l"] for one in collusion["l_diversity"]}
+    return Demand(k or collusion["k"], diversity)
+
+
+def required_coalitions(
+    ledger: Ledger, chosen: Sequence[str] | None = None, size: int | None = None
+) -> list[tuple[str, ...]]:
+    """Return the coalitions of a ledger: one that somebody names, or all of a size.
+
+    Raises
+    ------
+    ConfigurationError
+        If somebody is named who has nothing, or they are too many.
+    """
+    known = {one.recipient for one in ledger.counted}
+    public = {one.recipient for one in ledger.counted if one.public}
+    if chosen is not None:
+        strangers = sorted(set(chosen) - known)
+        if strangers:
+            raise ConfigurationError(
+                f"--coalition: nothing that counts was given to {', '.join(strangers)}; expected "
+                f"some of {', '.join(sorted(known)) or 'nobody'}; correct it"
+            )
+        return [tuple(sorted({*chosen, *public}))]
+    newest = max(ledger.counted, key=lambda one: one.number, default=None)
+    together = [] if newest is None else newest.told["collusion"]["together"]
+    return list_coalitions(known, public=public, together=together, size=size, of_plan=known)
+
+
+def members_of(engine: Engine, ledger: Ledger, release: LedgerRelease) -> MembersOf:
+    """Return who is in which class of a release of a ledger; lazy."""
+    columns = members_schema(len(release.sensitive)).names
+    table = kept(engine, ledger.layout.members(release.name), columns)
+    return MembersOf(release.name, release.recipient, table, release.sensitive)
+
+
+def check_ledger(
+    engine: Engine,
+    ledger: Ledger,
+    coalitions: Sequence[Sequence[str]],
+    demand: Demand,
+    *,
+    with_files: bool = False,
+) -> LedgerCheck:
+    """Check the files of every release that counts, and the joint classes of coalitions.
+
+    Parameters
+    ----------
+    engine : Engine
+    ledger : Ledger
+        Whose chain of events holds.
+    coalitions : sequence of sequence of str
+        Recipients.
+    demand : Demand
+    with_files : bool
+        Whether the class tables are compared with the published releases, too.
+
+    Notes
+    -----
+    Reads all files of the ledger for their hashes on the driver; two shuffles of the classes of
+    each release, then as :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
+    """
+    found = LedgerCheck(wrong_files(ledger), len(ledger.counted))
+    for release in () if found.problems else ledger.counted:
+        wrong = _other_counts(engine, ledger, release)
+        if not wrong and with_files:
+            wrong = _other_release(engine, ledger, release)
+        found.problems += wrong
+    if found.problems or not ledger.counted:
+        return found
+    signatures = Signatures.of(
+        [members_of(engine, ledger, one) for one in ledger.counted],
+        list(demand.diversity),
+        repeated=bool(ledger.record),
+    )
+    try:
+        for coalition in coalitions:
+            found.coalitions += signatures.check(coalition, demand)
+    finally:
+        signatures.release()
+    found.problems += [told_of_breach(row) for row in found.coalitions if not row["holds"]]
+    return found
+
+
+def told_of_breach(row: Mapping[str, Any]) -> str:
+    """Say in a line what does not hold for a coalition."""
+    named = ", ".join(row["recipients"])
+    if row["attribute"] is None:
+        return (
+            f"joint check: {row['persons_below']:,} of {row['persons']:,} persons are in joint "
+            f"classes of fewer than collusion.k = {row['required']} for {{{named}}} (the smallest: "
+            f"{row['smallest']})"
+        )
+    return (
+        f"joint check: {row['persons_below']:,} of {row['persons']:,} persons are in joint classes "
+        f"with fewer than {row['required_l']} values of {row['attribute']!r} for {{{named}}} (the "
+        f"fewest: {row['smallest_l']})"
+    )
+
+
+def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
+    """Compare the number of members of each class with its class table."""
+    members = kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
+    counted = members.aggregate([CLASS], count=_FOUND)
+    classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
+    both = counted.union(classes.select({CLASS: CLASS, _FOUND: RECORDS}))
+    pairs = both.aggregate([CLASS, _FOUND], count="tables")
+    other = sum(
+        row["number"]
+        for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
+        if row["tables"] != 2
+    )
+    if other:
+        return [
+            f"ledger: the members of {release.name} are not those that its class table counts; "
+            "bring both back from a copy"
+        ]
+    return []
+
+
+def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
+    """Compare a class table with the published release."""
+    path = release.told["path"]
+    if not ledger.files.exists(path):
+        return [
+            f"ledger: release {release.name} is not at {path} any more; if its recipient has it "
+            "still, bring it back there, else withdraw it"
+        ]
+    found = read_manifest(ledger.files, path)
+    manifest = found.document
+    others = [one for one in ledger.counted if one.told["path"] == path]
+    if found.run_id in {one.told["run_id"] for one in others} - {release.told["run_id"]}:
+        # A later release took its place.
+        return []
+    names = list(release.told["published_columns"])
+    data = engine.published(f"{path}/data", str(release.told["format"])).select(names)
+    published = data.with_hashes({CLASS: names}).aggregate([CLASS], count=RECORDS)
+    classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
+    pairs = published.union(classes).aggregate([CLASS, RECORDS], count="tables")
+    odd = [
+        row["tables"]
+        for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
+        if row["tables"] != 2
+    ]
+    if odd or manifest["fingerprints"]["output"] != release.told["output_fingerprint"]:
+        return [
+            f"ledger: what is published at {path} is not what was given as {release.name}; see "
+            "which of the two was changed"
+        ]
+    return []

@@ -1,0 +1,223 @@
+"""The events of a ledger: one signed file each, which holds the hash of the file before it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonspark.engine.files import Files
+from anonspark.errors import DataError, PublishingError
+from anonspark.ownership import fault_at, write_aside
+from anonspark.sharing.ledger.chain import Link, append_link, read_chain
+from anonspark.sharing.ledger.creating import text_of
+from anonspark.sharing.ledger.key import Key
+from anonspark.sharing.ledger.layout import Layout
+
+_ACCEPT = "if you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
+
+
+def path_of(key: Key) -> Path:
+    """Return the file beside a key that remembers the last event of its ledger."""
+    return Path(f"{key.path}.last")
+
+
+def _text(key: Key, number: int, digest: str) -> str:
+    told = {"number": number, "event": digest}
+    return text_of({**told, "signature": key.sign(text_of(told))})
+
+
+def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
+    """Write down the last event of a ledger, unless a later one is remembered.
+
+    Parameters
+    ----------
+    key : Key
+    digests : sequence of str
+        SHA-256 of the head and of each event.
+    older : bool
+        Whether it may take the place of a later one.
+
+    Raises
+    ------
+    DataError
+        If the file was changed, or is not ours.
+    PublishingError
+        If it cannot be written.
+    """
+    path, number = path_of(key), len(digests) - 1
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if not older and (remembered(key) or (0,))[0] > number:
+            return
+        write_aside(aside, _text(key, number, digests[-1]).encode(), 0o600)
+        aside.replace(path)
+    except OSError as error:
+        raise PublishingError(
+            f"ledger.key_file: {path} cannot be written ({error.strerror}), which remembers the "
+            "last event of the ledger; nothing is published on its account; see to it that the "
+            "directory of the key can be written"
+        ) from error
+
+
+def remembered(key: Key) -> tuple[int, str] | None:
+    """Return number and SHA-256 of the last event that is remembered, None where none is.
+
+    Raises
+    ------
+    DataError
+        If the file was changed, or is not ours.
+    """
+    path = path_of(key)
+    fault = fault_at(path, "private")
+    if fault is not None:
+        raise DataError(f"ledger: {path} {fault}")
+    try:
+        text = path.read_text(encoding="utf-8")
+        told = json.loads(text)
+        if text != _text(key, told["number"], told["event"]):
+            raise ValueError
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(
+            f"ledger: {path} is not as anonspark writes it; bring it back from a copy; {_ACCEPT}"
+        ) from error
+    return told["number"], told["event"]
+
+
+def require_newest(
+    key: Key, known: tuple[int, str] | None, digests: Sequence[str], path: str
+) -> None:
+    """Check that a ledger has the event that is remembered as its last one.
+
+    Parameters
+    ----------
+    key : Key
+    known : tuple of int and str, or None
+        Of :func:`remembered`, which was asked before the events were listed.
+    digests : sequence of str
+        SHA-256 of the head and of each event.
+    path : str
+        Of the events.
+
+    Raises
+    ------
+    DataError
+    """
+    if known is None:
+        raise DataError(
+            f"ledger: {path_of(key)} is missing, so nothing beside the key says which event of "
+            f"{path} is the last one; bring it back from a copy, or name the key beside which it "
+            f"lies; {_ACCEPT}"
+        )
+    if known[1] != dict(enumerate(digests)).get(known[0]):
+        raise DataError(
+            f"ledger: {path} is older than it was, or another: event {known[0]}, which is "
+            f"remembered beside {key.path}, is not among its {len(digests) - 1}; bring the newest "
+            f"copy back; if there is none, what was given since does not count any more; {_ACCEPT}"
+        )
+
+
+CREATED = "created"
+PREPARED = "prepared"
+PLANNED = "planned"
+PUBLISHED = "published"
+FAILED = "failed"
+REFUSED = "refused"
+WITHDRAWN = "withdrawn"
+BASE = "base"
+
+TYPES = (CREATED, PREPARED, PLANNED, PUBLISHED, FAILED, REFUSED, WITHDRAWN, BASE)
+"""What events can be."""
+
+
+@dataclass
+class Events:
+    """The events of a ledger, in their order, and the end of their chain.
+
+    Parameters
+    ----------
+    files : Files
+    layout : Layout
+    events : list of Link
+    digests : list of str
+        SHA-256 of the head and of each file.
+    key : Key or None
+        Of the signatures; without it nothing can be added.
+    """
+
+    files: Files
+    layout: Layout
+    events: list[Link]
+    digests: list[str]
+    key: Key | None = None
+
+    @classmethod
+    def read(
+        cls, files: Files, layout: Layout, key: Key | None = None, *, as_newest: bool = False
+    ) -> Events:
+        """Read all events, and check that none is missing or was changed.
+
+        Parameters
+        ----------
+        files : Files
+        layout : Layout
+        key : Key or None
+            Without it neither signatures nor the end of the chain are checked.
+        as_newest : bool
+            Whether they are taken for the newest ones, whatever is remembered.
+
+        Raises
+        ------
+        DataError
+            If the chain is broken, or lacks the event that is remembered as its last one.
+        """
+        head = files.read_text(layout.head)
+        newest = None if as_newest else key
+        sign = None if key is None else key.sign
+        # First, for another process may add events, and remember them, meanwhile.
+        known = None if newest is None else remembered(newest)
+        links, digests = read_chain(files, (layout.head, head), layout.events, layout.event, sign)
+        if newest is not None:
+            require_newest(newest, known, digests, layout.events)
+        for link in links:
+            if link.told.get("type") not in TYPES:
+                raise DataError(
+                    f"ledger: {link.path} is not an event as anonspark writes them: it was "
+                    "changed, or cut off; bring the file back from a copy"
+                )
+        return cls(files, layout, links, digests, key)
+
+    def append(self, kind: str, told: Mapping[str, Any]) -> Link:
+        """Write the next event.
+
+        Raises
+        ------
+        PublishingError
+            If another process has written one of this number, or it cannot be remembered.
+        """
+        if self.key is None:
+            raise ValueError("an event is added without the key of the ledger")
+        path = self.layout.event(len(self.digests))
+        try:
+            event, digest = append_link(
+                self.files, path, self.digests, {"type": kind, **told}, self.key.sign
+            )
+        except FileExistsError as error:
+            raise PublishingError(
+                f"ledger: another process has written event {len(self.digests)} meanwhile; nothing "
+                "was published on its account; run it again"
+            ) from error
+        self.events.append(event)
+        self.digests.append(digest)
+        remember(self.key, self.digests)
+        return event
+
+    def remember(self, *, older: bool = False) -> None:
+        """Write down beside the key which event is the last one; see :func:`remember`."""
+        if self.key is not None:
+            remember(self.key, self.digests, older=older)

@@ -1,0 +1,317 @@
+"""Persons whom a coalition cannot tell apart, with all releases that it has: joint classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.core.columns import SUBJECT
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+from anonspark.sharing.ledger.members import CLASS, sensitive_column
+
+_PERSONS = "persons"
+_VALUES = "values"
+_CLASSES = "classes"
+
+
+@dataclass(frozen=True)
+class MembersOf:
+    """Who is in which class of a release.
+
+    Parameters
+    ----------
+    release : str
+    recipient : str
+    members : Table
+        Of :func:`anonspark.sharing.ledger.members.members_schema`.
+    sensitive : sequence of str
+        The attributes whose hashes the members have.
+    """
+
+    release: str
+    recipient: str
+    members: Table
+    sensitive: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What has to hold for joint classes.
+
+    Parameters
+    ----------
+    k : int
+        Persons of each.
+    diversity : mapping of str to int
+        Different values of sensitive attributes in each.
+    """
+
+    k: int
+    diversity: Mapping[str, int]
+
+
+def _class_of(place: int) -> str:
+    return f"class_{place}"
+
+
+def value_column(place: int, attribute: str) -> str:
+    """Return the column of the values of a sensitive attribute in one of several releases."""
+    return f"value_{place}_{attribute}"
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """The signature of each person: the class, or null for absent, in each release.
+
+    Parameters
+    ----------
+    releases : sequence of MembersOf
+    table : Table
+        A row for each person, kept on the cluster until :meth:`release`.
+    attributes : sequence of str
+        The sensitive attributes whose values are there, too.
+    repeated : bool
+        Whether the rows are records, of which somebody may have several.
+    """
+
+    releases: Sequence[MembersOf]
+    table: Table
+    attributes: Sequence[str]
+    repeated: bool = False
+
+    @classmethod
+    def of(
+        cls, releases: Sequence[MembersOf], attributes: Sequence[str], *, repeated: bool = False
+    ) -> Signatures:
+        """Bring together what all releases tell of each person; one shuffle of all members.
+
+        Parameters
+        ----------
+        releases : sequence of MembersOf
+            At least one.
+        attributes : sequence of str
+            Of the criteria of :class:`Demand`.
+        repeated : bool
+            Whether somebody may have several records. People are counted then: a person once in
+            each joint class.
+        """
+        columns = [_class_of(place) for place in range(len(releases))]
+        columns += [
+            value_column(place, name)
+            for place, one in enumerate(releases)
+            for name in attributes
+            if name in one.sensitive
+        ]
+        schema = pa.schema([(SUBJECT, pa.binary()), *((name, pa.int64()) for name in columns)])
+        wide = None
+        for place, one in enumerate(releases):
+            named = {CLASS: _class_of(place)} | {
+                sensitive_column(one.sensitive.index(name)): value_column(place, name)
+                for name in attributes
+                if name in one.sensitive
+            }
+            own = one.members.select([SUBJECT, *named]).map_batches(_Widen(named, schema), schema)
+            wide = own if wide is None else wide.union(own)
+        if wide is None:
+            raise ValueError("joint classes of no release")
+        known = wide.aggregate([SUBJECT], most=columns).persist()
+        return cls(releases, known, tuple(attributes), repeated)
+
+    def release(self) -> None:
+        """Free what is kept on the cluster."""
+        self.table.unpersist()
+
+    def check(self, coalition: Sequence[str], demand: Demand) -> list[dict[str, Any]]:
+        """Measure the joint classes of a coalition.
+
+        Parameters
+        ----------
+        coalition : sequence of str
+            Recipients.
+        demand : Demand
+
+        Returns
+        -------
+        list of dict
+            First a row about the number of persons, then one for each sensitive attribute of which
+            several values are demanded and that a release of the coalition publishes. See
+            docs/recipients.md for their keys. None where the coalition has one release: what holds
+            for it is its own.
+
+        Notes
+        -----
+        One shuffle of the signatures, and one of two columns for each attribute and release that
+        publishes it. Figures alone are collected.
+        """
+        places = [i for i, one in enumerate(self.releases) if one.recipient in coalition]
+        told: dict[str, Any] = {
+            "recipients": list(coalition),
+            "releases": [self.releases[place].release for place in places],
+        }
+        if len(places) < 2:
+            return []
+        columns = [_class_of(place) for place in places]
+        sizes = self._sizes(columns)
+        total = {
+            "persons": sum(size * number for size, number in sizes.items()),
+            "joint_classes": sum(sizes.values()),
+            "smallest": min(sizes, default=0),
+            "required": demand.k,
+            "persons_below": sum(s * number for s, number in sizes.items() if s < demand.k),
+            "persons_alone": sizes.get(1, 0),
+        }
+        told |= total
+        rows = [
+            told
+            | {"attribute": None, "required_l": None, "smallest_l": None}
+            | {"holds": total["persons_below"] == 0}
+        ]
+        for attribute, required in demand.diversity.items():
+            smallest, below = self._diversity(attribute, places, columns, required)
+            if smallest is not None:
+                rows.append(
+                    told
+                    | {"attribute": attribute, "required_l": required, "smallest_l": smallest}
+                    | {"persons_below": below, "holds": smallest >= required}
+                )
+        return rows
+
+    def _sizes(self, columns: Sequence[str]) -> dict[int, int]:
+        """Return the number of joint classes of each size."""
+        if self.repeated:
+            schema = pa.schema([(PERSON, pa.int64()), *((name, pa.int64()) for name in columns)])
+            tell = TellPeople(schema)
+            found = self.table.select([SUBJECT, *columns]).map_batches(tell, schema)
+            groups = found.aggregate([*columns, PERSON]).aggregate(columns, count=_PERSONS)
+        else:
+            groups = self.table.aggregate(columns, count=_PERSONS)
+        numbers = groups.map_batches(_Present(list(columns), (_PERSONS,)), _NUMBERS)
+        found = numbers.aggregate([_PERSONS], count=_CLASSES).collect()
+        return dict(zip(found[_PERSONS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
+
+    def _diversity(
+        self, attribute: str, places: Sequence[int], columns: Sequence[str], required: int
+    ) -> tuple[int | None, int]:
+        """Return the fewest values of a joint class, and the persons of those with too few."""
+        given = [one for one in places if attribute in self.releases[one].sensitive]
+        if not given:
+            return None, 0
+        # A joint class is in a release as a whole or not at all; each release has its own values.
+        schema = pa.schema(
+            [*((name, pa.int64()) for name in (*columns, _PLACE)), *_VALUES_AND_PERSONS]
+        )
+        counted = None
+        for place in given:
+            each = self.table.aggregate([*columns, value_column(place, attribute)], count=_PERSONS)
+            groups = each.aggregate(columns, count=_VALUES, sums=[_PERSONS])
+            own = groups.map_batches(_InRelease(place, list(columns), schema), schema)
+            counted = own if counted is None else counted.union(own)
+        if counted is None:
+            raise ValueError("no release has the attribute")
+        fewest = counted.aggregate(columns, least=[_VALUES], most=[_PERSONS])
+        numbers = fewest.map_batches(
+            _Present(list(columns), (_VALUES, _PERSONS)), _VALUES_AND_PERSONS
+        )
+        found = numbers.aggregate([_VALUES], sums=[_PERSONS]).collect().to_pylist()
+        below = sum(row[_PERSONS] for row in found if row[_VALUES] < required)
+        return min((row[_VALUES] for row in found), default=None), below
+
+
+def people_of(subjects: pa.Array) -> pa.Array:
+    """Return whom keys are about, as 64 bits: few people may be taken for one, and none for two."""
+    first = b"".join(one[:_BYTES] for one in subjects.to_pylist())
+    return pa.array(np.frombuffer(first, "<i8"))
+
+
+@dataclass(frozen=True)
+class TellPeople:
+    """Yields whom records are about, in place of their keys.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        With :data:`PERSON`.
+    """
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield a record for each that is given."""
+        for batch in batches:
+            arrays = [
+                people_of(batch.column(SUBJECT))
+                if field.name == PERSON
+                else batch.column(field.name).cast(field.type)
+                for field in self.schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+PERSON = "person"
+"""64-bit name of a person, of the first bytes of the key."""
+
+_BYTES = 8
+_PLACE = "place"
+_NUMBERS = pa.schema([(_PERSONS, pa.int64())])
+_VALUES_AND_PERSONS = pa.schema([(_VALUES, pa.int64()), (_PERSONS, pa.int64())])
+
+
+@dataclass(frozen=True)
+class _Widen:
+    """Gives the columns of one release their places among those of all."""
+
+    named: Mapping[str, str]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            own = {new: batch.column(name) for name, new in self.named.items()}
+            own[SUBJECT] = batch.column(SUBJECT)
+            columns = [
+                own[field.name] if field.name in own else pa.nulls(len(batch), field.type)
+                for field in self.schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _InRelease:
+    """Yields the joint classes that are in one release, and its place."""
+
+    place: int
+    columns: list[str]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            kept = batch.filter(batch.column(_class_of(self.place)).is_valid())
+            own = {_PLACE: pa.array(np.full(len(kept), self.place, np.int64))}
+            arrays = [
+                own[field.name] if field.name in own else kept.column(field.name).cast(field.type)
+                for field in self.schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _Present:
+    """Yields numbers of the groups that are in one release at least."""
+
+    classes: list[str]
+    numbers: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            there = np.zeros(len(batch), bool)
+            for name in self.classes:
+                there |= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+            kept = batch.select(list(self.numbers)).filter(pa.array(there))
+            schema = pa.schema([(name, pa.int64()) for name in self.numbers])
+            yield pa.RecordBatch.from_arrays(
+                [column.cast(pa.int64()) for column in kept.columns], schema=schema
+            )

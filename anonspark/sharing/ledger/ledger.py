@@ -1,0 +1,263 @@
+"""A ledger that is opened, or made, and releases that it withdraws."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anonspark.engine.files import Files, require_ours
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.sharing.ledger.chain import now
+from anonspark.sharing.ledger.creating import digest_of, text_of
+from anonspark.sharing.ledger.events import (
+    BASE,
+    CREATED,
+    PLANNED,
+    PREPARED,
+    WITHDRAWN,
+    Events,
+    path_of,
+    remember,
+)
+from anonspark.sharing.ledger.key import Key, read_key
+from anonspark.sharing.ledger.layout import FORMAT, Layout
+from anonspark.sharing.ledger.lock import locked
+from anonspark.sharing.ledger.releases import LedgerRelease, releases_of
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A ledger whose chain of events holds.
+
+    Parameters
+    ----------
+    files : Files
+    layout : Layout
+    head : mapping
+        What holds for the whole ledger.
+    events : Events
+    """
+
+    files: Files
+    layout: Layout
+    head: Mapping[str, Any]
+    events: Events
+
+    @property
+    def subject(self) -> list[str]:
+        """The columns that tell people apart."""
+        return list(self.head["subject"])
+
+    @property
+    def record(self) -> list[str]:
+        """The columns that tell the records of a person apart; empty where everybody has one."""
+        return list(self.head.get("record", []))
+
+    @property
+    def releases(self) -> dict[str, LedgerRelease]:
+        """All releases by name, in the order of their events."""
+        return releases_of(self.events.events)
+
+    @property
+    def unfinished(self) -> set[str]:
+        """Directories of what was prepared and not planned: its process is at work, or dead."""
+        found: set[str] = set()
+        for event in self.events.events:
+            if event.type == PREPARED:
+                found |= set(event.told["directories"])
+            elif event.type == PLANNED:
+                found -= set(self.layout.of_release(event.told["release"]))
+            elif event.type == BASE:
+                found.discard(self.layout.of_base(event.told["generation"]))
+        return found
+
+    @property
+    def counted(self) -> list[LedgerRelease]:
+        """The releases that recipients have."""
+        return [one for one in self.releases.values() if one.counts]
+
+    @property
+    def subject_types(self) -> list[str] | None:
+        """Families of the types of the subject's columns; None where no plan has come so far."""
+        planned = (one.told for one in self.events.events if one.type == PLANNED)
+        return next((list(told["subject_types"]) for told in planned), None)
+
+    @property
+    def generation(self) -> int:
+        """Number of the newest base partition, 0 where there is none."""
+        numbers = [one.told["generation"] for one in self.events.events if one.type == BASE]
+        return max(numbers, default=0)
+
+
+def init_ledger(
+    files: Files, path: str, key: Key, subject: Sequence[str], record: Sequence[str] = ()
+) -> Ledger:
+    """Make a ledger in an empty directory, or in one that is not there.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    key : Key
+    subject : sequence of str
+        The columns that tell people apart.
+    record : sequence of str
+        The columns that tell the records of a person apart; empty where everybody has one.
+
+    Raises
+    ------
+    ConfigurationError
+        If something is there.
+    PublishingError
+    """
+    layout = Layout(files.qualified(path).rstrip("/"))
+    last = path_of(key)
+    if os.path.lexists(last):
+        raise ConfigurationError(
+            f"--key-file: {last} is there already, so the key is that of another ledger; expected "
+            "a key for each ledger; name another file, in which a new key is written"
+        )
+    require_ours(files, "ledger", layout.path, "code")
+    if files.exists(layout.path) and files.children(layout.path):
+        what = "a ledger" if files.exists(layout.head) else "something else"
+        raise ConfigurationError(
+            f"ledger: found {what} at {layout.path}; expected an empty directory, or none; choose "
+            "another path"
+        )
+    files.make_private_directory(layout.path)
+    for directory in ("events", "members", "classes", "base"):
+        files.make_private_directory(f"{layout.path}/{directory}")
+    identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        # Two ledgers are never the same.
+        "nonce": secrets.token_hex(8),
+        **identity,
+        "key": key.fingerprint,
+        "key_file": key.path,
+        "time": now(),
+    }
+    # First, for a ledger of which nothing is remembered is refused.
+    remember(key, [digest_of(text_of(head))])
+    files.write_atomically(layout.head, text_of(head))
+    events = Events.read(files, layout, key)
+    events.append(CREATED, identity)
+    return Ledger(files, layout, head, events)
+
+
+def open_ledger(
+    files: Files, path: str, key: Key | None = None, *, as_newest: bool = False
+) -> Ledger:
+    """Open a ledger and check its chain of events.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    key : Key or None
+        None where nothing is added and nobody looked up; signatures are not checked then.
+    as_newest : bool
+        Whether it is taken for the newest, whatever is remembered beside the key.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none, it is not ours alone or of a newer format, or its key is another.
+    DataError
+        If its events are not as they were written, or not the newest.
+    """
+    layout = Layout(files.qualified(path).rstrip("/"))
+    require_ours(files, "ledger.path", layout.path, "private")
+    if not files.exists(layout.head):
+        found = "something else" if files.exists(layout.path) else "nothing"
+        raise ConfigurationError(
+            f"ledger.path: found {found} at {layout.path}; expected a ledger; check the path, or "
+            "make one with anonspark ledger init"
+        )
+    head = _read_head(files, layout)
+    if key is not None and head["key"] != key.fingerprint:
+        raise ConfigurationError(
+            f"ledger.key_file: found the key {key.fingerprint}; the ledger at {layout.path} was "
+            f"made with the key {head['key']}; name the file of that key"
+        )
+    events = Events.read(files, layout, key, as_newest=as_newest)
+    return Ledger(files, layout, head, events)
+
+
+def key_of(files: Files, path: str, key_file: str | None) -> Key:
+    """Return the key of a ledger: of the file that somebody names, or with which it was made.
+
+    Raises
+    ------
+    ConfigurationError, DataError
+    """
+    named = key_file or open_ledger(files, path).head["key_file"]
+    return read_key(str(named), "--key-file")
+
+
+def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
+    try:
+        head = json.loads(files.read_text(layout.head))
+        version = head["format"]
+        if isinstance(version, int) and version > FORMAT:
+            raise ConfigurationError(
+                f"ledger.path: {layout.path} has format {version}; this version reads format "
+                f"{FORMAT}; use the version of anonspark that wrote it, or a later one"
+            )
+        if not isinstance(head["key"], str) or not isinstance(head["subject"], list):
+            raise TypeError
+        if not isinstance(head.get("record", []), list):
+            raise TypeError
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(
+            f"ledger: {layout.head} is not as anonspark writes it; bring it back from a copy"
+        ) from error
+    return dict(head)
+
+
+def withdraw_release(
+    files: Files, path: str, release: str, *, reason: str, by: str, key_file: str | None = None
+) -> None:
+    """Write down that a release no longer counts.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Of the ledger.
+    release : str
+    reason, by : str
+        Why, and who says so.
+    key_file : str or None
+        File of the key; None is the one with which the ledger was made.
+
+    Raises
+    ------
+    ConfigurationError
+        If the ledger has no such release, or it does not count anyway.
+    PublishingError
+        If another process is at work on the ledger.
+    """
+    key = key_of(files, path, key_file)
+    layout = open_ledger(files, path, key).layout
+    with locked(files, layout, "withdraw"):
+        ledger = open_ledger(files, path, key)
+        known = ledger.releases
+        if release not in known:
+            counted = ", ".join(one.name for one in ledger.counted) or "none"
+            raise ConfigurationError(
+                f"RELEASE: the ledger has no {release!r}; those that count are: {counted}"
+            )
+        one = known[release]
+        if one.state != "published":
+            raise ConfigurationError(
+                f"RELEASE: {release!r} is {one.state}; expected one that is published"
+            )
+        ledger.events.append(
+            WITHDRAWN,
+            {"release": release, "recipient": one.recipient, "reason": reason, "by": by},
+        )

@@ -1,0 +1,81 @@
+"""Compare the files of a ledger with its events, which list every one of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from anonspark.errors import DataError
+from anonspark.sharing.ledger.events import BASE
+from anonspark.sharing.ledger.ledger import Ledger
+
+# With events that come while others are read, their drafts by killed processes, and the checksums
+# of Hadoop's local file system.
+_OTHERS = re.compile(
+    r"lock|ledger\.json|events|members|classes|base|(?:.*/)?\.[^/]*\.crc|"
+    r"events/(?:\d{8}\.json|\.\d{8}\.json\.[0-9a-f]{16})"
+)
+
+
+def listed_files(ledger: Ledger) -> dict[str, str]:
+    """Return the SHA-256 of all files that events list, by their path in the ledger."""
+    layout, unfinished = ledger.layout, ledger.unfinished
+    listings = [
+        (directory, release.told["files"][directory.partition("/")[0]])
+        for release in ledger.releases.values()
+        for directory in layout.of_release(release.name)
+    ]
+    listings += [
+        (layout.of_base(event.told["generation"]), event.told["files"])
+        for event in ledger.events.events
+        if event.type == BASE
+    ]
+    return {
+        f"{directory}/{one['path']}": one["sha256"]
+        for directory, files in listings
+        if directory not in unfinished
+        for one in files
+    }
+
+
+def wrong_files(ledger: Ledger) -> list[str]:
+    """Return what is wrong with the files of a ledger, each with its path and what to do.
+
+    Notes
+    -----
+    All files are read for their hashes, on the driver.
+    """
+    files, layout = ledger.files, ledger.layout
+    listed = listed_files(ledger)
+    above = {str(one) for path in listed for one in PurePosixPath(path).parents}
+    unfinished = tuple(f"{one}/" for one in ledger.unfinished)
+    problems, there = [], set()
+    for entry in files.tree(layout.path):
+        path, place = entry.path, f"{layout.path}/{entry.path}"
+        there.add(path)
+        known = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
+        if path in listed and entry.kind == "file":
+            if files.sha256(place) != listed[path]:
+                problems.append(f"ledger: {place} was changed; bring it back from a copy")
+        elif entry.kind not in ("file", "directory") or not known:
+            problems.append(
+                f"ledger: {place} is of no event: it was not put there by anonspark, and you "
+                "remove it; or an older ledger was put back, and you bring the newest one back"
+            )
+    problems += [
+        f"ledger: {layout.path}/{path} is missing; bring it back from a copy"
+        for path in sorted(set(listed) - there)
+    ]
+    return problems
+
+
+def require_files(ledger: Ledger) -> None:
+    """Check that a ledger has the files that its events list, and no others.
+
+    Raises
+    ------
+    DataError
+    """
+    problems = wrong_files(ledger)
+    if problems:
+        raise DataError(*problems)

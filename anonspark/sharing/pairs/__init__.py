@@ -1,0 +1,1 @@
+"""Audit pairs of releases of the same people."""

@@ -1,0 +1,251 @@
+"""Which classes of two releases may share a person: those whose regions meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.core.arrays import Integers
+from anonspark.core.hierarchies.files import BLANKS
+from anonspark.core.kinds import Kind
+from anonspark.errors import DataError
+from anonspark.kernels.region_pairs import match_payloads
+from anonspark.kernels.region_search import build_region_tree
+from anonspark.release.raw_records import Places
+from anonspark.release.region_axes import Runs, sets_of_codes
+from anonspark.release.region_matching import class_columns, code_regions
+from anonspark.release.regions import (
+    CategoryRegion,
+    Interval,
+    Leaves,
+    OrderedRegion,
+    PublishedAttribute,
+    code_key,
+    read_regions,
+    read_values,
+    require_readable,
+)
+from anonspark.sharing.pairs.cells import Cells, ReadRelease, TwoReleases
+
+CellNumbers = npt.NDArray[np.int32]
+
+MOST_PAIRS = 20_000_000
+"""Pairs of cells, which are in the driver's memory."""
+
+_MOST_VISITED = 2_000_000_000
+
+_CLASSES_AT_ONCE = 1024
+
+_DECIMAL_PLACES = 18
+
+_TEXTS = ("category", "boolean")
+
+
+@dataclass(frozen=True)
+class CompatiblePairs:
+    """The pairs of classes that may share a person.
+
+    Parameters
+    ----------
+    pairs : int
+        Pairs of classes whose regions meet.
+    first, second : int32 ndarray of shape (n,)
+        Of such pairs, the cells of both releases that agree in their payload; those of one pair of
+        classes follow each other.
+    """
+
+    pairs: int
+    first: CellNumbers
+    second: CellNumbers
+
+
+def compatible_pairs(
+    releases: Sequence[ReadRelease],
+    cells: TwoReleases,
+    hierarchies: Sequence[Mapping[str, Leaves]],
+) -> CompatiblePairs:
+    """Find the pairs of classes that may share a person.
+
+    Parameters
+    ----------
+    releases : sequence of ReadRelease
+        Both.
+    cells : TwoReleases
+    hierarchies : sequence of (mapping of str to (mapping of str to collection of str))
+        Of both, see :func:`~anonspark.release.regions.read_label`.
+
+    Raises
+    ------
+    ConfigurationError
+        If a release publishes means.
+    DataError
+        If labels cannot be read, a quasi-identifier is of two kinds, or there are too many pairs.
+
+    Notes
+    -----
+    O(log n + pairs) for each class where regions overlap little, and the cells of both classes of a
+    pair; 8 bytes a pair of cells.
+    """
+    for release in releases:
+        require_readable(release.attributes)
+    one, other = cells.cells
+    counts = one.classes.num_rows, other.classes.num_rows
+    regions = _common_regions(releases, cells.cells, hierarchies)
+    low, high = (np.ascontiguousarray(ends[: counts[0]]) for ends in regions[:2])
+    tree = build_region_tree(low, high)
+    starts = np.concatenate([one.starts, other.starts[1:] + one.starts[-1]])
+    payloads = np.concatenate([one.payloads, other.payloads])
+    fixed = (*regions, *tree)
+    none = np.empty(0, np.int32)
+    pairs = found = 0
+    for first in range(counts[0], sum(counts), _CLASSES_AT_ONCE):
+        last = min(first + _CLASSES_AT_ONCE, sum(counts))
+        more = match_payloads(*fixed, first, last, starts, payloads, none, none)
+        pairs, found = pairs + more[0], found + more[1]
+        if pairs > _MOST_VISITED:
+            raise _too_many(f"more than {_MOST_VISITED:,} pairs of classes that may share a person")
+    if found > MOST_PAIRS:
+        raise _too_many(f"{found:,} pairs of classes with the values that both publish as they are")
+    own, others = np.empty(found, np.int32), np.empty(found, np.int32)
+    match_payloads(*fixed, counts[0], sum(counts), starts, payloads, own, others)
+    others -= np.int32(one.starts[-1])
+    return CompatiblePairs(pairs, own, others)
+
+
+def _too_many(found: str) -> DataError:
+    return DataError(
+        f"verify --with: found {found}; the files alone are attacked up to {MOST_PAIRS:,}: let a "
+        "ledger check releases of this size (anonspark ledger check)"
+    )
+
+
+def _common_regions(
+    releases: Sequence[ReadRelease],
+    cells: Sequence[Cells],
+    hierarchies: Sequence[Mapping[str, Leaves]],
+) -> tuple[npt.NDArray[Any], ...]:
+    """Return the regions of both releases in the attributes that both have, first the first's."""
+    classes = sum(one.classes.num_rows for one in cells)
+    indices = [
+        {attribute.name: index for index, attribute in enumerate(release.attributes)}
+        for release in releases
+    ]
+    coded = [
+        _coded(name, releases, cells, hierarchies) for name in indices[0] if name in indices[1]
+    ]
+    if not coded:
+        # Nothing tells classes apart: all have one region.
+        coded = [([((0, 0),)], np.zeros(classes, np.int64))]
+    return code_regions(coded, classes)
+
+
+def _coded(
+    name: str,
+    releases: Sequence[ReadRelease],
+    cells: Sequence[Cells],
+    hierarchies: Sequence[Mapping[str, Leaves]],
+) -> tuple[list[Runs], Integers]:
+    """Return the sets of codes of an attribute, of the classes of both releases."""
+    attributes = [
+        next(one for one in release.attributes if one.name == name) for release in releases
+    ]
+    places, kind = _comparison(name, attributes, releases)
+    regions: list[Any] = []
+    numbers = []
+    own_leaves: Leaves | None = None
+    for release, own, leaves_of, attribute in zip(
+        releases, cells, hierarchies, attributes, strict=True
+    ):
+        leaves = None if attribute.rule else leaves_of.get(name)
+        own_leaves = own_leaves or leaves
+        # Ends are rounded as the values are.
+        rounded = places == "float" and attribute.rule is not None
+        read_as = replace(attribute, kind="float") if rounded else attribute
+        columns = class_columns(
+            own.classes, release.attributes, release.attributes.index(attribute)
+        )
+        found, which = read_regions(columns, read_as, leaves)
+        numbers.append(which + len(regions))
+        if places == "code":
+            regions += [_as_code(one, coded=attribute.rule == "prefix") for one in found]
+        elif places is not None:
+            regions += [
+                read_values(one, kind) if isinstance(one, CategoryRegion) else one for one in found
+            ]
+        else:
+            regions += found
+    _, sets = sets_of_codes(regions, places, own_leaves)
+    return sets, np.concatenate(numbers)
+
+
+def _comparison(
+    name: str, attributes: Sequence[PublishedAttribute], releases: Sequence[ReadRelease]
+) -> tuple[Places | None, Kind]:
+    """Return what the values of an attribute of both releases are compared as, and of which kind.
+
+    Texts, of a hierarchy for instance, are read as what the other release has.
+
+    Raises
+    ------
+    DataError
+        If they are of two kinds of which neither can be read as the other.
+    """
+    kinds = [
+        release.raw_kinds.get(name, one.kind)
+        for one, release in zip(attributes, releases, strict=True)
+    ]
+    ordered = {kind for kind in kinds if kind not in _TEXTS}
+    has_codes = any(one.rule == "prefix" for one in attributes)
+    if not ordered:
+        return ("code" if has_codes else None), "category"
+    if has_codes and ordered == {"integer"}:
+        return "code", "integer"
+    if not has_codes and "boolean" not in kinds:
+        if ordered <= {"integer"}:
+            return "integer", "integer"
+        if ordered <= {"integer", "decimal"}:
+            return _DECIMAL_PLACES, "decimal"
+        if ordered <= {"integer", "decimal", "float"}:
+            return "float", "float"
+        if len(ordered) == 1:
+            return "integer", ordered.pop()
+    raise DataError(
+        f"{releases[1].name}: quasi-identifier {name!r} is of kind {kinds[1]}, and of kind "
+        f"{kinds[0]} in {releases[0].name}; they cannot be compared: make both releases with one "
+        "type of it"
+    )
+
+
+def _as_code(region: OrderedRegion | CategoryRegion, *, coded: bool) -> OrderedRegion:
+    """Return texts or whole numbers as the intervals of a masked code are.
+
+    Codes without zeros in front are ordered as the numbers that they are.
+    """
+    if isinstance(region, OrderedRegion):
+        if coded or region.intervals is None:
+            return region
+        ends = [_whole_ends(interval) for interval in region.intervals]
+        if any(low < 0 for low, _ in ends):
+            # A superset: below 0 the order is another one.
+            return OrderedRegion(None, region.missing)
+        keys = [(code_key(str(low)), code_key(str(high))) for low, high in ends if low <= high]
+    elif region.values is None:
+        return OrderedRegion(None, region.missing)
+    else:
+        keys = [(code_key(value.strip(BLANKS)),) * 2 for value in region.values]
+    return OrderedRegion(tuple(Interval(low, high) for low, high in keys), region.missing)
+
+
+def _whole_ends(interval: Interval) -> tuple[int, int]:
+    """Return the first and last whole number of an interval."""
+    if isinstance(interval.low, str) or isinstance(interval.high, str):
+        raise TypeError("an interval of texts has no numbers")
+    low, high = math.ceil(interval.low), math.floor(interval.high)
+    low += not interval.low_included and low == interval.low
+    high -= not interval.high_included and high == interval.high
+    return low, high

@@ -1,0 +1,277 @@
+"""Labels of two releases in common terms, and what they tell of each original record together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.arrays import Flags, Integers
+from anonspark.core.kinds import Kind
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_text
+from anonspark.engine.tasks import Batches
+from anonspark.errors import DataError
+from anonspark.kernels.region_pairs import sum_candidates
+from anonspark.release.inference import infer_attributes
+from anonspark.release.raw_records import PreparedTable, prepare_table, require_all_read
+from anonspark.release.region_matching import Codes, RegionSearch, build_search
+from anonspark.release.regions import (
+    Leaves,
+    PublishedAttribute,
+    UnreadableLabelError,
+    leaves_by_label,
+    read_label,
+)
+from anonspark.sharing.pairs.cells import ReadRelease, TwoReleases
+from anonspark.sharing.pairs.figures import BoundedPairs
+from anonspark.verification.opening import OpenedRelease
+
+
+@dataclass(frozen=True)
+class PairCandidates:
+    """What two releases tell of the records that they were made of.
+
+    Parameters
+    ----------
+    records : int
+        Of the original.
+    matched : int
+        Of them, those that a pair of classes holds in which somebody may be.
+    persons_below_k : int
+        Of them, those whose pairs hold fewer than k people at most.
+    persons_disclosed : int
+        Of them, those of whom a sensitive attribute has one value left.
+    persons_disclosed_required : int
+        Of them, those where it is an attribute of which the manifests require several.
+    """
+
+    records: int
+    matched: int
+    persons_below_k: int
+    persons_disclosed: int
+    persons_disclosed_required: int
+
+
+def count_pair_candidates(
+    releases: Sequence[ReadRelease],
+    cells: TwoReleases,
+    bounded: BoundedPairs,
+    original: Table,
+    hierarchies: Sequence[Mapping[str, Leaves]],
+    *,
+    k: int,
+    required: Collection[str],
+    missing_markers: Iterable[str],
+) -> PairCandidates:
+    """Look up every original record in both releases.
+
+    Parameters
+    ----------
+    releases, cells, hierarchies
+        See :func:`~anonspark.sharing.pairs.classes.compatible_pairs`.
+    bounded : BoundedPairs
+    original : Table
+        With a column of each quasi-identifier of both releases.
+    k : int
+    required : collection of str
+        Sensitive attributes of which the manifests require several values.
+    missing_markers : iterable of str
+        Texts of the original that mean missing; null and NaN do, always.
+
+    Raises
+    ------
+    DataError
+        If the original lacks columns, or has values that cannot be read.
+
+    Notes
+    -----
+    One job over the original's quasi-identifiers; the classes of both releases and their pairs go
+    to every task. To the driver comes a row of sums a task.
+    """
+    first, second = releases
+    attributes = (*first.attributes, *second.attributes)
+    prepared = prepare_table(
+        original,
+        attributes,
+        {**hierarchies[1], **hierarchies[0]},
+        missing_markers=missing_markers,
+        subject="original",
+    )
+    d = len(first.attributes)
+    places = prepared.places[:d], prepared.places[d:]
+    searches = [
+        build_search(
+            own.classes, release.attributes, PreparedTable(prepared.records, of_own), leaves
+        )
+        for release, own, of_own, leaves in zip(
+            releases, cells.cells, places, hierarchies, strict=True
+        )
+    ]
+    counts = [own.classes.num_rows for own in cells.cells]
+    in_both = (bounded.first < counts[0]) & (bounded.second < counts[1])
+    keys = (bounded.first * counts[1] + bounded.second)[in_both]
+    order = np.argsort(keys)
+    only = np.empty((len(keys), len(cells.values)), np.int64)
+    for place, name in enumerate(cells.values):
+        fewest, most = bounded.fewest[name][in_both], bounded.most[name][in_both]
+        only[:, place] = np.where(fewest == most, fewest, -1)[order]
+    names = ["records", "matched", "below", "disclosed", "disclosed_required"]
+    names += [f"unreadable_{index}" for index in range(len(attributes))]
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    task = _LookUp(
+        searches[0],
+        searches[1],
+        keys[order],
+        bounded.upper[in_both][order],
+        only,
+        np.array([name in required for name in cells.values], bool),
+        k,
+        schema,
+    )
+    found = prepared.records.map_batches(task, schema).aggregate([], sums=names).collect()
+    sums = {name: found[name][0].as_py() or 0 for name in names} if found.num_rows else {}
+    unreadable = {
+        attribute: sums.get(f"unreadable_{index}", 0)
+        for index, attribute in reversed(list(enumerate(attributes)))
+    }
+    require_all_read("original", list(unreadable), list(unreadable.values()))
+    return PairCandidates(*(sums.get(name, 0) for name in names[:5]))
+
+
+@dataclass(frozen=True)
+class _LookUp:
+    """Counts the candidates of a task's records."""
+
+    first: RegionSearch
+    second: RegionSearch
+    pairs: Integers
+    figures: Integers
+    values: Integers
+    required: Flags
+    k: int
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        d, others = len(self.first.axes), len(self.second.axes)
+        sums = np.zeros(5 + d + others, np.int64)
+        for batch in batches:
+            points, unreadable = self.first.points(batch)
+            more_points, more_unreadable = self._second_points(batch, d, others)
+            candidates, only = sum_candidates(
+                points, *self.first.regions, more_points, *self.second.regions,
+                self.pairs, self.figures, self.values,
+            )  # fmt: skip
+            found = candidates > 0
+            sums[0] += batch.num_rows
+            sums[1] += found.sum()
+            sums[2] += (found & (candidates < self.k)).sum()
+            one_left = found[:, np.newaxis] & (only >= 0)
+            sums[3] += one_left.any(axis=1).sum()
+            sums[4] += one_left[:, self.required].any(axis=1).sum()
+            sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
+        yield pa.record_batch([pa.array([one]) for one in sums], schema=self.schema)
+
+    def _second_points(self, batch: pa.RecordBatch, d: int, others: int) -> tuple[Codes, Flags]:
+        names = [f"{prefix}value_{index}" for index in range(others) for prefix in ("", "missing_")]
+        own = [
+            batch.column(f"{prefix}value_{d + index}")
+            for index in range(others)
+            for prefix in ("", "missing_")
+        ]
+        return self.second.points(pa.RecordBatch.from_arrays(own, names=names))
+
+
+_MOST_LABELS = 1_000_000
+
+_ARROW: Mapping[Kind, pa.DataType] = {
+    "integer": pa.int64(),
+    "decimal": pa.decimal128(38, 18),
+    "float": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "boolean": pa.bool_(),
+    "category": pa.string(),
+}
+
+# Numbers before days, for none is both.
+_TRIED: tuple[Kind, ...] = ("decimal", "date", "timestamp")
+
+
+def attributes_of_all(
+    releases: Sequence[OpenedRelease], original: pa.Schema | None
+) -> list[tuple[PublishedAttribute, ...]]:
+    """Return the quasi-identifiers of each release.
+
+    Parameters
+    ----------
+    releases : sequence of OpenedRelease
+    original : pyarrow.Schema or None
+        Of the table that they were made of, if it is given.
+
+    Notes
+    -----
+    Of a table without a manifest the labels show what the values were, unless the original or the
+    manifest of another release tells: one job for each of its columns of texts.
+    """
+    told = {
+        attribute.name: pa.float32() if attribute.type == "float" else _ARROW[attribute.kind]
+        for release in releases
+        for attribute in release.claim.attributes or ()
+        if attribute.rule is None
+    }
+    if original is not None:
+        told |= {field.name: field.type for field in original}
+    for release in releases:
+        for name in () if release.claim.attributes else release.claim.names:
+            if name not in told:
+                told[name] = _type_of_labels(name, releases)
+    raw = pa.schema(list(told.items()))
+    return [
+        release.claim.attributes or infer_attributes(release.data, release.claim.names, raw)
+        for release in releases
+    ]
+
+
+def leaves_of(release: OpenedRelease) -> dict[str, Leaves]:
+    """Return what the labels of a release's hierarchies from files stand for."""
+    return {name: leaves_by_label(one) for name, one in release.claim.hierarchies.items()}
+
+
+def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType:
+    """Return the type of an attribute's values, by all labels of the releases that have it."""
+    labels: list[str] = []
+    for release in releases:
+        types = {field.name: field.type for field in release.data.schema}
+        column = name if name in types else f"{name}_min"
+        if column not in types:
+            continue
+        if not is_text(types[column]):
+            if not pa.types.is_nested(types[column]):
+                return types[column]
+            return pa.string()
+        found = release.data.select({"label": column}).aggregate(["label"], count="records")
+        table = found.collect(_MOST_LABELS + 1)
+        if table.num_rows > _MOST_LABELS:
+            raise DataError(
+                f"{release.path}: column {name!r} has more than {_MOST_LABELS:,} different labels; "
+                "give --original, which tells what they are"
+            )
+        labels += pc.drop_null(table["label"]).to_pylist()
+    for kind in _TRIED:
+        attribute = PublishedAttribute(name, kind, "interval", (name,))
+        if _all_readable(labels, attribute):
+            return _ARROW[kind]
+    return pa.string()
+
+
+def _all_readable(labels: Sequence[str], attribute: PublishedAttribute) -> bool:
+    try:
+        for label in labels:
+            read_label(label, attribute)
+    except UnreadableLabelError:
+        return False
+    return True

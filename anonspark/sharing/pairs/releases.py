@@ -1,0 +1,447 @@
+"""Attacking releases together, from their files: what nobody sees who looks at each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from anonspark.config import Configuration
+from anonspark.core.kinds import Kind
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.progress import tell
+from anonspark.redaction import Redacted, redact
+from anonspark.release.manifest import MANIFEST, Manifest
+from anonspark.release.originals import open_by_suffix, open_original
+from anonspark.release.regions import published_attributes
+from anonspark.sharing.pairs.cells import ReadRelease, read_cells
+from anonspark.sharing.pairs.classes import compatible_pairs
+from anonspark.sharing.pairs.figures import (
+    Diversity,
+    PairFigures,
+    bound_pairs,
+    figures_of_pairs,
+)
+from anonspark.sharing.pairs.original import (
+    PairCandidates,
+    attributes_of_all,
+    count_pair_candidates,
+    leaves_of,
+)
+from anonspark.sharing.pairs.relation import People, Relation, Statement, relation_of
+from anonspark.verification.audit import audit_opened
+from anonspark.verification.claims import Roles
+from anonspark.verification.opening import OpenedRelease, open_release
+from anonspark.verification.result import Verification
+
+_LEAST_VALUES = 2
+
+
+@dataclass(frozen=True, repr=False)
+class PairVerification(Redacted):
+    """What two releases tell together.
+
+    Parameters
+    ----------
+    first, second : str
+        Where they are.
+    relation : Relation
+        Of their people.
+    k : int
+        People that nobody should be told apart from.
+    common : list of str
+        Quasi-identifiers of both.
+    payload : list of str
+        Columns that both publish as they are.
+    figures : PairFigures
+    original : PairCandidates or None
+        None without the original.
+    failures, warnings : list of str
+        One sentence each.
+    """
+
+    first: str
+    second: str
+    relation: Relation
+    k: int
+    common: list[str]
+    payload: list[str]
+    figures: PairFigures
+    original: PairCandidates | None
+    failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all figures as plain values."""
+        return {
+            "first": redact(self.first),
+            "second": redact(self.second),
+            "relation": self.relation,
+            "k": self.k,
+            "common": self.common,
+            "payload": self.payload,
+            **asdict(self.figures),
+            "original": None if self.original is None else asdict(self.original),
+            "failures": list(map(redact, self.failures)),
+            "warnings": list(map(redact, self.warnings)),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class JointVerification(Redacted):
+    """What the files of several releases show.
+
+    Parameters
+    ----------
+    releases : list of Verification
+        Of each by itself.
+    pairs : list of PairVerification
+        Of every two.
+    """
+
+    releases: list[Verification]
+    pairs: list[PairVerification]
+
+    @property
+    def failures(self) -> list[str]:
+        """What does not hold, one sentence each."""
+        own = [text for one in self.releases for text in one.failures]
+        return own + [text for one in self.pairs for text in one.failures]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What holds, but may mean less than it seems to."""
+        own = [text for one in self.releases for text in one.warnings]
+        return own + [text for one in self.pairs for text in one.warnings]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures
+
+    def require(self) -> JointVerification:
+        """Return this verification where everything holds.
+
+        Raises
+        ------
+        GuaranteeError
+            With everything that does not.
+        """
+        if self.failures:
+            raise GuaranteeError("\n".join(self.failures))
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all figures as plain values, for JSON."""
+        return {
+            "holds": self.holds,
+            "failures": list(map(redact, self.failures)),
+            "warnings": list(map(redact, self.warnings)),
+            "releases": [one.as_dict() for one in self.releases],
+            "pairs": [one.as_dict() for one in self.pairs],
+        }
+
+
+@dataclass(frozen=True)
+class Attack:
+    """How releases are attacked together.
+
+    Parameters
+    ----------
+    said : {"same people", "inside"} or None
+        How their people are related where manifests do not tell.
+    joint_k : int or None
+        People that nobody should be told apart from; None for what the manifests say.
+    original : str, Table or None
+        The table that they were made of, or its path.
+    population : str or None
+        See :func:`~anonspark.verification.audit.audit_release`.
+    """
+
+    said: Statement | None = None
+    joint_k: int | None = None
+    original: str | Table | None = None
+    population: str | None = None
+
+
+def audit_releases(
+    engine: Engine,
+    paths: Sequence[str],
+    configuration: Configuration | None = None,
+    *,
+    roles: Roles | None = None,
+    attack: Attack | None = None,
+) -> JointVerification:
+    """Verify releases, each by itself and every two of them together.
+
+    Parameters
+    ----------
+    engine : Engine
+    paths : sequence of str
+        At least two releases, or tables of other tools.
+    configuration, roles
+        See :func:`~anonspark.verification.audit.audit_release`; roles are those of the tables
+        without a manifest.
+    attack : Attack or None
+        None for what the manifests say.
+
+    Returns
+    -------
+    JointVerification
+
+    Raises
+    ------
+    ConfigurationError
+        If a release is named twice, publishes means, or nothing tells how people are related.
+    DataError
+        If releases cannot be compared, people cannot be related as it is said, or there are too
+        many classes or pairs of classes.
+
+    Notes
+    -----
+    The jobs of :func:`~anonspark.verification.audit.audit_release` for each release; for every two
+    those of :func:`~anonspark.sharing.pairs.cells.read_cells` and, with the original, one
+    over its quasi-identifiers. Pairs and bounds are made by the driver, with 100 bytes a pair of
+    classes and payload.
+    """
+    attack = attack or Attack()
+    if attack.joint_k is not None and attack.joint_k < 2:
+        raise ConfigurationError(
+            f"--joint-k: found {attack.joint_k}; expected a number of people, at least 2"
+        )
+    _require_two(paths)
+    tell("reading the files")
+    opened = [_open(engine, path, configuration, roles) for path in paths]
+    _require_different(opened)
+    people = [People(one.manifest, one.rows(engine)) for one in opened]
+    relations = {
+        (i, j): relation_of(people[i], people[j], attack.said)
+        for i, j in combinations(range(len(opened)), 2)
+    }
+    partial = _partial(opened, relations)
+    releases = [
+        audit_opened(
+            engine,
+            one,
+            original=None if place in partial else attack.original,
+            population=attack.population,
+        )
+        for place, one in enumerate(opened)
+    ]
+    pairs = []
+    for (i, j), relation in relations.items():
+        tell(f"attacking releases {i + 1} and {j + 1} together")
+        with opened[i].reading(engine), opened[j].reading(engine):
+            found = _attack_pair(engine, opened[i], opened[j], relation, attack)
+        whole = not partial & {i, j}
+        pairs.append(
+            replace(
+                found,
+                failures=_failures(found, whole=whole),
+                warnings=_warnings(found, whole=whole),
+            )
+        )
+    return JointVerification(releases, pairs)
+
+
+def _require_two(paths: Sequence[str]) -> None:
+    places = [path.rstrip("/") for path in paths]
+    twice = sorted({place for place in places if places.count(place) > 1})
+    if twice:
+        raise ConfigurationError(f"--with: found {twice[0]} twice; name each release once")
+    if len(places) < 2:
+        raise ConfigurationError("--with: found one release; expected another one beside it")
+
+
+def _require_different(opened: Sequence[OpenedRelease]) -> None:
+    with_manifest = [one for one in opened if one.manifest is not None]
+    for one, other in combinations(with_manifest, 2):
+        if one.manifest == other.manifest:
+            raise ConfigurationError(
+                f"--with: {other.path} is a copy of {one.path}; name each release once"
+            )
+
+
+def _open(
+    engine: Engine, path: str, configuration: Configuration | None, roles: Roles | None
+) -> OpenedRelease:
+    """Open a release; of a table without a manifest the roles count that it has columns of."""
+    has_manifest = engine.files.exists(f"{path.rstrip('/')}/{MANIFEST}")
+    own = None
+    if not has_manifest and roles is not None:
+        with engine.reading((path,), key=""):
+            found = set(open_by_suffix(engine, path, "release").schema.names)
+        own = Roles(
+            tuple(
+                name
+                for name in roles.quasi_identifiers
+                if name in found or {f"{name}_min", f"{name}_max"} <= found
+            ),
+            tuple(name for name in roles.sensitive if name in found),
+            roles.k,
+        )
+        if not own.quasi_identifiers:
+            raise DataError(
+                f"{path}: has none of the quasi-identifiers that are named; check their spelling"
+            )
+    return open_release(engine, path, configuration, roles=own, matched=True)
+
+
+def _partial(
+    opened: Sequence[OpenedRelease], relations: Mapping[tuple[int, int], Relation]
+) -> set[int]:
+    """Return the releases that do not hold everybody of the original."""
+    partial = {
+        place
+        for place, one in enumerate(opened)
+        if one.manifest is not None
+        # Null where few are withheld.
+        and (
+            one.manifest.recipient.get("where")
+            or one.manifest.recipient.get("rows_withheld", 0) != 0
+        )
+    }
+    for (i, j), relation in relations.items():
+        if relation == "second inside first":
+            partial.add(j)
+        elif relation == "first inside second":
+            partial.add(i)
+    return partial
+
+
+def _attack_pair(
+    engine: Engine, one: OpenedRelease, other: OpenedRelease, relation: Relation, attack: Attack
+) -> PairVerification:
+    original = attack.original
+    paths = (original,) if isinstance(original, str) else ()
+    if isinstance(original, str):
+        larger = other if relation == "first inside second" else one
+        described = larger.manifest or Manifest({})
+        with engine.reading(paths, key="--original: "):
+            original = open_original(engine, original, described)
+    attributes = attributes_of_all((one, other), None if original is None else original.schema)
+    releases = [
+        ReadRelease(each.path, each.data, each.claim, own, _raw_kinds(each.manifest))
+        for each, own in zip((one, other), attributes, strict=True)
+    ]
+    hierarchies = [leaves_of(each) for each in (one, other)]
+    cells = read_cells(*releases)
+    compatible = compatible_pairs(releases, cells, hierarchies)
+    bounded, rounds = bound_pairs(cells, compatible, relation)
+    k = _joint_k(one, other, attack.joint_k)
+    diversity = {name: _diversity(name, (one.manifest, other.manifest)) for name in cells.values}
+    figures = figures_of_pairs(cells, compatible, bounded, rounds, k=k, diversity=diversity)
+    candidates = None
+    if original is not None:
+        with engine.reading(paths, key="--original: "):
+            candidates = count_pair_candidates(
+                releases,
+                cells,
+                bounded,
+                original,
+                hierarchies,
+                k=k,
+                required=[name for name, wanted in diversity.items() if wanted.required],
+                missing_markers=one.claim.missing_markers,
+            )
+    common = [each.name for each in attributes[0] if each.name in {n.name for n in attributes[1]}]
+    return PairVerification(
+        one.path, other.path, relation, k, common, list(cells.payload), figures, candidates
+    )
+
+
+def _raw_kinds(manifest: Manifest | None) -> dict[str, Kind]:
+    """Return what the numbers were that rules of intervals made labels of."""
+    if manifest is None:
+        return {}
+    types = {str(one["name"]): str(one.get("type") or "") for one in manifest.quasi_identifiers}
+    return {
+        one.name: "integer" if types[one.name].startswith(("int", "uint")) else "float"
+        for one in published_attributes(manifest)
+        if one.rule == "intervals"
+        and types[one.name].startswith(("int", "uint", "float", "double", "half"))
+    }
+
+
+def _collusion(manifest: Manifest | None) -> Mapping[str, Any]:
+    return {} if manifest is None else manifest.recipient.get("collusion") or {}
+
+
+def _joint_k(one: OpenedRelease, other: OpenedRelease, said: int | None) -> int:
+    if said is not None:
+        return said
+    promised = [_collusion(each.manifest).get("k") for each in (one, other)]
+    ks = [int(k) for k in promised if k is not None]
+    return min(ks or [each.claim.privacy.k for each in (one, other)])
+
+
+def _diversity(name: str, manifests: Sequence[Manifest | None]) -> Diversity:
+    """Return how many values the manifests require a pair of classes to have."""
+    by_attribute = [_collusion(manifest).get("l_diversity") or {} for manifest in manifests]
+    required = [int(one[name]) for one in by_attribute if name in one]
+    return Diversity(max(required, default=_LEAST_VALUES), bool(required))
+
+
+def _failures(found: PairVerification, *, whole: bool) -> list[str]:
+    """Tell what nobody should learn of both releases, in counts.
+
+    Of original records that are not in both releases the original proves nothing: ``whole`` says
+    whether both hold all of them.
+    """
+    where = f"{found.first} and {found.second} together"
+    figures, original = found.figures, found.original
+    told = []
+    if figures.breaches:
+        absent = figures.breaches_absent
+        of_them = f", {absent:,} of them by their absence from one" if absent else ""
+        told.append(
+            f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
+            f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}; whoever has "
+            "both can tell them apart: withdraw one, or make both of one plan with strategy: nested"
+        )
+    if figures.disclosed_required:
+        told.append(
+            f"{where}: {figures.disclosed_required:,} pairs of classes certainly hold somebody and "
+            "leave fewer values of a sensitive attribute than collusion.l_diversity requires; "
+            "withdraw one, or make both of one plan with strategy: nested"
+        )
+    if original is not None and original.persons_below_k and whole:
+        told.append(
+            f"{where}: {original.persons_below_k:,} of {original.records:,} original records match "
+            f"fewer than k = {found.k} people; whoever has both and knows their quasi-identifiers "
+            "can tell them apart: withdraw one, or make both of one plan with strategy: nested"
+        )
+    if original is not None and original.persons_disclosed_required and whole:
+        told.append(
+            f"{where}: of {original.persons_disclosed_required:,} of {original.records:,} original "
+            "records one value of a sensitive attribute is left, and collusion.l_diversity "
+            "requires more; "
+            "withdraw one, or make both of one plan with strategy: nested"
+        )
+    return told
+
+
+def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
+    """Tell what is not decided; see :func:`_failures`."""
+    where = f"{found.first} and {found.second} together"
+    told = []
+    if found.relation == "unknown":
+        told.append(
+            f"{where}: nothing tells whether their people are the same, so that nothing is proven; "
+            "say --same-people or --inside if you know it"
+        )
+    if found.figures.possible and found.original is None:
+        told.append(
+            f"{where}: {found.figures.possible:,} pairs of classes can hold fewer than k = "
+            f"{found.k} people, if they hold anybody; the files do not decide it: --original or "
+            "the ledger does"
+        )
+    if found.original is not None and found.original.persons_below_k and not whole:
+        told.append(
+            f"{where}: {found.original.persons_below_k:,} of {found.original.records:,} original "
+            f"records match fewer than k = {found.k} people, if they are in both releases; one of "
+            "them holds a part of the people only, so that this does not decide it: the ledger does"
+        )
+    return told

@@ -1,0 +1,287 @@
+"""The base partition: the records of each stratum, cut into atoms that no release divides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.config import Configuration
+from anonspark.core.atom_reuse import PEOPLE, Soundness, Stratum
+from anonspark.core.columns import ATOM, CLASS_ID, SUBJECT
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.tasks import Batches
+from anonspark.kernels.paths import child_path, root_path
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.prepare.snapshot import Snapshot, require_criteria
+from anonspark.layers.publish.run_state import RunState
+from anonspark.layers.publish.staging import Staging
+from anonspark.models.model import Model
+from anonspark.models.registry import create_model
+from anonspark.pipeline.preparing import prepare
+from anonspark.pipeline.rounds import StagedRounds, run_rounds
+from anonspark.pipeline.tasks import generalizer_of, task_of
+from anonspark.progress import Progress
+from anonspark.sharing.ledger.joint_classes import PERSON, TellPeople
+from anonspark.sharing.recipients.freezing import PATTERN, column_of
+from anonspark.sharing.recipients.frozen_input import OpenFrozen
+from anonspark.sharing.recipients.frozen_source import FrozenSource
+from anonspark.staged.records import BYTES, PACKED, Packer, Records, unpack_batches
+
+_PART = "part"
+
+ATOMS = pa.schema([(SUBJECT, pa.binary()), (ATOM, pa.int64()), (PATTERN, pa.int64())])
+"""Who is in which atom, and who may have its records."""
+
+
+def strata_of(
+    frozen: FrozenSource, demand: Soundness, counts: Mapping[int, int]
+) -> dict[int, Stratum]:
+    """Return the strata of a source, without the records that nobody may have, or have an atom.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    demand : Soundness
+        With :data:`PEOPLE` where somebody may have several records.
+    counts : mapping of int to int
+        Records of each pattern.
+
+    Notes
+    -----
+    One job with a shuffle for each attribute of which several values are demanded; the different
+    values of each stratum are collected, as hashes. Two jobs and shuffles for people, of whom
+    fewer than are demanded are collected for each stratum.
+    """
+    values: dict[int, dict[str, set[int]]] = {pattern: {} for pattern in counts}
+    for name, number in demand.diversity.items():
+        if name == PEOPLE:
+            for pattern, people in _few_people(frozen, number, counts).items():
+                values[pattern][PEOPLE] = people
+            continue
+        column = column_of(frozen.columns.index(name))
+        hashed = frozen.fresh(PATTERN, column).with_hashes({"value": [column]})
+        for row in hashed.aggregate([PATTERN, "value"]).collect().to_pylist():
+            values[row[PATTERN]].setdefault(name, set()).add(row["value"])
+    return {
+        pattern: Stratum(number, {name: frozenset(own) for name, own in values[pattern].items()})
+        for pattern, number in counts.items()
+        if pattern
+    }
+
+
+def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> dict[int, set[int]]:
+    """Return the people of each stratum that has too few; of others as many as are enough."""
+    schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
+    people = frozen.fresh(SUBJECT, PATTERN).map_batches(TellPeople(schema), schema)
+    people = people.aggregate([PATTERN, PERSON]).persist()
+    try:
+        counted = people.aggregate([PATTERN], count="people").collect().to_pylist()
+        few = frozenset(row[PATTERN] for row in counted if row["people"] < number)
+        found = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).collect()
+    finally:
+        people.unpersist()
+    told: dict[int, set[int]] = {pattern: set(range(number)) for pattern in patterns}
+    told |= {pattern: set() for pattern in few}
+    for row in found.to_pylist():
+        told[row[PATTERN]].add(row[PERSON])
+    return told
+
+
+@dataclass(frozen=True)
+class _OfPatterns:
+    """Yields the rows of some patterns."""
+
+    patterns: frozenset[int]
+
+    def __call__(self, batches: Batches) -> Batches:
+        wanted = pa.array(sorted(self.patterns), pa.int64())
+        for batch in batches:
+            yield batch.filter(pc.is_in(batch.column(PATTERN), value_set=wanted))
+
+
+@dataclass(frozen=True)
+class PartitionMaker:
+    """Makes base partitions.
+
+    Parameters
+    ----------
+    engine : Engine
+    configuration : Configuration
+        Of all requested quasi-identifiers, with what is demanded of joint classes.
+    staging : Staging
+        Of the plan.
+    progress : Progress
+    generation : int
+        Base partitions that the ledger has.
+    """
+
+    engine: Engine
+    configuration: Configuration
+    staging: Staging
+    progress: Progress
+    generation: int = 0
+
+    def snapshot(self, frozen: FrozenSource, becomes: Mapping[int, int] | None = None) -> Snapshot:
+        """Stage what atoms are made of, of all records that are given; one pass over the source.
+
+        The others have no part in it, or a range, and by it every loss, would show their values.
+
+        Parameters
+        ----------
+        frozen : FrozenSource
+        becomes : mapping of int to int, or None
+            As of :meth:`atoms`; None where the records have the patterns that they are given by.
+        """
+        directory = f"{self.staging.records}/base"
+        self.engine.files.delete(directory)
+        opened = OpenFrozen(frozen, None, with_patterns=True, becomes=becomes)
+        snapshot = prepare(self.engine, self.configuration, directory, opened)
+        return require_criteria(snapshot, self.configuration)
+
+    def atoms(
+        self, snapshot: Snapshot, becomes: Mapping[int, int], counts: Mapping[int, int]
+    ) -> Table:
+        """Cut every stratum into atoms.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            Of :meth:`snapshot`; records that have atoms already are passed over.
+        becomes : mapping of int to int
+            Of :func:`anonspark.core.atom_reuse.join_strata`.
+        counts : mapping of int to int
+            Records of each pattern, those of nobody, too.
+
+        Returns
+        -------
+        Table
+            Of :data:`ATOMS`; lazy.
+
+        Notes
+        -----
+        A pass that divides the records among strata where there are several, and the base's model
+        over each of them.
+        """
+        rows: dict[int, int] = {}
+        for pattern, now in becomes.items():
+            if now:
+                rows[now] = rows.get(now, 0) + counts[pattern]
+        atoms = self.engine.table(ATOMS.empty_table())
+        for pattern, records in self._divided(snapshot, becomes, rows).items():
+            atoms = atoms.union(self._atoms_of(pattern, records, rows[pattern], snapshot))
+        return atoms
+
+    def _divided(
+        self, snapshot: Snapshot, becomes: Mapping[int, int], rows: Mapping[int, int]
+    ) -> dict[int, Records]:
+        """Return the records of each stratum."""
+        if not rows:
+            return {}
+        if len(rows) == 1 and sum(rows.values()) == snapshot.rows:
+            return dict.fromkeys(rows, snapshot.records)
+        path = f"{self.staging.records}/strata"
+        divide = _Divide(dict(becomes))
+        schema = pa.schema([*PACKED, (_PART, pa.string())])
+        divided = snapshot.records.packed.map_batches(divide, schema)
+        divided.stage_parts(path, _PART, [str(one) for one in rows], [BYTES])
+        return {
+            pattern: Records(
+                self.engine.staged([f"{path}/{_PART}={pattern}"], PACKED), snapshot.records.schema
+            )
+            for pattern in rows
+        }
+
+    def _atoms_of(self, pattern: int, records: Records, rows: int, snapshot: Snapshot) -> Table:
+        """Cut one stratum into atoms."""
+        generalizer = generalizer_of(self.configuration, snapshot.quasi_identifiers)
+        task = task_of(self.configuration, generalizer, snapshot.criteria)
+        model = create_model(self.configuration.model, task)
+        own = replace(snapshot, records=records, rows=rows)
+        rounds = self.run(model, own, generalizer, f"stratum-{pattern}")
+        name = NameAtoms(self.generation, pattern)
+        return rounds.finished.map_batches(name, ATOMS, [CLASS_ID, SUBJECT])
+
+    def run(
+        self, model: Model, snapshot: Snapshot, generalizer: Generalizer, name: str
+    ) -> StagedRounds:
+        """Run the rounds of a model over records that are not published as its classes.
+
+        Parameters
+        ----------
+        model : Model
+        snapshot : Snapshot
+            The records, with what is demanded of them.
+        generalizer : Generalizer
+            Of the model.
+        name : str
+            Of a directory for the rounds.
+        """
+        place = replace(self.staging.place, private=f"{self.staging.records}/{name}")
+        self.engine.files.make_private_directory(place.state)
+        return run_rounds(
+            model,
+            snapshot,
+            snapshot.criteria,
+            generalizer.columns(),
+            staging=Staging(place, RunState.claim(self.engine.files, place.state)),
+            files=self.engine.files,
+            progress=self.progress,
+        )
+
+
+@dataclass(frozen=True)
+class _Divide:
+    """Divides packed records among strata, in a task."""
+
+    becomes: Mapping[int, int]
+
+    def __call__(self, packed: Batches) -> Batches:
+        packer = Packer()
+        for _, records in unpack_batches(packed):
+            patterns = records.column(PATTERN).to_numpy()
+            now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+            if ATOM in records.column_names:
+                now[records.column(ATOM).is_valid().to_numpy()] = 0
+            for pattern in np.unique(now[now != 0]).tolist():
+                own = records.filter(pa.array(now == pattern))
+                batch = pa.RecordBatch.from_pydict(packer.pack(own.combine_chunks()))
+                yield batch.append_column(_PART, pa.repeat(str(pattern), len(batch)))
+
+
+@dataclass(frozen=True)
+class NameAtoms:
+    """Names atoms so that those of different strata, and of different plans, have their own.
+
+    Parameters
+    ----------
+    generation : int
+        Base partitions that the ledger has.
+    pattern : int or None
+        Of the stratum; None where the third column says it.
+    """
+
+    generation: int
+    pattern: int | None = None
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield :data:`ATOMS`, given classes, subjects and, if need be, patterns."""
+        for batch in batches:
+            classes = batch.column(CLASS_ID).to_numpy(zero_copy_only=False)
+            if self.pattern is None:
+                patterns = batch.column(2).to_numpy(zero_copy_only=False)
+            else:
+                patterns = np.full(len(batch), self.pattern, np.int64)
+            atoms = np.empty(len(batch), np.int64)
+            for pattern in np.unique(patterns).tolist():
+                own = patterns == pattern
+                names, places = np.unique(classes[own], return_inverse=True)
+                # Mixed twice: a sum of the two would be that of another generation and pattern.
+                salt = root_path(np.uint64(pattern), self.generation)
+                called = [child_path(name, salt) for name in names.view(np.uint64)]
+                atoms[own] = np.array(called, np.uint64).view(np.int64)[places]
+            arrays = [batch.column(SUBJECT), pa.array(atoms), pa.array(patterns)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=ATOMS)

@@ -1,0 +1,616 @@
+"""A plan carried out: all of its releases are made, proven together, and published, or none is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from anonspark._version import __version__
+from anonspark.core.columns import ATOM, SUBJECT
+from anonspark.core.run_ids import require_run_id
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import (
+    ConfigurationError,
+    DataError,
+    GuaranteeError,
+    PublishingError,
+    exit_code_of,
+)
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.publish.failures import note_outcome
+from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.layers.publish.staging import Staging, find_resumable, open_staging
+from anonspark.pipeline.context import Request, RunContext
+from anonspark.pipeline.released import Release, released_before
+from anonspark.pipeline.run import (
+    StagedRelease,
+    append_figures,
+    forget_staging,
+    staged_release,
+)
+from anonspark.pipeline.warnings.release_warning import tell_warnings
+from anonspark.pipeline.warnings.settings import seed_warnings
+from anonspark.progress import InnerProgress, Progress
+from anonspark.redaction import Redacted
+from anonspark.sharing.ledger.check import members_of
+from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
+from anonspark.sharing.ledger.joint_classes import MembersOf
+from anonspark.sharing.ledger.key import Key, read_key
+from anonspark.sharing.ledger.layout import release_name
+from anonspark.sharing.ledger.ledger import Ledger, open_ledger
+from anonspark.sharing.ledger.lock import locked
+from anonspark.sharing.ledger.members import Kept, keep
+from anonspark.sharing.ledger.stored_files import require_files
+from anonspark.sharing.recipients.conditions import told_conditions
+from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
+from anonspark.sharing.recipients.joint_check import (
+    check_jointly,
+    coalitions_of,
+    require_joint_classes,
+    requires_check,
+)
+from anonspark.sharing.recipients.making import prepare_making
+from anonspark.sharing.recipients.members import StagedMembers, require_presence, stage_members
+from anonspark.sharing.recipients.nested import NestedMaker
+from anonspark.sharing.recipients.other_strategy import OtherStrategy
+from anonspark.sharing.recipients.plan import Plan, Recipient
+from anonspark.sharing.recipients.settling import is_published, require_known_releases, settle
+from anonspark.sharing.recipients.source import Source, read_source, require_places, require_rows
+from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
+
+_FROZEN = "frozen"
+
+
+@dataclass(frozen=True, repr=False)
+class Distribution(Redacted):
+    """What a plan gave.
+
+    Parameters
+    ----------
+    run_id : str
+    releases : dict of str to Release
+        By recipient.
+    coalitions : list of dict
+        What the joint check found; see docs/recipients.md.
+    other_strategy : dict of str to float or None
+        By recipient, ``gcp`` of its release made the other way, None where it cannot be; empty
+        where the plan does not ask for it.
+    withheld : dict of str to int
+        By recipient, records that are withheld: for who carries the plan out. Releases with a
+        ledger do not have it.
+    """
+
+    run_id: str
+    releases: dict[str, Release]
+    coalitions: list[dict[str, Any]]
+    other_strategy: dict[str, float | None] = field(default_factory=dict)
+    withheld: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        releases = {
+            name: {"path": one.path, "summary": one.summary} for name, one in self.releases.items()
+        }
+        return {
+            "run_id": self.run_id,
+            "releases": releases,
+            "coalitions": self.coalitions,
+            "other_strategy_gcp": self.other_strategy,
+            "withheld": self.withheld,
+        }
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A release that is ready, or published by an earlier attempt.
+
+    Parameters
+    ----------
+    name : str
+        The release's name in the ledger.
+    recipient : Recipient
+    making : Making
+    members : MembersOf or None
+        None where nobody asks who is in which class.
+    staged : StagedRelease or None
+        None where it is published.
+    kept : StagedMembers or None
+        None where the ledger has its members.
+    release : Release
+    """
+
+    name: str
+    recipient: Recipient
+    making: Making
+    members: MembersOf | None
+    staged: StagedRelease | None
+    kept: StagedMembers | None
+    release: Release
+
+
+def distribute(
+    engine: Engine,
+    plan: Plan,
+    *,
+    run_id: str | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    table: Table | None = None,
+) -> Distribution:
+    """Make a release for each recipient of a plan, prove them together, and publish them.
+
+    Parameters
+    ----------
+    engine : Engine
+    plan : Plan
+    run_id : str or None
+        Name of the run; None makes a random one.
+    resume : bool
+        Whether to continue a run that was killed, as :func:`anonspark.pipeline.run.run`.
+    progress : Progress or None
+    table : Table or None
+        The source; None opens what the base names.
+
+    Raises
+    ------
+    ConfigurationError, DataError, GuaranteeError, PublishingError
+        Nothing of the plan is published then, unless it is said that some releases are.
+
+    Notes
+    -----
+    The source is read once (:func:`~anonspark.sharing.recipients.frozen_source.freeze`), then each
+    release costs what a run costs that reads the private copy, with a shuffle of its members; the
+    joint check costs a shuffle of all members and one for each coalition.
+    """
+    files = engine.files
+    staging_path = plan.base.execution.staging_path
+    if run_id is None and resume:
+        run_id = find_resumable(files, plan.output, staging_path)
+    run_id = require_run_id(run_id or uuid.uuid4().hex[:12])
+    progress = progress or Progress()
+    progress.run_id = run_id
+    require_places(files, plan)
+    tell_warnings(seed_warnings(plan.base))
+    key = _key_of(plan, run_id)
+    ledger = None
+    if plan.ledger is not None:
+        ledger = open_ledger(files, plan.ledger.path, key)
+        _require_subject(plan, ledger)
+    with ExitStack() as stack:
+        published = stack.enter_context(_watched(files, plan, progress))
+        if ledger is not None and plan.ledger is not None:
+            stack.enter_context(locked(files, ledger.layout, run_id))
+            # Now that nobody else adds to it.
+            ledger = open_ledger(files, plan.ledger.path, key)
+            require_files(ledger)
+            ledger.events.remember()
+            require_known_releases(files, plan, ledger)
+            settle(files, ledger, staging_path, resumed=run_id if resume else None)
+        staging = stack.enter_context(
+            open_staging(files, plan.output, run_id, staging_path=staging_path, resume=resume)
+        )
+        stack.enter_context(engine.running(run_id, progress))
+        carrying = _Carrying(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
+        given = carrying.out(table)
+        published.update({name: one.summary for name, one in given.releases.items()})
+        return given
+
+
+@contextmanager
+def _watched(
+    files: Files, plan: Plan, progress: Progress
+) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """Tell Prometheus and the tables of all runs how it ended, by the metrics of each recipient.
+
+    Yields
+    ------
+    dict of str to mapping
+        To be filled: the summaries of the releases, by recipient.
+    """
+    started = datetime.now(UTC)
+    summaries: dict[str, Mapping[str, Any]] = {}
+    error: BaseException | None = None
+    try:
+        yield summaries
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        for one in plan.recipients:
+            write_textfile(
+                one.configuration,
+                progress,
+                started=started,
+                exit_code=exit_code_of(error),
+                summary=summaries.get(one.name),
+                files=files,
+            )
+            note_outcome(
+                one.configuration,
+                progress,
+                started=started,
+                error=error,
+                published=one.name in summaries,
+                files=files,
+            )
+
+
+def _key_of(plan: Plan, run_id: str) -> Key:
+    """Return the ledger's key, or one for this run alone."""
+    if plan.ledger is not None:
+        return read_key(plan.ledger.key_file)
+    seed = str(plan.base.execution.seed).encode()
+    return Key(hashlib.blake2b(run_id.encode(), key=hashlib.blake2b(seed).digest()).digest())
+
+
+def _require_subject(plan: Plan, ledger: Ledger) -> None:
+    """Check that plan and ledger tell people, and records, apart by the same columns."""
+    for key, names, known in (
+        ("subject", plan.subject, ledger.subject),
+        ("record", plan.record, ledger.record),
+    ):
+        if list(names) != known:
+            raise ConfigurationError(
+                f"{key}: found {', '.join(names) or 'none'}; the ledger has "
+                f"{', '.join(known) or 'none'}; expected the same columns in the same order; "
+                "correct it"
+            )
+
+
+@contextmanager
+def _about(recipient: Recipient) -> Iterator[None]:
+    """Say of errors whose release they are about."""
+    where = f"recipients.{recipient.name}"
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        raise type(error)(*(f"{where}: {one}" for one in error.problems)) from error
+    except GuaranteeError as error:
+        raise GuaranteeError(f"{where}: {error}") from error
+
+
+@dataclass
+class _Carrying:
+    """A plan while it is carried out; parameters as of :func:`distribute`."""
+
+    engine: Engine
+    plan: Plan
+    run_id: str
+    resume: bool
+    progress: Progress
+    key: Key
+    ledger: Ledger | None
+    staging: Staging
+    stack: ExitStack
+    frozen: FrozenSource = field(init=False)
+    source: str = ""
+    subject_types: list[str] = field(default_factory=list)
+    other: dict[str, float | None] = field(default_factory=dict)
+
+    def out(self, table: Table | None) -> Distribution:
+        """Carry the plan out."""
+        identity = {"version": __version__, "plan": self.plan.fingerprint}
+        self.staging.state.require_identity(identity)
+        coalitions = coalitions_of(self.plan, self.ledger.counted if self.ledger else [])
+        with self.progress.stage("freeze the source"):
+            frozen = self.frozen = self._read_source(table)
+            # Two equal ones of two nights would show that nobody came, however little is given.
+            people = self.plan.subject if self.ledger is None else ()
+            self.source = source_fingerprint(frozen, people, self.run_id)
+            strata = frozen.strata()
+        require_rows(self.plan, [rows_of(strata, bit) for bit in range(len(self.plan.recipients))])
+        strategy = self._strategy(frozen, strata)
+        made = [
+            self._make(place, recipient, strategy.making(place))
+            for place, recipient in enumerate(self.plan.recipients)
+        ]
+        with self.progress.stage("joint check"):
+            checks = self._check(made, coalitions)
+        if self.plan.compare_strategies:
+            other = OtherStrategy(
+                self.engine, self.plan, self.staging, self.progress, self.key, self.run_id
+            )
+            self.other = other.losses(frozen, strata)
+        self._plan_in_ledger(made, strategy, checks)
+        withheld = {one.recipient.name: one.making.rows_withheld for one in made}
+        return Distribution(self.run_id, self._publish(made), checks, self.other, withheld)
+
+    def _read_source(self, table: Table | None) -> FrozenSource:
+        """Return the frozen source, that of an earlier attempt if there is one."""
+        state, path = self.staging.state, f"{self.staging.place.kept}/{_FROZEN}"
+        told = state.kept(_FROZEN)
+        if told is not None:
+            source = Source.again(self.engine, path, json.loads(told))
+        else:
+            source = read_source(self.engine, self.plan, self.key, path, table)
+        self.subject_types = source.subject_types
+        self._require_subject_types()
+        if told is None:
+            state.keep(_FROZEN, json.dumps(source.told()))
+        return source.frozen
+
+    def _require_subject_types(self) -> None:
+        known = None if self.ledger is None else self.ledger.subject_types
+        if known is not None and known != self.subject_types:
+            raise DataError(
+                f"subject: found columns of type {', '.join(self.subject_types)}; in the ledger "
+                f"they are {', '.join(known)}, whose values have other texts, so nobody would be "
+                "known again; bring the columns to the types of before"
+            )
+
+    def _strategy(self, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
+        if self.plan.strategy == "independent":
+            return Independent(frozen, strata)
+        maker = NestedMaker(
+            self.engine, self.plan, self.staging, self.progress, self.key, self.ledger
+        )
+        return maker.make(frozen, strata)
+
+    def _make(self, place: int, recipient: Recipient, making: Making) -> _Made:
+        """Make a release and have it ready, unless an earlier attempt has published it."""
+        configuration = recipient.configuration
+        name = release_name(recipient.name, self.run_id)
+        before = released_before(self.engine, configuration, self.run_id)
+        request = self._request(recipient, making)
+        inner = InnerProgress(run_id=self.run_id, outer=self.progress)
+        context = RunContext(
+            self.engine,
+            configuration,
+            self.run_id,
+            datetime.now(UTC),
+            inner,
+            "release",
+            request,
+        )
+        if before is not None:
+            forget_staging(context)
+            members = self._members_before(name) if self._asks_for_members else None
+            return _Made(name, recipient, making, members, None, None, before)
+        number = f"{place + 1} of {len(self.plan.recipients)}"
+        with self.progress.stage(f"release {number}: {recipient.name}", rows=making.rows_requested):
+            directory = f"{self.staging.records}/{recipient.name}"
+            with _about(recipient):
+                snapshot = prepare_making(self.engine, configuration, directory, making)
+                staged = self._staged(context, snapshot, making)
+            require_presence(staged, recipient, self.frozen)
+            if not self._asks_for_members:
+                return _Made(name, recipient, making, None, staged, None, staged.release)
+            kept = self._keep_members(staged, recipient, name)
+        members = kept.members(self.engine)
+        return _Made(name, recipient, making, members, staged, kept, staged.release)
+
+    @property
+    def _asks_for_members(self) -> bool:
+        """Whether a ledger or the joint check has to know who is in which class."""
+        return self.ledger is not None or requires_check(self.plan)
+
+    def _staged(self, context: RunContext, snapshot: Snapshot, making: Making) -> StagedRelease:
+        return self.stack.enter_context(
+            staged_release(
+                context,
+                snapshot=snapshot,
+                resume=self.resume,
+                make_model=making.make_model,
+            )
+        )
+
+    def _keep_members(
+        self, staged: StagedRelease, recipient: Recipient, name: str
+    ) -> StagedMembers:
+        path = f"{self.staging.place.kept}/members-{recipient.name}"
+        self.staging.state.forget(f"members-{recipient.name}")
+        self.engine.files.delete(path)
+        kept = stage_members(
+            staged.rounds,
+            recipient.configuration,
+            staged.form.columns,
+            self.key,
+            path,
+            (name, recipient.name),
+        )
+        self.staging.state.keep(f"members-{recipient.name}", json.dumps(kept.told()))
+        return kept
+
+    def _members_before(self, name: str) -> MembersOf:
+        """Return the members of a release that an earlier attempt has published."""
+        if self.ledger is not None and name in self.ledger.releases:
+            return members_of(self.engine, self.ledger, self.ledger.releases[name])
+        recipient = name.removesuffix(f"-{self.run_id}")
+        told = self.staging.state.kept(f"members-{recipient}")
+        if told is None:
+            raise PublishingError(
+                f"run id: {self.run_id} has published a release of {recipient} before, and what it "
+                "gave is not known any more; expected a new run id; choose another"
+            )
+        path = f"{self.staging.place.kept}/members-{recipient}"
+        return StagedMembers.again(json.loads(told), name, recipient, path).members(self.engine)
+
+    def _request(self, recipient: Recipient, making: Making) -> Request:
+        asked, demand = recipient.request, self.plan.demand
+        told = {
+            "name": recipient.name,
+            "purpose": asked.purpose,
+            "approved": asked.approved,
+            "until": asked.until,
+            "run_id": self.run_id,
+            "strategy": self.plan.strategy,
+            "collusion": {
+                "k": demand.k,
+                # Of attributes that the recipient does not get nothing is told.
+                "l_diversity": {
+                    name: number
+                    for name, number in demand.diversity.items()
+                    if name in recipient.configuration.attributes
+                },
+            },
+            "where": told_conditions(recipient.conditions),
+            "source_fingerprint": self.source,
+        }
+        return Request(told, making.rows_requested, making.rows_withheld, self.ledger is not None)
+
+    def _check(
+        self, made: Sequence[_Made], coalitions: Sequence[Sequence[str]]
+    ) -> list[dict[str, Any]]:
+        """Check all coalitions; what does not hold is written down before it is refused."""
+        own = {one.name for one in made}
+        earlier = [
+            one for one in (self.ledger.counted if self.ledger else []) if one.name not in own
+        ]
+        before = [members_of(self.engine, self.ledger, one) for one in earlier if self.ledger]
+        own_members = [one.members for one in made if one.members is not None]
+        checks = check_jointly([*before, *own_members], self.plan, coalitions)
+        try:
+            require_joint_classes(checks)
+        except GuaranteeError:
+            if self.ledger is not None:
+                self.ledger.events.append(
+                    REFUSED,
+                    {
+                        "run_id": self.run_id,
+                        "recipients": self.plan.names,
+                        "plan_fingerprint": self.plan.fingerprint,
+                        "checks": checks,
+                    },
+                )
+            raise
+        return checks
+
+    def _plan_in_ledger(
+        self, made: Sequence[_Made], strategy: Strategy, checks: Sequence[dict[str, Any]]
+    ) -> None:
+        """Write down what is going to be given, before any of it is."""
+        if self.ledger is None:
+            return
+        known = self.ledger.releases
+        planned = [
+            one
+            for one in made
+            if one.kept is not None and not (one.name in known and known[one.name].counts)
+        ]
+        with self.progress.stage("write into the ledger"):
+            self._prepare_ledger([one.name for one in planned], strategy, self.ledger)
+            # First, for nothing that is given may be made of atoms that nobody knows.
+            self._keep_atoms(strategy, self.ledger)
+            for one in planned:
+                self.ledger.events.append(PLANNED, self._event(one, checks, self.ledger))
+
+    def _prepare_ledger(self, releases: Sequence[str], strategy: Strategy, ledger: Ledger) -> None:
+        """Announce what is going to be written: what a killed process leaves has its event."""
+        layout = ledger.layout
+        directories = [one for name in releases for one in layout.of_release(name)]
+        if strategy.atoms is not None and not self._has_atoms(ledger):
+            directories.append(layout.of_base(ledger.generation + 1))
+        if not ledger.unfinished.issuperset(directories):
+            ledger.events.append(PREPARED, {"run_id": self.run_id, "directories": directories})
+
+    def _has_atoms(self, ledger: Ledger) -> bool:
+        """Return whether an earlier attempt has written the base partition."""
+        own = [one for one in ledger.events.events if one.type == BASE]
+        return any(one.told["run_id"] == self.run_id for one in own)
+
+    def _keep_atoms(self, strategy: Strategy, ledger: Ledger) -> None:
+        """Write the base partition into the ledger, unless an earlier attempt has."""
+        if strategy.atoms is None or self._has_atoms(ledger):
+            return
+        generation = ledger.generation + 1
+        atoms = strategy.atoms.select([SUBJECT, ATOM])
+        files = keep(self.engine, atoms, ledger.layout.base(generation))
+        ledger.events.append(
+            BASE,
+            {
+                "run_id": self.run_id,
+                "generation": generation,
+                "atoms": atoms.aggregate([ATOM]).count(),
+                "persons": sum(one.rows or 0 for one in files),
+                "files": [one.as_dict() for one in files],
+            },
+        )
+
+    def _event(
+        self, one: _Made, checks: Sequence[dict[str, Any]], ledger: Ledger
+    ) -> dict[str, Any]:
+        if one.kept is None or one.staged is None or one.members is None:
+            raise ValueError("a release without members is planned")
+        kept = Kept(
+            keep(self.engine, one.members.members, ledger.layout.members(one.name)),
+            keep(self.engine, one.kept.classes(self.engine), ledger.layout.classes(one.name)),
+        )
+        asked, configuration = one.recipient.request, one.recipient.configuration
+        summary = one.release.summary
+        return {
+            "run_id": self.run_id,
+            "recipient": one.recipient.name,
+            "release": one.name,
+            "path": self.engine.files.qualified(configuration.output.path).rstrip("/"),
+            "format": configuration.output.format,
+            "approved": asked.approved,
+            "until": asked.until,
+            "purpose": asked.purpose,
+            "public": asked.public,
+            "columns": list(asked.columns),
+            "quasi_identifiers": configuration.quasi_identifiers,
+            "published_columns": one.kept.columns,
+            "sensitive": one.kept.sensitive,
+            "subject_types": self.subject_types,
+            "where": told_conditions(one.recipient.conditions),
+            "privacy": configuration.public_dict()["privacy"],
+            "strategy": self.plan.strategy,
+            "collusion": self.plan.collusion.model_dump(mode="json") | {"k": self.plan.demand.k},
+            "rows": summary["rows_published"],
+            "rows_requested": one.making.rows_requested,
+            "rows_withheld": one.making.rows_withheld,
+            "classes": summary["published_classes"],
+            "gcp": summary["gcp"],
+            **(
+                {"other_strategy_gcp": self.other[one.recipient.name]}
+                if one.recipient.name in self.other
+                else {}
+            ),
+            "plan_fingerprint": self.plan.fingerprint,
+            "configuration_fingerprint": summary["configuration_fingerprint"],
+            "source_fingerprint": self.source,
+            "output_fingerprint": summary["output_fingerprint"],
+            "members_fingerprint": kept.fingerprint,
+            "files": {
+                "members": [file.as_dict() for file in kept.members],
+                "classes": [file.as_dict() for file in kept.classes],
+            },
+            "checks": [row for row in checks if one.recipient.name in row["recipients"]],
+        }
+
+    def _publish(self, made: Sequence[_Made]) -> dict[str, Release]:
+        """Publish one release after the other."""
+        published: dict[str, Release] = {}
+        try:
+            for one in made:
+                if one.staged is not None:
+                    with self.progress.stage(f"publish {one.recipient.name}"):
+                        one.staged.publish()
+                        append_figures(one.staged.context, one.release)
+                    self._tell(PUBLISHED, one)
+                published[one.recipient.name] = one.release
+        except BaseException:
+            if not self.resume:
+                for one in made:
+                    if one.recipient.name not in published:
+                        self._tell(FAILED, one)
+            raise
+        return published
+
+    def _tell(self, kind: str, one: _Made) -> None:
+        """Write the end of a planned release into the ledger."""
+        if self.ledger is None or one.name not in self.ledger.releases:
+            return
+        release = self.ledger.releases[one.name]
+        if release.state == "planned":
+            # What failed may have been published before, as where its figures were not appended.
+            kind = PUBLISHED if is_published(self.engine.files, release) else kind
+            told = {"run_id": self.run_id, "recipient": one.recipient.name, "release": one.name}
+            self.ledger.events.append(kind, told)

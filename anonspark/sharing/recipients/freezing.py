@@ -1,0 +1,255 @@
+"""Freezing: the columns that are asked for, who each record is about, and who may have it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.arrays import Flags
+from anonspark.core.columns import SUBJECT
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.raw_columns import Reading, flags, type_name
+from anonspark.engine.tasks import Batches, task_number
+from anonspark.engine.unread import require_read
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
+from anonspark.engine.values.value_texts import write
+from anonspark.engine.values.value_validation import judge
+from anonspark.engine.values.values import blank_rows, plain, read_values
+from anonspark.errors import DataError
+from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
+from anonspark.sharing.recipients.conditions import Condition
+
+PATTERN = "pattern"
+"""64-bit integer; bit i is set where a record satisfies the i-th recipient's conditions, and has
+every quasi-identifier of that recipient where records without are dropped."""
+
+_MOST_IN_TASK = 2**40
+_LENGTH_BYTES = 8
+
+
+def column_of(index: int) -> str:
+    """Return the name of a column of the frozen source."""
+    return f"column_{index}"
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """Which records a recipient may have.
+
+    Parameters
+    ----------
+    conditions : tuple of Condition
+    present : tuple of str
+        Columns that must not be missing.
+    """
+
+    conditions: tuple[Condition, ...]
+    present: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FreezeRows:
+    """Takes the columns that are asked for, and says who gets each record; runs in tasks.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Of the input.
+    plans : mapping of str to PlannedColumn
+        How quasi-identifiers are read.
+    markers : tuple of str
+        Texts that mean missing.
+    requests : tuple of RowsOf
+        In the order of the recipients' names.
+    subject : tuple of str
+        Columns that tell people apart; empty where records do.
+    key : Key
+    record : tuple of str
+        Columns that tell the records of a person apart; empty where everybody has one.
+    """
+
+    columns: tuple[str, ...]
+    plans: Mapping[str, PlannedColumn]
+    markers: tuple[str, ...]
+    requests: tuple[RowsOf, ...]
+    subject: tuple[str, ...]
+    key: Key = field(repr=False)
+    record: tuple[str, ...] = ()
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the schema of the frozen source, given that of the input."""
+        own = [
+            pa.field(column_of(index), pa.string() if self._hides(name) else given.field(name).type)
+            for index, name in enumerate(self.columns)
+        ]
+        return pa.schema([*own, (SUBJECT, pa.binary()), (PATTERN, pa.int64())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the records of a task."""
+        first = _MOST_IN_TASK * task_number()
+        listed = list(dict.fromkeys([*self.columns, *self.subject, *self.record]))
+        for rows in batches:
+            blank = blank_rows(rows, listed, self.markers)
+            batch = rows.filter(pa.array(~blank)) if blank.any() else rows
+            subjects = self._subjects(batch, first)
+            first += len(batch)
+            columns = [
+                self._hidden(batch, name) if self._hides(name) else batch.column(name)
+                for name in self.columns
+            ]
+            arrays = [*columns, subjects, pa.array(self._patterns(batch))]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema(batch.schema))
+
+    def _patterns(self, batch: pa.RecordBatch) -> np.ndarray:
+        read: dict[str, tuple[pa.Array, Flags]] = {}
+        gone: dict[str, Flags] = {}
+        patterns = np.zeros(len(batch), np.int64)
+        for bit, request in enumerate(self.requests):
+            holds = np.ones(len(batch), bool)
+            for condition in request.conditions:
+                name = condition.column
+                if name not in read:
+                    read[name] = self._read(name, batch.column(name))
+                holds &= condition.holds(*read[name])
+            for name in request.present:
+                if name not in gone:
+                    gone[name] = judge(self.plans[name], batch.column(name), self.markers).missing
+                holds &= ~gone[name]
+            patterns |= holds.astype(np.int64) << bit
+        return patterns
+
+    def _read(self, name: str, column: pa.Array) -> tuple[pa.Array, Flags]:
+        reading = Reading(name, name, self.read_as(name), self.markers)
+        values, missing = read_values(reading, plain(column))
+        return values, flags(missing)
+
+    def read_as(self, name: str) -> pa.DataType | None:
+        """Return the type that a column's texts are read as, None where they are left."""
+        plan = self.plans.get(name)
+        return None if plan is None else plan.read_as
+
+    def _hides(self, name: str) -> bool:
+        """Return whether a column is staged as keyed hashes: people are counted, not named."""
+        return name in self.subject
+
+    def _hidden(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        told = self._digests(batch, [name])
+        return pa.array([None if one is None else one.hex() for one in told], pa.string())
+
+    def _subjects(self, batch: pa.RecordBatch, first: int) -> pa.Array:
+        if not self.subject:
+            numbers = range(first, first + len(batch))
+            return pa.array([one.to_bytes(SUBJECT_BYTES, "big") for one in numbers], pa.binary())
+        people = self._digests(batch, self.subject)
+        if not self.record:
+            return pa.array(people, pa.binary())
+        records = self._digests(batch, self.record)
+        both = [
+            None if one is None or other is None else one + other
+            for one, other in zip(people, records, strict=True)
+        ]
+        return pa.array(both, pa.binary())
+
+    def _digests(self, batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes | None]:
+        """Return the keyed hash of some columns of each record; None where one is missing."""
+        texts = []
+        for name in names:
+            reading = Reading(name, name, None, ("", *self.markers))
+            values, missing = read_values(reading, plain(batch.column(name)))
+            told = write(values).to_pylist()
+            gone = missing.to_pylist()
+            texts.append([None if no else one for one, no in zip(told, gone, strict=True)])
+        secret = self.key.secret
+        return [_digest(parts, secret) for parts in zip(*texts, strict=True)]
+
+
+def _digest(parts: Sequence[str | None], secret: bytes) -> bytes | None:
+    """Return the name of a person, None where any part of what tells people apart is missing."""
+    digest = hashlib.blake2b(key=secret, digest_size=SUBJECT_BYTES)
+    for part in parts:
+        if part is None:
+            return None
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(_LENGTH_BYTES, "big"))
+        digest.update(encoded)
+    return digest.digest()
+
+
+def plan_freezing(
+    schema: pa.Schema,
+    configuration: Configuration,
+    hierarchies: Mapping[str, Hierarchy],
+    requests: Sequence[RowsOf],
+    names: Sequence[str],
+    subject: Sequence[str],
+    key: Key,
+    record: Sequence[str] = (),
+) -> FreezeRows:
+    """Check the columns of the input, and decide how they are read.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the input.
+    configuration : Configuration
+        Of all requested attributes.
+    hierarchies : mapping of str to Hierarchy
+    requests : sequence of RowsOf
+        In the order of the recipients.
+    names : sequence of str
+        Of the recipients, for messages.
+    subject : sequence of str
+    key : Key
+    record : sequence of str
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or a condition does not fit its type.
+    """
+    conditioned = [one.column for request in requests for one in request.conditions]
+    own = [*configuration.attributes, *conditioned]
+    columns = tuple(dict.fromkeys(own))
+    missing = [
+        name for name in dict.fromkeys([*columns, *subject, *record]) if name not in schema.names
+    ]
+    if missing:
+        raise DataError(
+            *(
+                f"attributes.{name}: the input has no such column; it has "
+                f"{', '.join(map(repr, schema.names)) or 'no columns'}"
+                for name in missing
+            )
+        )
+    require_read(schema, [*columns, *subject, *record], "attributes.")
+    require_types(schema, configuration)
+    plans = {one.column.name: one for one in plan_columns(schema, configuration, hierarchies)}
+    markers = tuple(configuration.input.missing_markers)
+    freezing = FreezeRows(
+        columns, plans, markers, tuple(requests), tuple(subject), key, tuple(record)
+    )
+    problems = []
+    for name, request in zip(names, requests, strict=True):
+        for condition in request.conditions:
+            read_as = freezing.read_as(condition.column) or schema.field(condition.column).type
+            problems += [
+                f"recipients.{name}.where.{condition.column}: {problem}"
+                for problem in condition.problems(read_as)
+            ]
+    if problems:
+        raise DataError(*problems)
+    return freezing
+
+
+def type_family(data_type: pa.DataType) -> str:
+    """Return what a type has in common with those whose values have the same texts."""
+    if pa.types.is_integer(data_type):
+        return "integer"
+    if pa.types.is_decimal(data_type):
+        return f"decimal with {data_type.scale} places"
+    return type_name(data_type)

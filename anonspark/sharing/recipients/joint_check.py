@@ -1,0 +1,110 @@
+"""The joint check: no coalition may tell too few people apart, with all that it was ever given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.sharing.ledger.check import told_of_breach
+from anonspark.sharing.ledger.coalitions import list_coalitions
+from anonspark.sharing.ledger.joint_classes import MembersOf, Signatures
+from anonspark.sharing.ledger.releases import LedgerRelease
+from anonspark.sharing.recipients.plan import Plan
+
+MOST_TOLD = 10
+"""Coalitions that a message names at most."""
+
+
+def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[str, ...]]:
+    """Return the coalitions that a plan checks.
+
+    Parameters
+    ----------
+    plan : Plan
+    earlier : sequence of LedgerRelease
+        Those that count.
+
+    Raises
+    ------
+    ConfigurationError
+        If they are too many, or ``together`` names somebody whom nobody knows.
+    """
+    known = {*plan.names, *(one.recipient for one in earlier)}
+    strangers = [
+        f"collusion.together[{place}]: neither the plan nor the ledger knows {name!r}; expected "
+        f"one of {', '.join(sorted(known))}; correct it"
+        for place, group in enumerate(plan.collusion.together)
+        for name in group
+        if name not in known
+    ]
+    if strangers:
+        raise ConfigurationError(*strangers)
+    public = {one.name for one in plan.recipients if one.request.public}
+    public |= {one.recipient for one in earlier if one.public}
+    most = plan.collusion.recipients
+    return list_coalitions(
+        known,
+        public=public,
+        together=plan.collusion.together,
+        size=None if most == "all" else most,
+        of_plan=plan.names,
+    )
+
+
+def requires_check(plan: Plan) -> bool:
+    """Return whether anything is demanded of joint classes."""
+    return plan.demand.k > 1 or bool(plan.demand.diversity)
+
+
+def check_jointly(
+    releases: Sequence[MembersOf], plan: Plan, coalitions: Sequence[Collection[str]]
+) -> list[dict[str, Any]]:
+    """Measure the joint classes of all coalitions.
+
+    Parameters
+    ----------
+    releases : sequence of MembersOf
+        All that count, of the plan and from before.
+    plan : Plan
+    coalitions : sequence of collection of str
+
+    Returns
+    -------
+    list of dict
+        Of :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
+
+    Notes
+    -----
+    One shuffle of all members, and those of each coalition.
+    """
+    if not requires_check(plan):
+        return []
+    repeated = bool(plan.record)
+    signatures = Signatures.of(releases, list(plan.demand.diversity), repeated=repeated)
+    try:
+        return [row for one in coalitions for row in signatures.check(sorted(one), plan.demand)]
+    finally:
+        signatures.release()
+
+
+def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a plan of which something does not hold for a coalition.
+
+    Raises
+    ------
+    GuaranteeError
+    """
+    failed = [row for row in rows if not row["holds"]]
+    if not failed:
+        return
+    worst = sorted(failed, key=lambda row: -row["persons_below"])
+    told = [told_of_breach(row) for row in worst[:MOST_TOLD]]
+    more = len(failed) - len(told)
+    rest = f"\n... and {more:,} more" if more else ""
+    raise GuaranteeError(
+        "\n".join(told)
+        + rest
+        + "\nnothing was published; use strategy: nested, or lower collusion.k, or state "
+        "collusion.recipients"
+    )

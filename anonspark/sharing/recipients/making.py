@@ -1,0 +1,59 @@
+"""The records of a release of a plan, staged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anonspark.config import Configuration
+from anonspark.engine.protocol import Engine
+from anonspark.errors import DataError
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.pipeline.preparing import prepare
+from anonspark.sharing.recipients.strategy import Making
+
+
+def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> DataError:
+    """Return the error of a request of which too little is left."""
+    return DataError(
+        f"{where}{withheld:,} of {requested:,} records are withheld, so that "
+        f"nobody's coming or going is told; expected at least privacy.k = {k} that are left; "
+        "ask for more records, or withdraw releases that nobody has any more"
+    )
+
+
+def prepare_making(
+    engine: Engine, configuration: Configuration, directory: str, making: Making
+) -> Snapshot:
+    """Stage the records of a release, with the ranges that it is made with.
+
+    Parameters
+    ----------
+    engine : Engine
+    configuration : Configuration
+        Of the release.
+    directory : str
+        Private; for raw values.
+    making : Making
+
+    Raises
+    ------
+    DataError
+        If so many records are withheld that fewer than k are left.
+
+    Notes
+    -----
+    As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source.
+    """
+    given, k = making.rows_requested - making.rows_withheld, configuration.privacy.k
+    if making.rows_withheld and given < k:
+        raise too_few_left(making.rows_withheld, making.rows_requested, k)
+    snapshot = prepare(engine, configuration, directory, making.open_input)
+    if making.described is None:
+        return snapshot
+    of_source = {one.name: one for one in making.described}
+    described = tuple(
+        # Where records without a value are left out, there is none of them.
+        replace(of_source[one.name], has_missing=one.has_missing)
+        for one in snapshot.quasi_identifiers
+    )
+    return replace(snapshot, quasi_identifiers=described)

@@ -1,0 +1,267 @@
+"""Who is in which class of a staged release, for the joint check and the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.columns import CLASS_ID, SIZE, SUBJECT, payload_column, published_column
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.tasks import Batches
+from anonspark.errors import GuaranteeError
+from anonspark.layers.publish.staging import find_stagings, remove_staging
+from anonspark.pipeline.rounds import StagedRounds
+from anonspark.pipeline.run import StagedRelease
+from anonspark.release.regions import leaves_by_label
+from anonspark.sharing.ledger.joint_classes import MembersOf
+from anonspark.sharing.ledger.key import Key, read_key
+from anonspark.sharing.ledger.ledger import open_ledger
+from anonspark.sharing.ledger.lock import locked
+from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, sensitive_column
+from anonspark.sharing.recipients.freezing import column_of
+from anonspark.sharing.recipients.frozen_source import FrozenSource
+from anonspark.sharing.recipients.plan import Plan, Recipient
+from anonspark.sharing.recipients.settling import settle
+from anonspark.verification.presence import Presence, measure_presence
+
+# More classes than these are brought to the records by a shuffle.
+_FEW_CLASSES = 1_000_000
+
+
+@dataclass(frozen=True)
+class StagedMembers:
+    """Who is in which class of a release, and the classes, in the staging directory of a plan.
+
+    Parameters
+    ----------
+    release : str
+        Its name in the ledger.
+    recipient : str
+    path : str
+        Holds ``members`` and ``classes``.
+    sensitive : list of str
+        Sensitive attributes of the release.
+    columns : list of str
+        What is published of its quasi-identifiers.
+    schema : pyarrow.Schema
+        Of the classes.
+    """
+
+    release: str
+    recipient: str
+    path: str
+    sensitive: list[str]
+    columns: list[str]
+    schema: pa.Schema
+
+    @classmethod
+    def again(
+        cls, told: Mapping[str, Any], release: str, recipient: str, path: str
+    ) -> StagedMembers:
+        """Return what an earlier attempt has staged, given what it told of it."""
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
+        return cls(release, recipient, path, told["sensitive"], told["columns"], schema)
+
+    def told(self) -> dict[str, Any]:
+        """Return what :meth:`again` needs, as JSON has it."""
+        schema = self.schema.serialize().to_pybytes().hex()
+        return {"sensitive": self.sensitive, "columns": self.columns, "schema": schema}
+
+    def members(self, engine: Engine) -> MembersOf:
+        """Return who is in which class; lazy."""
+        schema = members_schema(len(self.sensitive))
+        table = engine.staged([f"{self.path}/members"], schema)
+        return MembersOf(self.release, self.recipient, table, self.sensitive)
+
+    def classes(self, engine: Engine) -> Table:
+        """Return the classes; lazy."""
+        return engine.staged([f"{self.path}/classes"], self.schema)
+
+
+def stage_members(
+    rounds: StagedRounds,
+    configuration: Configuration,
+    columns: Sequence[str],
+    key: Key,
+    path: str,
+    named: tuple[str, str],
+) -> StagedMembers:
+    """Write who is in which class of a release.
+
+    Parameters
+    ----------
+    rounds : StagedRounds
+        The finished records and classes that the release was written from: what the members say
+        is what was published, not a second computation.
+    configuration : Configuration
+        Of the release.
+    columns : sequence of str
+        Published columns that tell of quasi-identifiers.
+    key : Key
+    path : str
+        A new directory, private.
+    named : tuple of str
+        The release, and its recipient.
+
+    Notes
+    -----
+    Two jobs with a shuffle of the classes each, and one of the members where there are many
+    classes.
+    """
+    labels = _labels(rounds, len(columns))
+    sensitive = configuration.sensitive
+    payload = [payload_column(configuration.published_as_is.index(name)) for name in sensitive]
+    records = rounds.finished.rows(CLASS_ID, SUBJECT, *payload)
+    for index, name in enumerate(payload):
+        records = records.with_hashes({sensitive_column(index): [name]}, key.of_values)
+    few = sum(one.rows for one in rounds.results) <= _FEW_CLASSES
+    own = labels.select([CLASS_ID, CLASS])
+    schema = members_schema(len(sensitive))
+    members = records.join(own, [CLASS_ID], small=few).select(schema.names)
+    members.stage(f"{path}/members")
+    published = [published_column(index) for index in range(len(columns))]
+    classes = labels.aggregate([CLASS, *published], sums=[SIZE])
+    own_schema = _class_schema(labels.schema, columns)
+    classes.map_batches(_Rename([CLASS, *published, SIZE], own_schema), own_schema).stage(
+        f"{path}/classes"
+    )
+    return StagedMembers(
+        named[0], named[1], path, sensitive, list(columns), _class_schema(labels.schema, columns)
+    )
+
+
+def _labels(rounds: StagedRounds, d: int) -> Table:
+    """Return of each group its name, what is published of it, its size, and a hash of that."""
+    published = [published_column(index) for index in range(d)]
+    names = [CLASS_ID, *published, SIZE]
+    labels = rounds.classes.rows(*names)
+    residual = rounds.residual
+    if residual is not None and residual.labels is not None:
+        sizes = pa.array([residual.rows], pa.int64())
+        own = residual.labels.append_column(SIZE, sizes).select(names).cast(labels.schema)
+        labels = labels.union(labels.engine.table(own))
+    return labels.with_hashes({CLASS: published})
+
+
+def _class_schema(labels: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of a class table: its hash, the published columns, its records."""
+    taken = {CLASS, RECORDS}
+    named = [f"{name}_" if name in taken else name for name in columns]
+    own = [
+        labels.field(published_column(index)).with_name(name).with_nullable(True)
+        for index, name in enumerate(named)
+    ]
+    return pa.schema([(CLASS, pa.int64()), *own, (RECORDS, pa.int64())])
+
+
+@dataclass(frozen=True)
+class _Rename:
+    """Gives columns their names and types, by their places."""
+
+    names: Sequence[str]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            own = [
+                batch.column(name).cast(field.type)
+                for name, field in zip(self.names, self.schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(own, schema=self.schema)
+
+
+def require_presence(
+    staged: StagedRelease, recipient: Recipient, frozen: FrozenSource
+) -> Presence | None:
+    """Measure delta-presence of a staged release, the whole source as population.
+
+    Parameters
+    ----------
+    staged : StagedRelease
+    recipient : Recipient
+    frozen : FrozenSource
+
+    Returns
+    -------
+    Presence or None
+        None where the request has no bound.
+
+    Raises
+    ------
+    GuaranteeError
+        If somebody of the source is in the release with a larger probability than the bound.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.presence.measure_presence`.
+    """
+    if recipient.presence is None:
+        return None
+    context, most = staged.context, recipient.presence.max
+    configuration = context.configuration
+    names = {
+        name: column_of(frozen.columns.index(name)) for name in configuration.quasi_identifiers
+    }
+    presence = measure_presence(
+        context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
+        staged.form.attributes,
+        frozen.records.named(names),
+        {name: leaves_by_label(one) for name, one in staged.hierarchies.items()},
+        lower=0.0,
+        upper=most,
+        missing_markers=configuration.input.missing_markers,
+    )
+    if presence.out_of_bounds:
+        raise GuaranteeError(
+            f"recipients.{recipient.name}.presence.max: {presence.out_of_bounds:,} of "
+            f"{presence.population:,} records of the source are in the release with a probability "
+            f"above {most:g}, up to {presence.largest:.4g}; raise k or the bound, or drop the "
+            "condition; nothing was published"
+        )
+    return presence
+
+
+def is_plan(document: Mapping[str, Any]) -> bool:
+    """Return whether a document is a plan, and not a configuration."""
+    return "recipients" in document
+
+
+def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tuple[str, bool]]:
+    """Remove what killed runs of a plan left, and write the ends of what they planned.
+
+    Parameters
+    ----------
+    files : Files
+    plan : Plan
+    run_id : str or None
+        Of this run only.
+
+    Returns
+    -------
+    list of tuple of str and bool
+        Directories, and whether they were removed: not where a process is at work on them.
+
+    Raises
+    ------
+    ConfigurationError, DataError, PublishingError
+    """
+    staging_path = plan.base.execution.staging_path
+    # The plan's own last: as long as it is there, the run can be gone on with.
+    outputs = [*(one.configuration.output.path for one in plan.recipients), plan.output]
+    found = [
+        (place.private, remove_staging(files, place))
+        for output in outputs
+        for place in find_stagings(files, output, staging_path)
+        if run_id in (None, place.run_id)
+    ]
+    if plan.ledger is not None:
+        key = read_key(plan.ledger.key_file)
+        layout = open_ledger(files, plan.ledger.path, key).layout
+        with locked(files, layout, "clean"):
+            settle(files, open_ledger(files, plan.ledger.path, key), staging_path)
+    return found

@@ -1,0 +1,577 @@
+"""Nested releases: all are made of atoms, groups that no release of a plan divides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.config.models import FullDomainOptions
+from anonspark.core.atom_reuse import (
+    OUTSIDE,
+    PEOPLE,
+    AtomDemand,
+    Soundness,
+    divide_atom,
+    join_strata,
+)
+from anonspark.core.columns import (
+    ATOM,
+    CLASS_ID,
+    SUBJECT,
+    payload_column,
+    quasi_identifier_column,
+)
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy, Level
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.tasks import Batches
+from anonspark.kernels.paths import child_path
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.publish.staging import Staging
+from anonspark.models.atoms import MergedAtoms
+from anonspark.models.full_domain import FullDomain
+from anonspark.models.model import Model, Task
+from anonspark.pipeline.choosing import ModelMaker
+from anonspark.pipeline.tasks import generalizer_of, task_of
+from anonspark.progress import Progress
+from anonspark.sharing.ledger.check import members_of
+from anonspark.sharing.ledger.joint_classes import Signatures, value_column
+from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
+from anonspark.sharing.ledger.ledger import Ledger
+from anonspark.sharing.ledger.members import kept
+from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
+from anonspark.sharing.recipients.freezing import PATTERN, column_of
+from anonspark.sharing.recipients.frozen_input import OpenFrozen
+from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of
+from anonspark.sharing.recipients.making import too_few_left
+from anonspark.sharing.recipients.plan import Plan
+from anonspark.sharing.recipients.strategy import Making
+from anonspark.staged.records import PACKED, PackRecords, Records
+
+_COUNTED = "counted"
+_TASKS = 64
+
+
+def reused_atoms(
+    engine: Engine,
+    ledger: Ledger,
+    frozen: FrozenSource,
+    demand: Soundness,
+    recipients: int,
+    hash_key: int,
+    *,
+    repeated: bool = False,
+) -> Table | None:
+    """Return the atoms of a ledger as they are in a new plan; None where it has none.
+
+    Parameters
+    ----------
+    engine : Engine
+    ledger : Ledger
+    frozen : FrozenSource
+        Of the new plan.
+    demand : Soundness
+        Of joint classes.
+    recipients : int
+        Of the new plan.
+    hash_key : int
+        Of the hashes of sensitive values.
+    repeated : bool
+        Whether somebody may have several records.
+
+    Returns
+    -------
+    Table or None
+        Of :data:`~.base_partition.ATOMS`, a row for each person who was ever in
+        an atom that is not forgotten; the pattern is 0 for those who are given to nobody now. Lazy.
+
+    Notes
+    -----
+    A shuffle of the members of all releases that count, two of the atoms' persons, and one that
+    brings the persons of an atom together. An atom nobody of which is in a release that counts is
+    forgotten.
+    """
+    if not ledger.generation or not ledger.counted:
+        return None
+    base = kept(engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
+    signatures = Signatures.of(
+        [members_of(engine, ledger, one) for one in ledger.counted], list(demand.diversity)
+    )
+    then = {
+        value_column(place, name): number
+        for place, one in enumerate(ledger.counted)
+        for name, number in demand.diversity.items()
+        if name in one.sensitive
+    }
+    known = signatures.table.select([SUBJECT, *then])
+    known = known.map_batches(_Mark(_COUNTED), pa.schema([*known.schema, (_COUNTED, pa.int64())]))
+    people = base.join(known, [SUBJECT], small=False)
+    now = {f"now_{index}": number for index, number in enumerate(demand.diversity.values())}
+    columns = [column_of(frozen.columns.index(name)) for name in demand.diversity]
+    source = frozen.records.rows(SUBJECT, PATTERN, *columns)
+    for name, column in zip(now, columns, strict=True):
+        source = source.with_hashes({name: [column]}, hash_key)
+    people = people.join(source.select([SUBJECT, PATTERN, *now]), [SUBJECT], small=False)
+    divide = _DivideAtoms(AtomDemand(demand.k, recipients, then, now), repeated)
+    return people.group([ATOM], _TASKS).map_batches(divide, ATOMS)
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Adds a column of ones."""
+
+    name: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.append_column(self.name, pa.array(np.ones(len(batch), np.int64)))
+
+
+@dataclass(frozen=True)
+class _DivideAtoms:
+    """Divides the atoms of one task."""
+
+    demand: AtomDemand
+    repeated: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        tables = [pa.Table.from_batches([batch]) for batch in batches if len(batch)]
+        if not tables:
+            return
+        rows = pa.concat_tables(tables).combine_chunks()
+        atoms = rows.column(ATOM).to_numpy()
+        order = np.argsort(atoms, kind="stable")
+        rows, atoms = rows.take(pa.array(order)), atoms[order]
+        patterns = rows.column(PATTERN).fill_null(OUTSIDE).to_numpy().copy()
+        counted = rows.column(_COUNTED).is_valid().to_numpy()
+        names, starts = np.unique(atoms, return_index=True)
+        stops = np.append(starts[1:], len(atoms))
+        new, named = patterns.copy(), atoms.copy()
+        kept_rows = np.ones(len(atoms), bool)
+        for name, start, stop in zip(names.tolist(), starts.tolist(), stops.tolist(), strict=True):
+            if not counted[start:stop].any():
+                kept_rows[start:stop] = False
+                continue
+            own = patterns[start:stop]
+            if not self._stays(own):
+                new[start:stop] = self._divided(rows.slice(start, stop - start), own)
+            named[start:stop] = _names(name, new[start:stop])
+        arrays = [rows.column(SUBJECT).combine_chunks(), pa.array(named), pa.array(new)]
+        found = pa.RecordBatch.from_arrays(arrays, schema=ATOMS)
+        yield found if kept_rows.all() else found.filter(pa.array(kept_rows))
+
+    def _stays(self, patterns: np.ndarray) -> bool:
+        """Return whether an atom is known to stay as it is."""
+        if (patterns == OUTSIDE).all():
+            return True
+        whole = (patterns == patterns[0]).all() and len(patterns) >= self.demand.k
+        return bool(whole) and not (self.demand.now or self.demand.then or self.repeated)
+
+    def _divided(self, rows: pa.Table, patterns: np.ndarray) -> np.ndarray:
+        names: Mapping[str, int] = {**self.demand.then, **self.demand.now}
+        values: dict[str, Sequence[int | None]] = {
+            name: rows.column(name).to_pylist() for name in names
+        }
+        keys = rows.column(SUBJECT).to_pylist()
+        people = [key[:SUBJECT_BYTES] for key in keys] if self.repeated else None
+        return divide_atom(patterns, keys, values, self.demand, people)
+
+
+def _names(atom: int, patterns: np.ndarray) -> np.ndarray:
+    """Return the names of the parts of an atom: its own where it is not divided."""
+    found, places = np.unique(patterns, return_inverse=True)
+    if len(found) == 1:
+        return np.full(len(patterns), atom, np.int64)
+    path = np.array([atom], np.int64).view(np.uint64)[0]
+    names = [child_path(path, np.uint64(one)) for one in found.tolist()]
+    return np.array(names, np.uint64).view(np.int64)[places]
+
+
+_STRATUM = "stratum"
+
+
+@dataclass(frozen=True)
+class BaseLevels:
+    """The best node of all strata together.
+
+    Parameters
+    ----------
+    levels : mapping of str to int
+        Of every quasi-identifier.
+    atoms : Table
+        Of :data:`~.base_partition.ATOMS`: its classes, each of one stratum.
+        What the node suppresses is in none, and withheld from everybody.
+    """
+
+    levels: Mapping[str, int]
+    atoms: Table
+
+
+@dataclass(frozen=True)
+class AboveBase:
+    """Makes the model of a release: the best node at or above the base's.
+
+    Parameters
+    ----------
+    options : FullDomainOptions
+    levels : mapping of str to int
+        Of the base.
+    """
+
+    options: FullDomainOptions
+    levels: Mapping[str, int]
+
+    def __call__(self, task: Task) -> Model:
+        """Return the model for the quasi-identifiers of a release."""
+        own = [one.name for one in task.generalizer.quasi_identifiers]
+        least = dict(self.options.minimum_levels)
+        least = {name: max(self.levels[name], least.get(name, 0)) for name in own}
+        most = {name: own for name, own in self.options.maximum_levels.items() if name in least}
+        changed = {"minimum_levels": least, "maximum_levels": most, "levels": []}
+        return FullDomain(self.options.model_copy(update=changed), task)
+
+
+def base_levels(
+    maker: PartitionMaker,
+    options: FullDomainOptions,
+    snapshot: Snapshot,
+    becomes: Mapping[int, int],
+) -> BaseLevels:
+    """Find the best node for all strata together, in one lattice.
+
+    Parameters
+    ----------
+    maker : PartitionMaker
+    options : FullDomainOptions
+        Of the base.
+    snapshot : Snapshot
+        Of :meth:`anonspark.sharing.recipients.base_partition.PartitionMaker.snapshot`.
+    becomes : mapping of int to int
+        What the pattern of each stratum becomes.
+
+    Raises
+    ------
+    GuaranteeError
+        If no node has a class that satisfies what is demanded of joint classes, or all suppress
+        too much.
+
+    Notes
+    -----
+    A pass that tells the stratum of each record, and the passes of
+    :class:`anonspark.models.full_domain.FullDomain`.
+    """
+    d = len(snapshot.quasi_identifiers)
+    payload = sum(name.startswith(payload_column(0)[:-1]) for name in snapshot.records.schema.names)
+    patterns = sorted({one for one in becomes.values() if one})
+    stratum = _axis(snapshot, [str(one) for one in patterns])
+    quasi_identifiers = (*snapshot.quasi_identifiers, stratum)
+    fields = list(snapshot.records.schema)
+    schema = pa.schema(
+        [
+            *fields,
+            (quasi_identifier_column(d), pa.string()),
+            (payload_column(payload), pa.int64()),
+        ]
+    )
+    tell = _TellStrata(dict(becomes), schema)
+    packed = snapshot.records.map_batches(_Packed(tell), PACKED)
+    path = f"{maker.staging.records}/strata"
+    packed.stage(path)
+    records = Records(maker.engine.staged([path], PACKED), schema)
+    rows = sum(records.packed.select(["rows"]).collect()["rows"].to_pylist())
+    own = replace(snapshot, records=records, rows=rows, quasi_identifiers=quasi_identifiers)
+    generalizer = generalizer_of(maker.configuration, quasi_identifiers)
+    task = task_of(maker.configuration, generalizer, snapshot.criteria)
+    changed = {
+        "residual": "drop",
+        "maximum_levels": options.maximum_levels | {stratum.name: 0},
+        "levels": [one | {stratum.name: 0} for one in options.levels],
+    }
+    model = FullDomain(options.model_copy(update=changed), task)
+    rounds = maker.run(model, own, generalizer, "levels")
+    names = [CLASS_ID, SUBJECT, payload_column(payload)]
+    atoms = rounds.finished.map_batches(NameAtoms(maker.generation), ATOMS, names)
+    levels = dict(rounds.results[0].levels or {})
+    del levels[stratum.name]
+    return BaseLevels(levels, atoms)
+
+
+def _axis(snapshot: Snapshot, patterns: list[str]) -> QuasiIdentifier:
+    """Return strata as a quasi-identifier that is never recoded."""
+    name = _STRATUM
+    while name in (one.name for one in snapshot.quasi_identifiers):
+        name += "_"
+    hierarchy = Hierarchy(tuple(patterns), (Level((0,), ("*",)),))
+    return QuasiIdentifier(
+        name,
+        "category",
+        pa.string(),
+        0,
+        len(patterns) - 1,
+        categories=tuple(patterns),
+        hierarchy=hierarchy,
+    )
+
+
+@dataclass(frozen=True)
+class _TellStrata:
+    """Yields the records that somebody gets and that have no atom, with their strata."""
+
+    becomes: Mapping[int, int]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
+            now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+            if ATOM in batch.schema.names:
+                now[batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)] = 0
+            kept = batch.filter(pa.array(now != 0))
+            strata = pa.array(now[now != 0])
+            arrays = [*kept.columns, strata.cast(pa.string()), strata]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """Packs what a function yields."""
+
+    function: _TellStrata
+
+    def __call__(self, batches: Batches) -> Batches:
+        return PackRecords()(self.function(batches))
+
+
+_GROUPED = "grouped"
+_ATOMS = "atoms"
+_NOW = "pattern_now"
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Releases that are all made of atoms.
+
+    Parameters
+    ----------
+    grouped : FrozenSource
+        The records of the source, those that anybody gets with their atoms.
+    requested, given : mapping of int to int
+        Records of each pattern, as asked for and as given.
+    described : tuple of QuasiIdentifier
+        With the ranges of all records that are given to anybody.
+    atoms : Table
+        Who is in which atom, for the ledger.
+    make_model : callable
+        Makes the models of releases.
+    """
+
+    grouped: FrozenSource
+    requested: Mapping[int, int]
+    given: Mapping[int, int]
+    described: tuple[QuasiIdentifier, ...]
+    atoms: Table
+    make_model: ModelMaker
+
+    def making(self, place: int) -> Making:
+        """Return what a release is made of: the recipient's records and their atoms."""
+        requested = rows_of(self.requested, place)
+        return Making(
+            OpenFrozen(self.grouped, place),
+            requested,
+            requested - rows_of(self.given, place),
+            self.make_model,
+            self.described,
+        )
+
+
+@dataclass(frozen=True)
+class NestedMaker:
+    """Cuts a source into atoms.
+
+    Parameters
+    ----------
+    engine : Engine
+    plan : Plan
+    staging : Staging
+        Of the plan.
+    progress : Progress
+    key : Key
+        Of the hashes of sensitive values.
+    ledger : Ledger or None
+    """
+
+    engine: Engine
+    plan: Plan
+    staging: Staging
+    progress: Progress
+    key: Key
+    ledger: Ledger | None
+
+    def make(self, frozen: FrozenSource, counts: Mapping[int, int]) -> Nested:
+        """Bring the records of a source together with their atoms.
+
+        Parameters
+        ----------
+        frozen : FrozenSource
+        counts : mapping of int to int
+            Records of each pattern.
+
+        Notes
+        -----
+        One pass over the source that stages what atoms are made of; those of a ledger cost as
+        :func:`anonspark.sharing.recipients.nested.reused_atoms`, others as
+        :meth:`~.base_partition.PartitionMaker.atoms`; then one shuffle of the
+        source, two where there are atoms of a ledger.
+        """
+        generation = 0 if self.ledger is None else self.ledger.generation
+        maker = PartitionMaker(
+            self.engine, self.plan.partition, self.staging, self.progress, generation
+        )
+        described = None
+        if self.staging.state.kept(_GROUPED) is None:
+            snapshot = self._group(frozen, maker)
+            described = snapshot.quasi_identifiers
+        told = json.loads(self.staging.state.kept(_GROUPED) or "{}")
+        place = f"{self.staging.place.kept}"
+        grouped = FrozenSource.again(self.engine, f"{place}/{_GROUPED}", told)
+        given = {int(pattern): number for pattern, number in told["given"].items()}
+        if described is None or isinstance(self.plan.base.model, FullDomainOptions):
+            # Of which the base withholds more.
+            described = maker.snapshot(grouped).quasi_identifiers
+        atoms = self.engine.staged([f"{place}/{_ATOMS}"], ATOMS)
+        make_model: ModelMaker = MergedAtoms
+        options = self.plan.base.model
+        if isinstance(options, FullDomainOptions):
+            make_model = AboveBase(options, told["levels"])
+        return Nested(grouped, counts, given, described, atoms, make_model)
+
+    def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:
+        """Stage the atoms, and the records with their atoms."""
+        demand = Soundness(self.plan.demand.k, self.plan.demand.diversity)
+        people = {PEOPLE: demand.k} if self.plan.record else {}
+        of_strata = Soundness(demand.k, {**demand.diversity, **people})
+        place, files = self.staging.place.kept, self.engine.files
+        reused = self._reused(frozen, demand)
+        tagged = frozen
+        if reused is not None:
+            with self.progress.stage("atoms of the ledger"):
+                path = f"{self.staging.records}/reused"
+                reused.stage(path)
+                reused = self.engine.staged([path], ATOMS)
+                tagged = _with_atoms(
+                    self.engine, frozen, reused, f"{self.staging.records}/tagged", new=True
+                )
+        counts = tagged.strata(without_atom=True)
+        with self.progress.stage("strata"):
+            strata = strata_of(tagged, of_strata, counts)
+            becomes = join_strata(strata, of_strata, len(self.plan.recipients))
+        if not any(becomes.values()) and not _has_atoms(tagged, counts):
+            first = self.plan.recipients[0]
+            rows = rows_of(frozen.strata(), 0)
+            k = first.configuration.privacy.k
+            raise too_few_left(rows, rows, k, f"recipients.{first.name}: ")
+        snapshot = maker.snapshot(tagged, becomes)
+        levels: Mapping[str, int] = {}
+        options = self.plan.base.model
+        if isinstance(options, FullDomainOptions):
+            base = base_levels(maker, options, snapshot, becomes)
+            fresh, levels = base.atoms, base.levels
+        else:
+            fresh = maker.atoms(snapshot, becomes, counts)
+        atoms = fresh if reused is None else reused.union(fresh)
+        with self.progress.stage("group the records"):
+            for name in (_ATOMS, _GROUPED):
+                files.delete(f"{place}/{name}")
+            atoms.stage(f"{place}/{_ATOMS}")
+            atoms = self.engine.staged([f"{place}/{_ATOMS}"], ATOMS)
+            grouped = _with_atoms(self.engine, frozen, atoms, f"{place}/{_GROUPED}", new=False)
+            given = grouped.strata()
+        self.staging.state.keep(_ATOMS, "")
+        self.staging.state.keep(
+            _GROUPED, json.dumps(grouped.told() | {"given": given, "levels": dict(levels)})
+        )
+        return snapshot
+
+    def _reused(self, frozen: FrozenSource, demand: Soundness) -> Table | None:
+        if self.ledger is None or not self.plan.reuse:
+            return None
+        if isinstance(self.plan.base.model, FullDomainOptions):
+            # Nodes of other records may divide them: the joint check decides.
+            return None
+        recipients = len(self.plan.recipients)
+        return reused_atoms(
+            self.engine,
+            self.ledger,
+            frozen,
+            demand,
+            recipients,
+            self.key.of_values,
+            repeated=bool(self.plan.record),
+        )
+
+
+def _has_atoms(tagged: FrozenSource, without: Mapping[int, int]) -> bool:
+    """Return whether somebody gets records of an atom, given the numbers of those without one."""
+    return any(
+        pattern and number > without.get(pattern, 0) for pattern, number in tagged.strata().items()
+    )
+
+
+def _with_atoms(
+    engine: Engine, frozen: FrozenSource, atoms: Table, path: str, *, new: bool
+) -> FrozenSource:
+    """Write the records of a source with their atoms, and who gets them.
+
+    Parameters
+    ----------
+    engine : Engine
+    frozen : FrozenSource
+    atoms : Table
+        Of :data:`~.base_partition.ATOMS`.
+    path : str
+        A new directory, private.
+    new : bool
+        Whether records without an atom keep their patterns; else nobody gets them.
+
+    Notes
+    -----
+    One shuffle of the source, and one write.
+    """
+    own = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
+    rows = frozen.records.rows(*own, PATTERN).join(
+        atoms.select({SUBJECT: SUBJECT, ATOM: ATOM, _NOW: PATTERN}), [SUBJECT], small=False
+    )
+    schema = pa.schema(
+        [
+            *(frozen.records.schema.field(name) for name in own),
+            (PATTERN, pa.int64()),
+            (ATOM, pa.int64()),
+        ]
+    )
+    rows = rows.map_batches(_TakePatterns(schema, new), schema)
+    rows.map_batches(PackRecords(), PACKED).stage(path)
+    return FrozenSource(Records(engine.staged([path], PACKED), schema), frozen.columns)
+
+
+@dataclass(frozen=True)
+class _TakePatterns:
+    """Gives records the patterns of their atoms."""
+
+    schema: pa.Schema
+    new: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            without = batch.column(PATTERN) if self.new else 0
+            now = pc.if_else(batch.column(ATOM).is_valid(), batch.column(_NOW), without)
+            own = {PATTERN: now.cast(pa.int64())}
+            arrays = [
+                own[field.name] if field.name in own else batch.column(field.name)
+                for field in self.schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

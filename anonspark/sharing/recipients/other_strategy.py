@@ -1,0 +1,113 @@
+"""What the releases of a plan would lose, were they made the other way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from anonspark.config.models import MondrianOptions
+from anonspark.engine.protocol import Engine
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.layers.publish.run_state import RunState
+from anonspark.layers.publish.staging import Staging
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.run import staged_release
+from anonspark.progress import InnerProgress, Progress
+from anonspark.sharing.ledger.joint_classes import Demand
+from anonspark.sharing.ledger.key import Key
+from anonspark.sharing.recipients.frozen_source import FrozenSource
+from anonspark.sharing.recipients.making import prepare_making
+from anonspark.sharing.recipients.nested import NestedMaker
+from anonspark.sharing.recipients.plan import NESTED_MODELS, Plan, Recipient
+from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
+
+
+@dataclass(frozen=True)
+class OtherStrategy:
+    """Makes releases the other way, measures them, and deletes them.
+
+    Parameters
+    ----------
+    engine : Engine
+    plan : Plan
+    staging : Staging
+        Of the plan.
+    progress : Progress
+    key : Key
+    run_id : str
+    """
+
+    engine: Engine
+    plan: Plan
+    staging: Staging
+    progress: Progress
+    key: Key
+    run_id: str
+
+    def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
+        """Return ``gcp`` of each recipient's release, made the other way; None where it cannot be.
+
+        Parameters
+        ----------
+        frozen : FrozenSource
+        strata : mapping of int to int
+            Records of each pattern.
+
+        Notes
+        -----
+        As the plan costs that is carried out, but for publishing and the joint check; of an
+        independent plan once more for each different k of its recipients.
+        """
+        found: dict[str, float | None] = {}
+        makers: dict[int, Strategy] = {}
+        for place, recipient in enumerate(self.plan.recipients):
+            # Of an independent plan, each k has a base partition of its own.
+            k = 0 if self.plan.strategy == "nested" else recipient.configuration.privacy.k
+            with self.progress.stage(f"the other way: {recipient.name}"):
+                try:
+                    if k not in makers:
+                        makers[k] = self._strategy(k, frozen, strata)
+                    found[recipient.name] = self._loss(recipient, makers[k].making(place))
+                except (ConfigurationError, DataError, GuaranteeError):
+                    found[recipient.name] = None
+        return found
+
+    def _strategy(self, k: int, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
+        if not k:
+            return Independent(frozen, strata)
+        place = replace(self.staging.place, private=f"{self.staging.records}/nested-{k}")
+        self.engine.files.make_private_directory(place.state)
+        staging = Staging(place, RunState.claim(self.engine.files, place.state))
+        partition = self.plan.partition
+        privacy = partition.privacy.model_copy(update={"k": k})
+        changed: dict[str, Any] = {"privacy": privacy}
+        if partition.model.name not in NESTED_MODELS:
+            changed["model"] = MondrianOptions(name="smondrian")
+        plan = replace(
+            self.plan,
+            demand=Demand(k, self.plan.demand.diversity),
+            partition=partition.model_copy(update=changed),
+        )
+        maker = NestedMaker(self.engine, plan, staging, self.progress, self.key, None)
+        return maker.make(frozen, strata)
+
+    def _loss(self, recipient: Recipient, making: Making) -> float:
+        path = f"{self.staging.records}/other/{recipient.name}"
+        output = recipient.configuration.output.model_copy(update={"path": path, "mode": "error"})
+        configuration = recipient.configuration.model_copy(update={"output": output, "gates": {}})
+        context = RunContext(
+            self.engine,
+            configuration,
+            self.run_id,
+            datetime.now(UTC),
+            InnerProgress(run_id=self.run_id, outer=self.progress),
+            "comparison",
+        )
+        snapshot = prepare_making(
+            self.engine, configuration, f"{self.staging.records}/other-{recipient.name}", making
+        )
+        snapshot = replace(snapshot, origin=configuration.input_fingerprint())
+        with staged_release(context, snapshot=snapshot, make_model=making.make_model) as staged:
+            return float(staged.release.summary["gcp"])

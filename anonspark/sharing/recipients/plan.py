@@ -1,0 +1,622 @@
+"""The plan: who asks for what of one table, checked as a whole before any data is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.overrides import assign, parse_overrides, written_overrides
+from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
+from anonspark.config.reading import TextReader, beside, read_local_text
+from anonspark.config.short_forms import write_out
+from anonspark.config.yaml_reading import read_base, read_document
+from anonspark.core.criterion import Criterion
+from anonspark.engine.choice import Work
+from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.redaction import Redacted
+from anonspark.sharing.ledger.joint_classes import Demand
+from anonspark.sharing.recipients.conditions import Condition
+from anonspark.sharing.recipients.plan_file import (
+    CollusionFile,
+    LedgerFile,
+    PlanFile,
+    PresenceFile,
+    RequestFile,
+)
+
+_NOWHERE = "-"
+
+_NESTED_MODEL = "smondrian"
+NESTED_MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation", "full-domain")
+"""Models whose groups, or whose levels, can be those of all releases of a plan."""
+
+# Options of models by which records are left out, and what to choose in their place.
+_LEFT_OUT = (("residual", "drop", "suppress"), ("unfit", "suppress", "merge or refuse"))
+# Sections of a request that are those of a configuration.
+_SECTIONS = ("model", "output", "gates", "evaluate", "metrics")
+
+
+@dataclass(frozen=True, repr=False)
+class Recipient(Redacted):
+    """What one recipient asked for.
+
+    Parameters
+    ----------
+    name : str
+    request : RequestFile
+        As the plan says it.
+    conditions : tuple of Condition
+    configuration : Configuration
+        Of the release: base and request together.
+    """
+
+    name: str
+    request: RequestFile
+    conditions: tuple[Condition, ...]
+    configuration: Configuration
+
+    @property
+    def presence(self) -> PresenceFile | None:
+        """The bound on presence, if there is one."""
+        return self.request.presence
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Redacted):
+    """Who asks for what of one table.
+
+    Parameters
+    ----------
+    title : str or None
+    base : Configuration
+        What may be given at all; its output is a stand-in.
+    source : Configuration
+        The same, of the requested attributes alone.
+    partition : Configuration
+        Of the groups that no release of a nested plan divides: all requested quasi-identifiers,
+        missing values as a category, and what is demanded of joint classes.
+    subject : tuple of str
+        The columns that tell people apart; empty where records do.
+    record : tuple of str
+        The columns that tell records apart, where people have several; else empty.
+    strategy : str
+    collusion : CollusionFile
+    demand : Demand
+        What has to hold for joint classes.
+    ledger : LedgerFile or None
+    reuse : bool
+        Whether the atoms of earlier plans hold on.
+    compare_strategies : bool
+    output : str
+    recipients : tuple of Recipient
+        In the order of their names, which is that of the bits of patterns.
+    """
+
+    title: str | None
+    base: Configuration
+    source: Configuration
+    partition: Configuration
+    subject: tuple[str, ...]
+    record: tuple[str, ...]
+    strategy: Literal["nested", "independent"]
+    collusion: CollusionFile
+    demand: Demand
+    ledger: LedgerFile | None
+    reuse: bool
+    compare_strategies: bool
+    output: str
+    recipients: tuple[Recipient, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the recipients, in their order."""
+        return [one.name for one in self.recipients]
+
+    def work(self) -> Work:
+        """Return what decides which engine carries it out."""
+        of_base = Work.of(self.base)
+        written = [one.configuration.output.path for one in self.recipients]
+        written += [self.output, *([] if self.ledger is None else [self.ledger.path])]
+        return replace(of_base, written=(*of_base.written[1:], *written))
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what decides what is given, in hexadecimal digits."""
+        document = {
+            "base": self.base.fingerprint(),
+            "subject": self.subject,
+            **({"record": self.record} if self.record else {}),
+            "strategy": self.strategy,
+            "collusion": self.collusion.model_dump(mode="json"),
+            "reuse": self.reuse,
+            "recipients": {
+                one.name: [one.configuration.fingerprint(), one.request.model_dump(mode="json")]
+                for one in self.recipients
+            },
+        }
+        text = json.dumps(document, sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def load_plan(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    read: TextReader = read_local_text,
+) -> Plan:
+    """Read a plan file and check every request of it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A YAML file on the local disk, or where ``read`` finds it.
+    overrides : sequence of str
+        What ``--set`` was given: they replace values of the plan.
+    only : sequence of str
+        Recipients that get something; all where it is empty.
+    read : callable
+        Reads the file, and that of the base.
+
+    Raises
+    ------
+    ConfigurationError
+        With all problems of the file, the base and all requests, each once.
+    """
+    expected = "a mapping with 'base', 'output' and 'recipients'"
+    document, problems = read_document(path, "a plan", expected, read, variables=True)
+    with document.telling(is_whole=False):
+        return _build(document, problems, path, overrides, only, read)
+
+
+def parse_plan(mapping: Mapping[str, Any], read: TextReader = read_local_text) -> Plan:
+    """Check a plan that is in memory; see :func:`load_plan`."""
+    return _build(mapping, [], ".", (), (), read)
+
+
+def _build(
+    mapping: Mapping[str, Any],
+    problems: list[str],
+    path: str | Path,
+    overrides: Sequence[str],
+    only: Sequence[str],
+    read: TextReader,
+) -> Plan:
+    document = deepcopy(dict(mapping))
+    for assignment in parse_overrides(overrides, problems):
+        assign(document, assignment, problems)
+    file = validated(PlanFile, document, problems)
+    if file is None:
+        raise ConfigurationError(*problems)
+    base = _base_document(file, path, problems, read)
+    if problems:
+        raise ConfigurationError(*problems)
+    reading = _Reading(file, base, cache(read))
+    plan = reading.plan(only)
+    problems = list(dict.fromkeys(reading.problems))
+    if plan is None or problems:
+        raise ConfigurationError(*problems)
+    return plan
+
+
+def _base_document(
+    file: PlanFile, path: str | Path, problems: list[str], read: TextReader
+) -> dict[str, Any]:
+    """Return the base as a document, with what the plan sets in it."""
+    if isinstance(file.base, str):
+        expected = "a mapping with 'input', 'attributes' and 'privacy'"
+        base: dict[str, Any] | None = read_base(beside(path, file.base), expected, read, problems)
+    else:
+        base = deepcopy(dict(file.base))
+    if base is None:
+        return {}
+    for assignment in parse_overrides(written_overrides(file.settings), problems):
+        assign(base, assignment, problems, "set.")
+    write_out(base, problems)
+    if base.get("coding") is not None:
+        problems.append(
+            "base.coding: found a coding, whose releases have all its columns; expected none, for "
+            "each recipient chooses columns; write its attributes into the base"
+        )
+    privacy = base.get("privacy")
+    if file.record and file.subject and isinstance(privacy, dict):
+        # All that is counted are people.
+        base["privacy"] = {"unit": list(file.subject), **privacy}
+    if file.strategy == "nested" and "model" not in base:
+        base["model"] = {"name": _NESTED_MODEL}
+    output = base.get("output") if isinstance(base.get("output"), dict) else {}
+    base["output"] = {**(output or {}), "path": _NOWHERE}
+    return base
+
+
+class _Reading:
+    """A plan file on its way to a plan; what is wrong is collected."""
+
+    def __init__(self, file: PlanFile, base: dict[str, Any], read: TextReader) -> None:
+        self.file, self.document, self.read = file, base, read
+        self.problems: list[str] = []
+
+    def plan(self, only: Sequence[str]) -> Plan | None:
+        """Return the plan, None where something is wrong."""
+        try:
+            base = parse_configuration(self.document, (), self.read)
+        except SparkNeededError:
+            raise
+        except ConfigurationError as error:
+            self.problems += [f"base: {problem}" for problem in error.problems]
+            return None
+        file = self.file
+        self._check_base(base)
+        names = self._chosen(only)
+        recipients = [one for name in names if (one := self._recipient(name, base)) is not None]
+        if self.problems or not recipients:
+            return None
+        demand = self._demand(base, recipients)
+        self._check_watched(recipients)
+        self._check_left_out(recipients)
+        source = self._source(base, recipients)
+        partition = self._partition(base, recipients, demand)
+        if self.problems or source is None or partition is None:
+            return None
+        return Plan(
+            file.title,
+            base,
+            source,
+            partition,
+            tuple(file.subject),
+            tuple(file.record),
+            file.strategy,
+            file.collusion,
+            demand,
+            file.ledger,
+            file.base_partition.reuse,
+            file.evaluate.compare_strategies,
+            file.output.rstrip("/"),
+            tuple(recipients),
+        )
+
+    def _chosen(self, only: Sequence[str]) -> list[str]:
+        known = sorted(self.file.recipients)
+        for name in only:
+            if name not in known:
+                hint = did_you_mean(name, known, f"expected {one_of(known)}")
+                self.problems.append(f"--only: the plan has no recipient {found(name)}; {hint}")
+        return [name for name in known if not only or name in only]
+
+    def _check_base(self, base: Configuration) -> None:
+        file, attributes = self.file, base.attributes
+        for key, names in (("subject", file.subject), ("record", file.record)):
+            for name in names:
+                if name not in attributes:
+                    self._unknown(key, name, list(attributes))
+                elif attributes[name].role != "identifier":
+                    self.problems.append(
+                        f"{key}: {name!r} has the role {attributes[name].role} in the base; "
+                        "expected identifier, for it is never published; correct base.attributes"
+                    )
+        self._check_record()
+        if base.ledger is not None:
+            self.problems.append(
+                "base.ledger: found the ledger of a data set, which releases of a plan are not "
+                "listed in; expected it in configurations of runs alone; remove it"
+            )
+        unit = base.privacy.unit
+        if unit and sorted(unit) != sorted(file.subject):
+            self.problems.append(
+                f"subject: found {', '.join(file.subject) or 'nothing'}, but the base's "
+                f"privacy.unit is {', '.join(unit)}; expected the same people in both; correct one"
+            )
+        if file.ledger is not None and not file.subject:
+            self.problems.append(
+                "subject: missing; a ledger has to know people again; expected the column, or "
+                "columns, that tell them apart; add it"
+            )
+        if base.privacy.delta_presence is not None:
+            self.problems.append(
+                "base.privacy.delta_presence: found a population; in a plan the source is the "
+                "population of each recipient; write recipients.<name>.presence instead"
+            )
+        if file.strategy == "nested" and base.model.name not in NESTED_MODELS:
+            self.problems.append(
+                f"base.model.name: found {found(base.model.name)}, whose groups cannot be those of "
+                f"all releases; expected {one_of(NESTED_MODELS)}; set one, or use strategy: "
+                "independent"
+            )
+        for place, one in enumerate(file.collusion.l_diversity):
+            if one.attribute not in base.sensitive:
+                self.problems.append(
+                    f"collusion.l_diversity[{place}].attribute: {one.attribute!r} is not sensitive "
+                    f"in the base; expected one of {', '.join(base.sensitive) or 'none there'}; "
+                    "correct it"
+                )
+        seen: dict[str, int] = {}
+        for place, group in enumerate(file.collusion.together):
+            for name in group:
+                if name in seen:
+                    self.problems.append(
+                        f"collusion.together[{place}]: {name!r} is in a list before, too; expected "
+                        "each name once; put those who are one into one list"
+                    )
+                seen[name] = place
+
+    def _check_watched(self, recipients: Sequence[Recipient]) -> None:
+        """Check that what Prometheus and tables have of one release is not of another, too."""
+        watched: dict[str, list[str]] = {}
+        for one in recipients:
+            metrics = one.configuration.metrics
+            places = {
+                "file": metrics.prometheus_textfile,
+                # Its files are named by the run, which is one for all.
+                "tables": metrics.append_to,
+            }
+            told = [f"{kind} {place}" for kind, place in places.items() if place is not None]
+            for place in (*told, *([f"job {metrics.job}"] if told else [])):
+                watched.setdefault(place, []).append(one.name)
+        for names in sorted({tuple(own) for own in watched.values() if len(own) > 1}):
+            self.problems.append(
+                f"recipients.{names[0]}.metrics: found the prometheus_textfile, the append_to or "
+                f"the job of {', '.join(names[1:])}, too; expected a file, a directory and a name "
+                "of its own for each that is watched; set recipients.<name>.metrics, or remove it "
+                "from the base"
+            )
+
+    def _check_left_out(self, recipients: Sequence[Recipient]) -> None:
+        """Check that no release of several nights counts what its model leaves out."""
+        if self.file.ledger is None:
+            return
+        for one in recipients:
+            model = one.configuration.model
+            where = "base" if one.request.model is None else f"recipients.{one.name}"
+            self.problems += [
+                f"{where}.model.{key}: found {value}; expected {other} in a plan with a ledger, "
+                "because the number of records that a model leaves out shows by the difference of "
+                "two nights what became of a single one; set it"
+                for key, value, other in _LEFT_OUT
+                if getattr(model, key, None) == value
+            ]
+
+    def _check_record(self) -> None:
+        """Check what is asked for beside people with several records."""
+        file = self.file
+        if not file.record:
+            return
+        if not file.subject:
+            self.problems.append(
+                "record: found without subject; expected the column, or columns, that tell people "
+                "apart, too; add subject"
+            )
+        if set(file.record) <= set(file.subject):
+            self.problems.append(
+                "record: found columns of subject alone, of whom somebody would have one record; "
+                "expected what tells the records of a person apart; correct it, or remove it"
+            )
+        if file.collusion.l_diversity:
+            self.problems.append(
+                "collusion.l_diversity: found beside record; expected one of the two, for values "
+                "of joint classes are counted by records; remove one"
+            )
+        self.problems += [
+            f"recipients.{name}.presence: found beside record; expected one of the two, for "
+            "presence is counted by records; remove one"
+            for name, request in file.recipients.items()
+            if request.presence is not None
+        ]
+
+    def _unknown(self, where: str, name: str, known: Sequence[str]) -> None:
+        hint = did_you_mean(name, known, "add it to the base, or remove it here")
+        self.problems.append(
+            f"{where}: found {found(name)}; expected an attribute of the base; {hint}"
+        )
+
+    def _recipient(self, name: str, base: Configuration) -> Recipient | None:
+        request = self.file.recipients[name]
+        before = len(self.problems)
+        where = f"recipients.{name}"
+        self._check_columns(where, request, base)
+        conditions = tuple(self._conditions(where, request, base))
+        if self.file.strategy == "nested" and request.model is not None:
+            self.problems.append(
+                f"{where}.model: found a model; in a nested plan all releases are made of the "
+                "base's groups; remove it, or use strategy: independent"
+            )
+        if len(self.problems) > before:
+            return None
+        configuration = self._configuration(where, name, request, base)
+        if configuration is None:
+            return None
+        return Recipient(name, request, conditions, configuration)
+
+    def _check_columns(self, where: str, request: RequestFile, base: Configuration) -> None:
+        for place, name in enumerate(request.columns):
+            at = f"{where}.columns[{place}]"
+            if name not in base.attributes:
+                self._unknown(at, name, list(base.attributes))
+            elif base.attributes[name].role == "identifier":
+                self.problems.append(f"{at}: {name!r} is an identifier, which nobody gets; remove")
+        if not set(request.columns) & set(base.quasi_identifiers):
+            self.problems.append(
+                f"{where}.columns: found no quasi_identifier of the base; expected one at least; "
+                "add one"
+            )
+        if len(set(request.columns)) < len(request.columns):
+            self.problems.append(f"{where}.columns: found a column twice; remove one")
+
+    def _conditions(
+        self, where: str, request: RequestFile, base: Configuration
+    ) -> Iterator[Condition]:
+        for name, one in request.where.items():
+            at = f"{where}.{key_path(('where', name))}"
+            if name not in base.attributes:
+                self._unknown(at, name, list(base.attributes))
+                continue
+            role = base.attributes[name].role
+            if role == "identifier":
+                self.problems.append(
+                    f"{at}: a condition on an identifier picks people by name; remove it"
+                )
+            elif role == "sensitive" and request.presence is None:
+                self.problems.append(
+                    f"{at}: a condition on a sensitive attribute tells it of everybody in the "
+                    f"release; add {where}.presence, or drop the condition"
+                )
+            yield Condition(
+                name,
+                None if one.among is None else tuple(one.among),
+                None if one.not_in is None else tuple(one.not_in),
+                one.min,
+                one.max,
+                one.missing,
+            )
+
+    def _configuration(
+        self, where: str, name: str, request: RequestFile, base: Configuration
+    ) -> Configuration | None:
+        """Return the configuration of a release, None where something is wrong."""
+        document = self._restricted(request.columns, base)
+        for section in _SECTIONS:
+            own = getattr(request, section)
+            if own is not None:
+                document[section] = deepcopy(own)
+        document["output"] = {
+            **deepcopy(self.document["output"]),
+            "path": f"{self.file.output.rstrip('/')}/{name}",
+            **(request.output or {}),
+        }
+        own = deepcopy(request.privacy)
+        document["privacy"] = {"k": base.privacy.k, **own}
+        if base.privacy.unit:
+            document["privacy"]["unit"] = list(base.privacy.unit)
+        asked = self._parsed(where, document)
+        if asked is None:
+            return None
+        if asked.privacy.delta_presence is not None:
+            self.problems.append(
+                f"{where}.privacy.delta_presence: found a population; in a plan that is the "
+                f"source; write {where}.presence instead"
+            )
+        if asked.output.pseudonyms:
+            self.problems.append(
+                f"{where}.output.pseudonyms: found {', '.join(asked.output.pseudonyms)}; "
+                "expected none in a plan, for recipients who know which records are of one person "
+                "learn more together than is checked; remove it, here or in the base"
+            )
+        if asked.privacy.k < base.privacy.k:
+            self.problems.append(
+                f"{where}.privacy.k: found {asked.privacy.k}; the base requires at least "
+                f"{base.privacy.k}; raise it"
+            )
+        missing = self._missing_criteria(where, asked, base)
+        if not missing:
+            return asked
+        for key, sections in missing.items():
+            listed = own.get(key, [])
+            document["privacy"][key] = [
+                *([listed] if isinstance(listed, dict) else listed),
+                *sections,
+            ]
+        return self._parsed(where, document)
+
+    def _missing_criteria(
+        self, where: str, asked: Configuration, base: Configuration
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return the base's criteria about a recipient's columns that the request lacks."""
+        missing: dict[str, list[dict[str, Any]]] = {}
+        for key, section in base.privacy.sections():
+            criterion: Criterion = section.criterion()
+            if criterion.attribute not in asked.attributes:
+                continue
+            same = [
+                one
+                for one in asked.privacy.criteria
+                if (one.attribute, one.kind, one.c)
+                == (criterion.attribute, criterion.kind, criterion.c)
+            ]
+            if not same:
+                missing.setdefault(key, []).append(section.model_dump(mode="json"))
+            elif not any(one.is_as_strict_as(criterion) for one in same):
+                self.problems.append(
+                    f"{where}.privacy.{key}: found {same[0].describe()} on attribute "
+                    f"{criterion.attribute!r}; the base requires {criterion.describe()}; "
+                    "strengthen it"
+                )
+        return missing
+
+    def _restricted(self, columns: Sequence[str], base: Configuration) -> dict[str, Any]:
+        """Return the base of some columns alone, and of what tells people apart."""
+        document = deepcopy(self.document)
+        wanted = {*columns, *base.privacy.unit}
+        document["attributes"] = {
+            name: one for name, one in document["attributes"].items() if name in wanted
+        }
+        gates = document.get("gates") or {}
+        absent = [f"attributes.{name}." for name in base.attributes if name not in wanted]
+        document["gates"] = {
+            name: gate for name, gate in gates.items() if not name.startswith(tuple(absent))
+        }
+        return document
+
+    def _parsed(self, where: str, document: dict[str, Any]) -> Configuration | None:
+        try:
+            return parse_configuration(document, (), self.read)
+        except SparkNeededError:
+            raise
+        except ConfigurationError as error:
+            own = ("privacy", *_SECTIONS)
+            self.problems += [
+                f"{where}{'.' if problem.startswith(own) else ': '}{problem}"
+                for problem in error.problems
+            ]
+            return None
+
+    def _demand(self, base: Configuration, recipients: Sequence[Recipient]) -> Demand:
+        collusion = self.file.collusion
+        smallest = min(one.configuration.privacy.k for one in recipients)
+        k = smallest if collusion.k is None else collusion.k
+        if k > smallest:
+            name = min(recipients, key=lambda one: one.configuration.privacy.k).name
+            self.problems.append(
+                f"collusion.k: found {k}, but recipients.{name}.privacy.k is {smallest}; expected "
+                "at most the smallest k of the recipients; lower it, or raise theirs"
+            )
+        if k == 1 and collusion.k is not None and not base.privacy.allow_k_1:
+            self.problems.append(
+                "collusion.k: found 1, which protects nobody from recipients who put together what "
+                "they have; expected at least 2; raise it, or set privacy.allow_k_1 of the base to "
+                "true if you only compare"
+            )
+        diversity = {one.attribute: one.l for one in collusion.l_diversity}
+        return Demand(k, diversity)
+
+    def _source(self, base: Configuration, recipients: Sequence[Recipient]) -> Configuration | None:
+        """Return the configuration of what all releases are made of together."""
+        wanted = {name for one in recipients for name in one.request.columns}
+        wanted |= {one.attribute for one in self.file.collusion.l_diversity}
+        document = self._restricted(sorted(wanted), base)
+        document["gates"] = {}
+        document["privacy"] = {"k": 1, "allow_k_1": True}
+        if base.privacy.unit:
+            document["privacy"]["unit"] = list(base.privacy.unit)
+        return self._parsed("base", document)
+
+    def _partition(
+        self, base: Configuration, recipients: Sequence[Recipient], demand: Demand
+    ) -> Configuration | None:
+        """Return the configuration of the groups that no release divides."""
+        asked = {name for one in recipients for name in one.request.columns}
+        wanted = (asked & set(base.quasi_identifiers)) | set(demand.diversity)
+        document = self._restricted(sorted(wanted), base)
+        document["gates"] = {}
+        document["missing"] = "category"
+        diversity = [{"attribute": name, "l": number} for name, number in demand.diversity.items()]
+        document["privacy"] = {"k": demand.k, "l_diversity": diversity}
+        if demand.k == 1:
+            document["privacy"]["allow_k_1"] = True
+        if base.privacy.unit:
+            document["privacy"]["unit"] = list(base.privacy.unit)
+        return self._parsed("base", document)

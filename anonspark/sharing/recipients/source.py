@@ -1,0 +1,148 @@
+"""The source of a plan: opened, checked and frozen; and where its releases go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import DataError
+from anonspark.layers.prepare.hierarchies import read_hierarchies
+from anonspark.layers.prepare.inspection import require_enough_rows
+from anonspark.layers.publish.paths import require_apart, require_target
+from anonspark.sharing.ledger.key import Key
+from anonspark.sharing.recipients.freezing import RowsOf, plan_freezing, type_family
+from anonspark.sharing.recipients.frozen_source import FrozenSource, freeze, require_subjects
+from anonspark.sharing.recipients.plan import Plan, Recipient
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source of a plan.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    subject_types : list of str
+        Families of the types of the columns that tell people, and records, apart.
+    """
+
+    frozen: FrozenSource
+    subject_types: list[str]
+
+    @classmethod
+    def again(cls, engine: Engine, path: str, told: Mapping[str, Any]) -> Source:
+        """Return what an earlier attempt has staged, given what it told of it."""
+        return cls(FrozenSource.again(engine, path, told), told["subject_types"])
+
+    def told(self) -> dict[str, Any]:
+        """Return what :meth:`again` needs, as JSON has it."""
+        return self.frozen.told() | {"subject_types": self.subject_types}
+
+
+def read_source(
+    engine: Engine, plan: Plan, key: Key, path: str, table: Table | None = None
+) -> Source:
+    """Read the source of a plan once, and write the private copy.
+
+    Parameters
+    ----------
+    engine : Engine
+    plan : Plan
+    key : Key
+        Of the names of people.
+    path : str
+        A new directory, private.
+    table : Table or None
+        The source; None opens what the base names.
+
+    Raises
+    ------
+    ConfigurationError, DataError
+
+    Notes
+    -----
+    One pass over the source that writes Parquet, and a shuffle of the names of people.
+    """
+    wanted = plan.source
+    with engine.reading(wanted.input.paths):
+        opened = table
+        if opened is None:
+            opened = engine.open_source(wanted.with_input(engine.input_version(wanted)))
+        freezing = plan_freezing(
+            opened.schema,
+            wanted,
+            read_hierarchies(engine.files, wanted),
+            [_rows_of(one) for one in plan.recipients],
+            plan.names,
+            plan.subject,
+            key,
+            plan.record,
+        )
+        names = (*plan.subject, *plan.record)
+        types = [type_family(opened.schema.field(name).type) for name in names]
+        frozen = freeze(engine, opened, freezing, path)
+    if plan.subject:
+        require_subjects(frozen, plan.subject, plan.record)
+    return Source(frozen, types)
+
+
+def _rows_of(recipient: Recipient) -> RowsOf:
+    configuration = recipient.configuration
+    present = configuration.quasi_identifiers if configuration.missing == "drop" else []
+    return RowsOf(recipient.conditions, tuple(present))
+
+
+def require_rows(plan: Plan, rows: list[int]) -> None:
+    """Check that there is something to give to everybody.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : list of int
+        Records that each recipient may have.
+
+    Raises
+    ------
+    DataError
+        Naming everybody who would get fewer than k.
+    """
+    problems = []
+    for recipient, number in zip(plan.recipients, rows, strict=True):
+        try:
+            require_enough_rows(number, number, recipient.configuration.privacy.k)
+        except DataError as error:
+            problems += [f"recipients.{recipient.name}: {one}" for one in error.problems]
+    if problems:
+        raise DataError(*problems)
+
+
+def require_places(files: Files, plan: Plan) -> None:
+    """Check that releases, ledger, source and staging lie apart, and that releases lie at ours.
+
+    Parameters
+    ----------
+    files : Files
+    plan : Plan
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the key, or the keys of both places.
+    """
+    places = {
+        f"recipients.{one.name}.output.path": one.configuration.output.path
+        for one in plan.recipients
+    }
+    for key, path in {"output": plan.output, **places}.items():
+        require_target(files, key, path)
+    if plan.ledger is not None:
+        places["ledger.path"] = plan.ledger.path
+    if plan.base.execution.staging_path is not None:
+        places["base.execution.staging_path"] = plan.base.execution.staging_path
+    for number, path in enumerate(plan.base.input.paths_of_files):
+        if not set(path) & set("*?[{"):
+            places[f"base.input.path[{number}]"] = path
+    require_apart(files, places)

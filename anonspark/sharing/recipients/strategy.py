@@ -1,0 +1,74 @@
+"""How the releases of a plan are made: each by itself, or of groups that none divides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.protocol import OpenInput, Table
+from anonspark.pipeline.choosing import ModelMaker
+from anonspark.sharing.recipients.frozen_input import OpenFrozen
+from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of
+
+
+@dataclass(frozen=True)
+class Making:
+    """What a release of a plan is made of.
+
+    Parameters
+    ----------
+    open_input : callable
+        Opens the recipient's records.
+    rows_requested, rows_withheld : int
+        Records that the recipient may have, and those of them that are kept out.
+    make_model : callable or None
+        Makes the model; None takes the one of the configuration.
+    described : sequence of QuasiIdentifier or None
+        Quasi-identifiers with the ranges of all records that are given, in any order; None takes
+        those of the recipient's records.
+    """
+
+    open_input: OpenInput
+    rows_requested: int
+    rows_withheld: int = 0
+    make_model: ModelMaker | None = None
+    described: Sequence[QuasiIdentifier] | None = None
+
+
+class Strategy(Protocol):
+    """How the releases of a plan are made."""
+
+    def making(self, place: int) -> Making:
+        """Return what the release of the recipient at a place of the plan is made of."""
+        ...
+
+    @property
+    def atoms(self) -> Table | None:
+        """Who is in which atom, for the ledger; None where there are none."""
+        ...
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Each release by itself, as a run of its own would make it.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    strata : mapping of int to int
+        Records of each pattern.
+    """
+
+    frozen: FrozenSource
+    strata: Mapping[int, int]
+
+    def making(self, place: int) -> Making:
+        """Return what a release is made of: the recipient's records."""
+        return Making(OpenFrozen(self.frozen, place), rows_of(self.strata, place))
+
+    @property
+    def atoms(self) -> Table | None:
+        """Nobody: there is no base partition."""
+        return None

@@ -1,0 +1,252 @@
+"""Tables of counts of all candidates and the target, in one pass over the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.arrays import Integers
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.value_texts import write
+from anonspark.engine.values.values import read_values
+from anonspark.sharing.selection.domains import Domain, Rows
+
+MOST_CELLS = 10_000_000
+"""Cells of all tables together at most."""
+
+_COUNTS = pa.schema([("cell", pa.int64()), ("records", pa.int64())])
+
+_PERSON, _KEY, _CODES = "person", "record_key", "codes"
+_CODED = pa.schema([(_PERSON, pa.string()), (_KEY, pa.int64()), (_CODES, pa.binary())])
+
+# Records of a person's task, more or less.
+_TASK_RECORDS = 2**20
+# Codes that wait for those of the same person, before all but the first of each are forgotten.
+_WAITING = 2**21
+
+_LEFT_OUT = -1
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who records are about, where somebody may have several.
+
+    Parameters
+    ----------
+    column : str
+        Records without a value there are left out.
+    records : int
+        Of a person count at most: those with the smallest keys.
+    key : int
+        Of the keyed 64-bit hash of a record's content, which is its key.
+    """
+
+    column: str
+    records: int
+    key: int
+
+
+def count_tables(
+    table: Table,
+    candidates: Sequence[Domain],
+    target: Domain,
+    markers: Sequence[str],
+    *,
+    drop_missing: bool,
+    person: Person | None = None,
+) -> list[Integers]:
+    """Count the records of every cell.
+
+    Parameters
+    ----------
+    table : Table
+        With a column of each name.
+    candidates : sequence of Domain
+    target : Domain
+        Records whose target is missing or not declared are left out.
+    markers : sequence of str
+        Texts that mean missing.
+    drop_missing : bool
+        Whether records with a missing candidate are left out.
+    person : Person or None
+        None where every record counts.
+
+    Returns
+    -------
+    list of int64 ndarray of shape (rows of the domain, classes)
+        Exact counts, which must not leave the process.
+
+    Notes
+    -----
+    One job, with a shuffle of the cells that each task counts. With a person one job before it that
+    counts the records, and a shuffle of their codes. No other columns are read.
+    """
+    task = _Coding(tuple(candidates), target, tuple(markers), drop_missing, person)
+    if person is None:
+        counted = table.select(task.columns).map_batches(_CountCells(task), _COUNTS)
+    else:
+        records = table.select(task.columns)
+        tasks = records.count() // _TASK_RECORDS + 1
+        coded = records.with_hashes({_KEY: records.schema.names}, person.key)
+        together = coded.map_batches(_CodePeople(task), _CODED).group([_PERSON], tasks)
+        counted = together.map_batches(_CountPeople(task, person.records), _COUNTS)
+    found = counted.aggregate(["cell"], sums=["records"]).collect()
+    flat = np.zeros(task.starts[-1], np.int64)
+    flat[found["cell"].to_numpy()] = found["records"].to_numpy()
+    classes = len(target.labels)
+    return [
+        flat[start : start + one.rows * classes].reshape(one.rows, classes)
+        for start, one in zip(task.starts[:-1].tolist(), candidates, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Coding:
+    """How records become rows and classes; columns are numbered, whatever they are called."""
+
+    candidates: tuple[Domain, ...]
+    target: Domain
+    markers: tuple[str, ...]
+    drop_missing: bool
+    person: Person | None
+
+    @property
+    def _names(self) -> list[str]:
+        person = [self.person.column] if self.person else []
+        return [*(one.name for one in self.candidates), self.target.name, *person]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are read, by their numbers; each is read once."""
+        return {self._number(name): name for name in self._names}
+
+    def _number(self, name: str) -> str:
+        return f"column_{self._names.index(name)}"
+
+    @property
+    def classes(self) -> int:
+        return len(self.target.labels)
+
+    @property
+    def starts(self) -> Integers:
+        """Where the cells of each table start among all of them, and their number."""
+        return np.cumsum([0, *(one.rows * self.classes for one in self.candidates)])
+
+    def rows_and_classes(self, batch: pa.RecordBatch) -> tuple[list[Rows], Rows]:
+        """Return the rows of each candidate and the classes, negative ones of who is left out."""
+        own = self.target.rows_of(batch.column(self._number(self.target.name)), self.markers)
+        left_out = own >= self.target.other
+        rows = [
+            one.rows_of(batch.column(self._number(one.name)), self.markers)
+            for one in self.candidates
+        ]
+        if self.drop_missing:
+            for one, found in zip(self.candidates, rows, strict=True):
+                left_out |= found == one.missing
+        return rows, np.where(left_out, np.int32(_LEFT_OUT), own)
+
+    def people(self, batch: pa.RecordBatch, column: str) -> pa.Array:
+        """Return the texts of persons, nulls of who has none."""
+        reading = Reading(column, column, None, ("", *self.markers))
+        values, _ = read_values(reading, batch.column(self._number(column)))
+        return pc.ascii_trim(write(values, whole=True), " ").cast(pa.string())
+
+    def add(self, counts: Integers, rows: Sequence[Rows], own: Rows) -> None:
+        """Add records to the counts of all cells."""
+        kept = own != _LEFT_OUT
+        if not kept.all():
+            rows, own = [found[kept] for found in rows], own[kept]
+        for start, one, found in zip(self.starts.tolist(), self.candidates, rows, strict=False):
+            cells = one.rows * self.classes
+            added = np.bincount(found * np.int64(self.classes) + own, minlength=cells)
+            counts[start : start + cells] += added
+
+    def told(self, counts: Integers) -> pa.RecordBatch:
+        """Return the cells that somebody is in."""
+        some = np.flatnonzero(counts)
+        return pa.record_batch([pa.array(some), pa.array(counts[some])], schema=_COUNTS)
+
+
+@dataclass(frozen=True)
+class _CountCells:
+    """Counts a task's records of every cell."""
+
+    coding: _Coding
+
+    def __call__(self, batches: Batches) -> Batches:
+        counts = np.zeros(self.coding.starts[-1], np.int64)
+        for batch in batches:
+            self.coding.add(counts, *self.coding.rows_and_classes(batch))
+        yield self.coding.told(counts)
+
+
+@dataclass(frozen=True)
+class _CodePeople:
+    """Makes rows and classes of the records that persons have."""
+
+    coding: _Coding
+
+    def __call__(self, batches: Batches) -> Batches:
+        person = self.coding.person
+        if person is None:
+            raise ValueError("nobody has records")
+        for batch in batches:
+            rows, own = self.coding.rows_and_classes(batch)
+            people = self.coding.people(batch, person.column)
+            kept = np.flatnonzero((own != _LEFT_OUT) & np.asarray(people.is_valid()))
+            codes = np.stack([*rows, own], axis=1)[kept].astype(np.int32)
+            ends = np.arange(len(kept) + 1, dtype=np.int32) * np.int32(codes.shape[1] * 4)
+            buffers = [None, pa.py_buffer(ends), pa.py_buffer(codes.tobytes())]
+            yield pa.record_batch(
+                [
+                    people.take(pa.array(kept)),
+                    batch.column(_KEY).take(pa.array(kept)),
+                    pa.Array.from_buffers(pa.binary(), len(kept), buffers),
+                ],
+                schema=_CODED,
+            )
+
+
+@dataclass(frozen=True)
+class _CountPeople:
+    """Counts the records of persons who are in this task alone, so many of each at most."""
+
+    coding: _Coding
+    most: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        counts = np.zeros(self.coding.starts[-1], np.int64)
+        waiting, size, limit = [_CODED.empty_table()], 0, _WAITING
+        for batch in batches:
+            waiting.append(pa.Table.from_batches([batch]))
+            size += len(batch)
+            if size > limit:
+                waiting = [_first_of_each(waiting, self.most)]
+                size = len(waiting[0])
+                limit = max(_WAITING, 2 * size)
+        codes = _read_codes(_first_of_each(waiting, self.most)[_CODES], len(self.coding.candidates))
+        self.coding.add(counts, list(codes.T[:-1]), codes[:, -1])
+        yield self.coding.told(counts)
+
+
+def _first_of_each(tables: Sequence[pa.Table], most: int) -> pa.Table:
+    """Return so many records of each person, those with the smallest keys."""
+    table = pa.concat_tables(tables).combine_chunks()
+    people = table[_PERSON].combine_chunks().dictionary_encode().indices.to_numpy()
+    order = np.lexsort((table[_KEY].to_numpy(), people))
+    people = people[order]
+    begins = np.flatnonzero(np.diff(people, prepend=-1))
+    sizes = np.diff(begins, append=len(people))
+    places = np.arange(len(people)) - np.repeat(begins, sizes)
+    return table.take(pa.array(order[places < most]))
+
+
+def _read_codes(column: pa.ChunkedArray, candidates: int) -> Rows:
+    """Return the rows of each candidate, and the class, of each record."""
+    return np.frombuffer(b"".join(column.to_pylist()), np.int32).reshape(-1, candidates + 1)

@@ -1,0 +1,297 @@
+"""The section ``selection`` of a configuration, which ``anonspark select`` reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+)
+
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.budget import BudgetOptions, Number, as_fraction
+from anonspark.config.loading import SELECTION, read_configuration
+from anonspark.config.overrides import assign, parse_overrides
+from anonspark.config.places import Places
+from anonspark.config.problems import Finding, found, validated
+from anonspark.config.reading import TextReader, read_local_text
+from anonspark.config.section import NonEmptyText, Section
+from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.sharing.ledger.budget import RECORD, Unit
+from anonspark.sharing.selection.domains import MOST_ROWS
+
+_MOST_EPSILON = 100
+_DECIMALS = 6
+_NOWHERE = "nowhere"
+
+
+class EvenBins(Section):
+    """Edges at even distances."""
+
+    start: float = Field(alias="from", description="First edge.")
+    to: float = Field(description="Last edge, if the width leads there.")
+    width: float = Field(gt=0, description="Distance of the edges.")
+
+    def _problems(self) -> Iterator[Finding]:
+        numbers = (self.start, self.to, self.width)
+        if not all(map(math.isfinite, numbers)) or self.to < self.start:
+            text = "found an end below the start, or what is not finite; correct it"
+            yield Finding((), text)
+        elif (self.to - self.start) / self.width > MOST_ROWS:
+            text = f"found more than {MOST_ROWS:,} bins; expected fewer; give a larger width"
+            yield Finding(("width",), text)
+
+    def edges(self) -> list[float]:
+        """Return the edges."""
+        number = math.floor((self.to - self.start) / self.width + 1e-9)
+        return [self.start + step * self.width for step in range(number + 1)]
+
+
+Edges = Annotated[list[float], Field(min_length=1)]
+_EDGES: TypeAdapter[Any] = TypeAdapter(Edges, config=ConfigDict(strict=True))
+
+
+def _edges_or_even(value: object) -> object:
+    # Chosen by hand: a union would report each mistake once for every member.
+    if value is None or isinstance(value, EvenBins):
+        return value
+    if isinstance(value, Mapping):
+        return EvenBins.model_validate(value)
+    return _EDGES.validate_python(value)
+
+
+class DomainOptions(Section):
+    """The rows of an attribute's table."""
+
+    values: list[str] | None = Field(default=None, description="All values that have a row.")
+    bins: Annotated[Edges | EvenBins | None, BeforeValidator(_edges_or_even)] = Field(
+        default=None, description="Edges of bins, or from, to and width."
+    )
+    hierarchy: NonEmptyText | None = Field(default=None, description="A hierarchy file.")
+    level: int | None = Field(default=None, ge=1, description="Its level, whose groups are rows.")
+
+    def _problems(self) -> Iterator[Finding]:
+        given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
+        if len(given) != 1:
+            text = f"found {' and '.join(given) or 'none of values, bins and hierarchy'}"
+            yield Finding((), f"{text}; expected one of these; correct it")
+        if self.level is not None and self.hierarchy is None:
+            yield Finding(("level",), "found without hierarchy; remove it")
+        values = None if self.values is None else [one.strip(" ") for one in self.values]
+        if values is not None and (not values or not all(values) or len(set(values)) < len(values)):
+            text = "found no value, an empty one, or one twice; expected different ones; correct it"
+            yield Finding(("values",), text)
+        edges = self.bins.edges() if isinstance(self.bins, EvenBins) else self.bins or []
+        ascending = all(low < high for low, high in pairwise(edges))
+        if not ascending or not all(map(math.isfinite, edges)):
+            text = "found edges that are not ascending, or not finite; correct them"
+            yield Finding(("bins",), text)
+
+
+class SelectionOptions(Section):
+    """Which attributes are chosen, how, and at what price."""
+
+    target: NonEmptyText = Field(description="What the attributes are to tell of.")
+    candidates: list[NonEmptyText] | None = Field(
+        default=None, description="Attributes to choose from; all but identifiers and the target."
+    )
+    count: int = Field(ge=1, description="How many are chosen.")
+    mechanism: Literal["top", "tables"] = Field(
+        default="top",
+        description="top chooses without tables; tables publishes noisy ones and ranks by them.",
+    )
+    score: Literal["gini", "information_gain", "chi_square"] = Field(
+        default="gini", description="What makes an attribute good."
+    )
+    epsilon: Number = Field(description="Privacy loss; at most 100, 6 decimals.")
+    tables_epsilon: Number = Field(
+        default="0", description="With top: loss for noisy tables of the chosen ones; 0 for none."
+    )
+    neighbors: Literal["add_remove", "replace"] = Field(
+        default="add_remove", description="Whether tables differ by a record, or in one."
+    )
+    person: NonEmptyText | None = Field(
+        default=None,
+        description="Column that tells whose a record is, where somebody may have several.",
+    )
+    rows_per_person: int = Field(
+        default=1, ge=1, description="Records of a person that count at most; with person."
+    )
+    records_at_most: int | None = Field(
+        default=None,
+        ge=1,
+        le=2**33,
+        description="Public bound on the records that count in full; for information_gain.",
+    )
+    domains: dict[str, DomainOptions] = Field(
+        default={}, description="Of attributes whose values are declared nowhere else."
+    )
+    output: NonEmptyText = Field(description="Directory of the result.")
+
+    def _problems(self) -> Iterator[Finding]:
+        for name, least in (("epsilon", False), ("tables_epsilon", True)):
+            number = as_fraction(getattr(self, name))
+            if number is None or number > _MOST_EPSILON or number < 0 or not (number or least):
+                yield Finding(
+                    (name,),
+                    f"found {found(getattr(self, name))}; expected a decimal number "
+                    f"{'from' if least else 'above'} 0 up to {_MOST_EPSILON} with at most "
+                    f"{_DECIMALS} decimals; correct it",
+                )
+        if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
+            text = "found beside mechanism: tables, whose tables epsilon pays for; remove it"
+            yield Finding(("tables_epsilon",), text)
+        bounded = self.score == "information_gain" and self.mechanism == "top"
+        if bounded and self.records_at_most is None:
+            text = "missing; information_gain needs a public bound on the records; or use gini"
+            yield Finding(("records_at_most",), text)
+        if self.person is None and self.rows_per_person > 1:
+            text = "found without person; name the column that tells people apart, or remove it"
+            yield Finding(("rows_per_person",), text)
+        if self.person is not None and self.person == self.target:
+            text = "found the target; expected the column that tells people apart; correct it"
+            yield Finding(("person",), text)
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence is protected."""
+        if self.person is None:
+            return RECORD
+        return {"person": self.person, "rows": self.rows_per_person}
+
+
+class _File(Section):
+    selection: SelectionOptions
+
+
+@dataclass(frozen=True)
+class SelectionSettings:
+    """What is asked for.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Of the input and its attributes; output and privacy are stand-ins.
+    selection : SelectionOptions
+    ledger : BudgetOptions
+        That of the configuration, which has to have one.
+    candidates : tuple of str
+    """
+
+    configuration: Configuration
+    selection: SelectionOptions
+    ledger: BudgetOptions
+    candidates: tuple[str, ...]
+
+    @property
+    def places(self) -> Places:
+        """Where the keys stand in their file."""
+        return self.configuration.places
+
+
+def load_selection(
+    path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
+) -> SelectionSettings:
+    """Read what ``anonspark select`` needs of a configuration file.
+
+    Parameters
+    ----------
+    path : str or Path
+    overrides : sequence of str
+        What ``--set`` was given.
+    read : callable
+
+    Raises
+    ------
+    ConfigurationError
+        With all problems.
+    """
+    expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
+    document, problems = read_configuration(path, expected, read)
+    overridden = [one.keys for one in parse_overrides(overrides, [])]
+    with document.telling(overridden):
+        settings = parse_selection(document, overrides, read, problems)
+    configuration = settings.configuration.with_places(document.places(overridden))
+    return replace(settings, configuration=configuration)
+
+
+def parse_selection(
+    mapping: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    read: TextReader = read_local_text,
+    problems: Sequence[str] = (),
+) -> SelectionSettings:
+    """Check what is in memory; see :func:`load_selection`."""
+    listed = list(problems)
+    document = dict(mapping)
+    for assignment in parse_overrides(overrides, listed):
+        assign(document, assignment, listed)
+    own = {name: document.pop(name) for name in (SELECTION,) if name in document}
+    if document.get("coding") is None:
+        document.setdefault("privacy", {"k": 2})
+    output = document.get("output")
+    document["output"] = {"path": _NOWHERE, **(output if isinstance(output, dict) else {})}
+    file = validated(_File, own, listed)
+    configuration = None
+    try:
+        # The seed is the key of the hashes by which records of a person are picked, and no more.
+        needs_seed = file is not None and file.selection.person is not None
+        configuration = parse_configuration(document, (), read, needs_seed=needs_seed)
+    except SparkNeededError:
+        raise
+    except ConfigurationError as error:
+        listed += error.problems
+    ledger = None if configuration is None else configuration.ledger
+    if configuration is not None and ledger is None:
+        listed.append(
+            "ledger: missing; expected path, dataset and limit of the ledger that losses are "
+            "charged to; add the section"
+        )
+    if file is None or configuration is None or ledger is None or listed:
+        raise ConfigurationError(*listed)
+    candidates = _candidates(configuration, file.selection)
+    return SelectionSettings(configuration, file.selection, ledger, candidates)
+
+
+def _candidates(configuration: Configuration, selection: SelectionOptions) -> tuple[str, ...]:
+    attributes, target = configuration.attributes, selection.target
+    problems = []
+    if target in configuration.identifiers:
+        problems.append(f"selection.target: {target!r} is an identifier; expected another column")
+    names = selection.candidates
+    if names is None:
+        left_out = {target, selection.person, *configuration.identifiers}
+        names = [name for name in attributes if name not in left_out]
+    else:
+        unknown = [name for name in names if name not in attributes]
+        if unknown:
+            problems.append(
+                f"selection.candidates: {', '.join(map(repr, unknown))} are no attributes; "
+                f"expected some of {', '.join(map(repr, attributes))}; correct them"
+            )
+        if target in names:
+            problems.append("selection.candidates: found the target among them; remove it")
+        if selection.person in names:
+            problems.append("selection.candidates: found the person among them; remove it")
+        if len(set(names)) < len(names):
+            problems.append("selection.candidates: found a name twice; remove one")
+    if not names:
+        problems.append(
+            "selection.candidates: found none; expected attributes beside the target; list some"
+        )
+    elif selection.count > len(names):
+        problems.append(
+            f"selection.count: found {selection.count}, but there are {len(names)} candidates; "
+            "lower it"
+        )
+    if problems:
+        raise ConfigurationError(*problems)
+    return tuple(names)

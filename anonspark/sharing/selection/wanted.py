@@ -1,0 +1,409 @@
+"""What a selection asks for, with the domains of all attributes, in the terms of the mechanisms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.config.budget import as_fraction
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.data_files import listed_files
+from anonspark.engine.files import Files
+from anonspark.engine.hierarchies import read_hierarchy_files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.raw_columns import is_plain, require_distinct, type_name
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.sharing.ledger.budget import Limit
+from anonspark.sharing.selection.counting import MOST_CELLS, Person
+from anonspark.sharing.selection.domains import MOST_ROWS, Domain
+from anonspark.sharing.selection.mechanisms import loss_of_a_record, scale_of, width_of
+from anonspark.sharing.selection.settings import DomainOptions, EvenBins, SelectionSettings
+
+_TWO = 2
+_TYPES_OF_VALUES = {"json", "xml"}
+_OF_FILES = {"csv", "parquet", "orc", "avro"}
+# Options of CSV by which values decide about types, or what becomes of malformed records.
+_OF_VALUES = {"inferschema", "mode", "maxcharspercolumn", "unescapedquotehandling"}
+# Options of CSV by which one record would change the others, what they have to be, and why.
+_OF_ONE_RECORD = (
+    (
+        "header",
+        "true",
+        "without a header one record, the first, would decide how all others are read; add a "
+        "header and say true (sep and encoding are a comma and UTF-8 unless you give them)",
+    ),
+    ("multiLine", "false", "a quote of one record could take in all others; remove it"),
+    ("comment", "", "where the header is a comment, a record takes its place; remove such lines"),
+)
+# Far from where noisy counts would not be whole numbers of 64 bits any more.
+_LARGEST_SCALE = 2**50
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for.
+
+    Parameters
+    ----------
+    settings : SelectionSettings
+    candidates : list of Domain
+    target : Domain
+    """
+
+    settings: SelectionSettings
+    candidates: list[Domain]
+    target: Domain
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Loss of the mechanism."""
+        return as_fraction(self.settings.selection.epsilon) or Fraction(0)
+
+    @property
+    def of_tables(self) -> Fraction:
+        """Loss of the noisy tables of chosen attributes."""
+        return as_fraction(self.settings.selection.tables_epsilon) or Fraction(0)
+
+    @property
+    def charged(self) -> Fraction:
+        """What is charged altogether."""
+        return self.epsilon + self.of_tables
+
+    @property
+    def of_a_record(self) -> Fraction:
+        """What one record may lose by the mechanism."""
+        return self._of_a_record(self.epsilon)
+
+    def _of_a_record(self, epsilon: Fraction) -> Fraction:
+        own = self.settings.selection
+        return loss_of_a_record(epsilon, own.neighbors, own.rows_per_person)
+
+    @property
+    def scale(self) -> Fraction | None:
+        """Scale of the noise of published tables; None where none are published."""
+        if self.settings.selection.mechanism == "tables":
+            return scale_of(len(self.candidates), self.of_a_record)
+        if self.of_tables:
+            loss = self._of_a_record(self.of_tables)
+            return scale_of(self.settings.selection.count, loss)
+        return None
+
+    @property
+    def width(self) -> int | None:
+        """Width of the interval of scores; None where tables are ranked."""
+        own = self.settings.selection
+        return width_of(own.score, self.records_at_most) if own.mechanism == "top" else None
+
+    @property
+    def records_at_most(self) -> int | None:
+        """Bound on the records, None where the score of the choice needs none."""
+        own = self.settings.selection
+        needed = own.mechanism == "top" and own.score == "information_gain"
+        return own.records_at_most if needed else None
+
+    @property
+    def limit(self) -> Limit:
+        """What the configuration says of the budget."""
+        own = self.settings.selection
+        return Limit(self.settings.ledger.most, own.neighbors, own.unit)
+
+    @property
+    def person(self) -> Person | None:
+        """Whose records are counted, None where every record counts."""
+        own = self.settings.selection
+        if own.person is None:
+            return None
+        seed = self.settings.configuration.execution.seed
+        return Person(own.person, own.rows_per_person, seed)
+
+    @property
+    def cells(self) -> int:
+        """Of all tables."""
+        return sum(one.rows for one in self.candidates) * len(self.target.labels)
+
+    @property
+    def domains(self) -> dict[str, str]:
+        """What tells the domain of each attribute from other ones: SHA-256."""
+        return {one.name: one.fingerprint() for one in (*self.candidates, self.target)}
+
+    def fingerprint(self) -> str:
+        """Return what tells whether two selections ask for the same."""
+        told = self.settings.selection.model_dump(mode="json", by_alias=True)
+        del told["output"]
+        told["candidates"] = list(self.settings.candidates)
+        told["domains"] = self.domains
+        return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def open_wanted(
+    engine: Engine, settings: SelectionSettings, table: Table | None = None
+) -> tuple[Table, Wanted]:
+    """Open the table and return what is asked for of it; of the data the schema alone is read.
+
+    Parameters
+    ----------
+    engine : Engine
+    settings : SelectionSettings
+    table : Table or None
+        None opens what the configuration names.
+
+    Raises
+    ------
+    ConfigurationError
+        What is wrong with declared domains is told before the table is opened.
+    DataError
+        If a column is missing, or of a type that cannot be read as declared.
+    """
+    names = [*settings.candidates, settings.selection.target]
+    _require_used(settings, names)
+    keys = {name: f"selection.domains.{name}.hierarchy" for name in settings.selection.domains}
+    hierarchies = read_hierarchy_files(engine.files, _hierarchy_paths(settings, names), keys=keys)
+    declared = {
+        name: domain
+        for name in names
+        if (domain := _declared(settings, name, hierarchies.get(name))) is not None
+    }
+    _require_sizes(settings, declared)
+    if table is None:
+        configuration = _without_inference(settings.configuration)
+        _require_no_folders(engine.files, configuration, [*names, settings.selection.person])
+        with engine.reading(configuration.input.paths):
+            table = engine.open_source(configuration, for_tasks=True, skips_malformed=True)
+    schema = table.schema
+    _require_columns(settings, schema, names)
+    domains, problems = {}, []
+    for name in names:
+        if pa.types.is_boolean(schema.field(name).type) and not _comes_before(settings, name):
+            domains[name] = Domain.of_values(name, ["false", "true"])
+        elif name in declared:
+            domains[name] = declared[name]
+        else:
+            problems.append(
+                f"selection.domains.{name}: missing; the values of {name!r} are declared nowhere, "
+                "and must not be looked up in the data; give values, bins or a hierarchy"
+            )
+    if problems:
+        raise ConfigurationError(*problems)
+    _require_sizes(settings, domains)
+    odd = [name for name in names if not domains[name].takes(schema.field(name).type)]
+    if odd:
+        raise DataError(
+            *(
+                f"selection.domains.{name}: found bins, and column {name!r} has type "
+                f"{type_name(schema.field(name).type)}; expected numbers or texts; give values"
+                for name in odd
+            )
+        )
+    wanted = Wanted(
+        settings,
+        [domains[name] for name in settings.candidates],
+        domains[settings.selection.target],
+    )
+    if (wanted.scale or 0) > _LARGEST_SCALE:
+        raise ConfigurationError(
+            "selection: the noise of a cell would be of a scale beyond all counts; expected a "
+            "larger epsilon, fewer candidates, or fewer rows_per_person; correct them"
+        )
+    return table, wanted
+
+
+def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
+    """Check that each declared domain is of an attribute that is looked at.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    unused = [name for name in settings.selection.domains if name not in names]
+    if unused:
+        raise ConfigurationError(
+            *(
+                f"selection.domains.{name}: found a domain of what is neither a candidate nor the "
+                f"target; expected one of {', '.join(map(repr, names))}; correct the name, or "
+                "remove it"
+                for name in unused
+            )
+        )
+
+
+def _without_inference(configuration: Configuration) -> Configuration:
+    """Return how the table is opened so that no record decides how others are read.
+
+    Were types made of the values, one word among numbers would make texts of all of them, and move
+    every record into another row.
+
+    Raises
+    ------
+    ConfigurationError
+        If the format has no types but those.
+    """
+    own = configuration.input
+    if own.format.lower() in _TYPES_OF_VALUES:
+        raise ConfigurationError(
+            f"input.format: found {own.format!r}, whose columns and types are made of all records, "
+            "so that one would change how the others are counted; expected a format that tells "
+            "them, or csv; write the table as parquet"
+        )
+    if own.format.lower() != "csv":
+        # Nor does a file say of itself what it is.
+        return configuration.with_input({})
+    given = {name.lower(): value.lower() for name, value in own.options.items()}
+    for name, expected, why in _OF_ONE_RECORD:
+        value = given.get(name.lower(), "" if expected == "true" else expected)
+        if value != expected:
+            raise ConfigurationError(
+                f"input.options.{name}: {f'found {value}' if value else 'missing'}; expected "
+                f"{expected or 'none'}, because {why}, or write the table as parquet"
+            )
+    options = {name: one for name, one in own.options.items() if name.lower() not in _OF_VALUES}
+    copied = own.model_copy(update={"options": options})
+    return configuration.model_copy(update={"input": copied}).with_input({})
+
+
+def _require_no_folders(
+    files: Files, configuration: Configuration, names: Sequence[str | None]
+) -> None:
+    """Check that no column is made of the names of folders, as of ``ward=12``.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    own = configuration.input
+    if own.format.lower() not in _OF_FILES:
+        return
+    folders = {name.lower() for file in listed_files(files, own.paths) for name in file.folders}
+    for name in filter(None, names):
+        if name.lower() in folders:
+            raise ConfigurationError(
+                f"input.path: the column {name!r} is made of the names of folders, whose type is "
+                "made of all of them, so that one record would change how the others are counted; "
+                "write the column into the files, or leave it out of the selection"
+            )
+
+
+def _hierarchy_paths(settings: SelectionSettings, names: Sequence[str]) -> dict[str, str]:
+    """Return the hierarchy file of each attribute whose values come from one."""
+    paths = {}
+    for name in names:
+        options = settings.selection.domains.get(name)
+        attribute = settings.configuration.attributes.get(name)
+        own = None if attribute is None else attribute.hierarchy
+        if options is not None and options.hierarchy is not None:
+            paths[name] = options.hierarchy
+        elif options is None and isinstance(own, str):
+            paths[name] = own
+    return paths
+
+
+def _comes_before(settings: SelectionSettings, name: str) -> bool:
+    """Return whether something is declared that comes before the two values of a boolean."""
+    attribute = settings.configuration.attributes.get(name)
+    ordered = attribute is not None and attribute.order is not None
+    return name in settings.selection.domains or ordered
+
+
+def _declared(settings: SelectionSettings, name: str, hierarchy: Hierarchy | None) -> Domain | None:
+    """Return the rows of an attribute's table, None where they are declared nowhere."""
+    options = settings.selection.domains.get(name)
+    if options is not None and options.values is not None:
+        return Domain.of_values(name, options.values)
+    if options is not None and options.bins is not None:
+        edges = options.bins.edges() if isinstance(options.bins, EvenBins) else options.bins
+        return Domain.of_edges(name, edges)
+    attribute = settings.configuration.attributes.get(name)
+    if options is None and attribute is not None and attribute.order is not None:
+        return Domain.of_values(name, attribute.order)
+    if hierarchy is None:
+        return None
+    return _of_hierarchy(name, hierarchy, options)
+
+
+def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None) -> Domain:
+    level = None if options is None else options.level
+    if level is None:
+        return Domain.of_values(name, hierarchy.leaves)
+    if level > len(hierarchy.levels):
+        raise ConfigurationError(
+            f"selection.domains.{name}.level: found {level}; the hierarchy has "
+            f"{len(hierarchy.levels)} above its values; lower it"
+        )
+    own = hierarchy.levels[level - 1]
+    starts = [*own.starts, len(hierarchy.leaves)]
+    groups = {
+        hierarchy.leaves[place]: label
+        for label, start, stop in zip(own.labels, starts[:-1], starts[1:], strict=True)
+        for place in range(start, stop)
+    }
+    return Domain.of_groups(name, groups)
+
+
+def _require_columns(settings: SelectionSettings, schema: pa.Schema, names: Sequence[str]) -> None:
+    """Check that all columns are there, and of types that can be read.
+
+    Raises
+    ------
+    DataError
+    """
+    person = settings.selection.person
+    names = [*names, person] if person is not None else names
+    missing = [name for name in names if name not in schema.names]
+    if missing:
+        raise DataError(
+            f"selection: the input has no column {', '.join(map(repr, missing))}; it has "
+            f"{', '.join(map(repr, schema.names))}; correct the names"
+        )
+    require_distinct(schema.names, names, "the input")
+    odd = [name for name in names if not is_plain(schema.field(name).type)]
+    if odd:
+        raise DataError(
+            *(
+                f"selection: column {name!r} has type {type_name(schema.field(name).type)}; "
+                "expected numbers, days, times, booleans or texts; leave it out of the candidates"
+                for name in odd
+            )
+        )
+
+
+def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -> None:
+    """Check what is known of classes, rows and cells so far.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    selection, target = settings.selection, domains.get(settings.selection.target)
+    candidates = [domains[name] for name in settings.candidates if name in domains]
+    problems = []
+    classes = None if target is None else len(target.labels)
+    if classes is not None and classes < _TWO:
+        problems.append(
+            f"selection.target: found {classes} declared class; expected two at least; declare more"
+        )
+    exact = selection.score == "chi_square" and selection.mechanism == "top"
+    if exact and classes is not None and classes > _TWO:
+        problems.append(
+            f"selection.score: chi_square under top is for two classes, found {classes}; choose "
+            "gini, or mechanism: tables"
+        )
+    every = [*candidates, *([target] if target else [])]
+    large = [one.name for one in every if one.rows > MOST_ROWS]
+    if large:
+        problems.append(
+            f"selection.domains: {', '.join(large)} have more than {MOST_ROWS:,} values; expected "
+            "fewer; give coarser domains"
+        )
+    cells = sum(one.rows for one in candidates) * (classes or _TWO)
+    if cells > MOST_CELLS:
+        problems.append(
+            f"selection: found {cells:,} cells; expected at most {MOST_CELLS:,}; give coarser "
+            "domains, or fewer candidates"
+        )
+    if problems:
+        raise ConfigurationError(*problems)
