@@ -195,8 +195,7 @@ def keeps(asked: dict[str, Any], counts: Counter[int], whole: dict[int, float]) 
     """Return whether the values of a class keep what is asked; `whole` has all shares, in order."""
     size, largest = counts.total(), sorted(counts.values(), reverse=True)
     key = next(key for key in ("l", "t", "alpha", "beta") if key in asked)
-    bound: float = asked[key]
-    slack = 1e-9 * (1 + bound)  # by which sums may be rounded
+    bound, slack = float(asked[key]), 1e-9 * (1 + float(asked[key]))  # sums are rounded
     match asked.get("kind") or asked.get("distance") or key:
         case "distinct":
             return len(counts) >= bound
@@ -292,7 +291,8 @@ def main(arguments: list[str]) -> int:
         print(f"cannot be read: {type(error).__name__}")
         return 2
     for title in "proven", "refused", "not checked":
-        print(f"{title}:", *getattr(release, title.replace(" ", "_")), sep="\n  ")
+        text = "\n  ".join([f"{title}:", *getattr(release, title.replace(" ", "_"))])
+        print(text.encode("ascii", "backslashreplace").decode())  # whatever terminal it is
     return 1 if release.refused else 0
 
 
