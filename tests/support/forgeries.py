@@ -1,0 +1,959 @@
+"""Releases of which somebody has changed one thing, and repaired whatever says the same of it.
+
+The forger knows the package: files are listed as they are, with their rows and SHA-256, texts are
+derived again from the manifest, and what ``verify`` measures stands wherever the release says it.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc
+import pyarrow.parquet as pq
+from release_folders import rewrite
+
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.files import LocalFiles
+from anonspark.errors import AnonsparkError
+from anonspark.layers.publish.companions.writing import write_companions
+from anonspark.release.manifest import manifest_text
+from anonspark.verification.audit import audit_release
+from anonspark.verification.result import Verification
+from anonspark.verifier import VERIFIER, verifier_text
+
+NAME = "Zebediah Doe"
+"""What a forger would hide in a release."""
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """What was changed.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the change.
+    subject : str
+        What was changed: ``data``, ``metrics/classes: ncp``, ``manifest: summary.rows_in``,
+        ``file: README.md``.
+    detail : str
+        How, for whoever looks for the reason.
+    """
+
+    kind: str
+    subject: str
+    detail: str
+
+
+class Nothing(Exception):  # noqa: N818 - no error
+    """A change that a release does not allow, such as of a file that it lacks."""
+
+
+Change = Callable[[random.Random, Path], tuple[str, str]]
+CHANGES: dict[str, Change] = {}
+"""Every kind of change, by its name: it returns subject and detail."""
+
+
+def _change(kind: Change) -> Change:
+    CHANGES[kind.__name__.strip("_")] = kind
+    return kind
+
+
+# What changes files -----------------------------------------------------------------------------
+
+
+def read_manifest(release: Path) -> dict[str, Any]:
+    """Return the manifest as it lies there."""
+    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
+    return document
+
+
+def save_manifest(release: Path, document: dict[str, Any]) -> None:
+    """Write a manifest as the package does."""
+    rewrite(release / "manifest.json", manifest_text(document).encode())
+
+
+def tables_of(release: Path, folder: str) -> list[Path]:
+    """Return the files of a table."""
+    return sorted(p for p in (release / folder).glob("*") if p.suffix in (".parquet", ".orc"))
+
+
+def read_table(release: Path, folder: str) -> pa.Table:
+    """Return a table of a release."""
+    files = tables_of(release, folder)
+    if not files:
+        raise Nothing
+    read = [pa.orc.read_table(f) if f.suffix == ".orc" else pq.read_table(f) for f in files]
+    return pa.concat_tables(read)
+
+
+def save_table(release: Path, folder: str, table: pa.Table, **options: Any) -> None:
+    """Replace the files of a table by one that is written as the package does."""
+    first, *others = tables_of(release, folder)
+    for path in others:
+        path.unlink()
+    table = table.combine_chunks()
+    if first.suffix == ".orc":
+        try:
+            pyarrow.orc.write_table(table.replace_schema_metadata(None), first)
+        except pa.ArrowNotImplementedError as error:
+            raise Nothing from error
+    else:
+        options = {"store_schema": False, "compression": "snappy"} | options
+        pq.write_table(table.replace_schema_metadata(None), first, **options)
+
+
+def _other(draw: random.Random, value: Any) -> Any:
+    """Return a value of the same kind that is not the same."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + draw.choice([-1, 1, 7, 1000])
+        case float():
+            return draw.choice([value + 1.0, value * 1.25 + 0.25, value + 1e-6, -value - 1.0])
+        case str():
+            place = draw.randint(0, len(value))
+            return draw.choice(
+                [NAME, value + " ", value[:place] + "x" + value[place:], f"{NAME}, {value}"]
+            )
+    raise Nothing
+
+
+def _replaced(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
+    field = table.schema.field(name)
+    index = table.schema.get_field_index(name)
+    field = field.with_nullable(field.nullable or None in values)
+    try:
+        return table.set_column(index, field, pa.array(values, field.type))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise Nothing from error
+
+
+# Records ----------------------------------------------------------------------------------------
+
+
+def _change_cell(draw: random.Random, table: pa.Table) -> tuple[pa.Table, str]:
+    if not table.num_rows:
+        raise Nothing
+    name, row = draw.choice(table.column_names), draw.randrange(table.num_rows)
+    values = table[name].to_pylist()
+    old = values[row]
+    how = draw.choice(["null", "other row", "other row", "value", "value"])
+    if how == "null":
+        values[row] = None
+    elif how == "other row" or not isinstance(old, bool | int | float | str):
+        values[row] = draw.choice(values)
+    else:
+        values[row] = _other(draw, old)
+    if repr(values[row]) == repr(old):
+        raise Nothing
+    return _replaced(table, name, values), f"{name}, row {row}, {how}"
+
+
+def _change_rows(draw: random.Random, table: pa.Table) -> tuple[pa.Table, str]:
+    rows = list(range(table.num_rows))
+    if not rows:
+        raise Nothing
+    row, how = draw.choice(rows), draw.choice(["removed", "doubled", "added", "removed several"])
+    match how:
+        case "removed":
+            rows.remove(row)
+        case "removed several":
+            rows = rows[: -draw.randint(1, max(1, len(rows) // 3))]
+        case "doubled":
+            rows.insert(row, row)
+        case _:
+            mixed = {c: [draw.choice(table[c].to_pylist())] for c in table.column_names}
+            added = pa.table(mixed, table.schema)
+            return pa.concat_tables([table, added]), f"row {how}"
+    return table.take(pa.array(rows, pa.int64())), f"row {row} {how}"
+
+
+def _change_order(draw: random.Random, table: pa.Table) -> tuple[pa.Table, str]:
+    rows = list(range(table.num_rows))
+    how = draw.choice(["shuffled", "reversed", "swapped", "sorted"])
+    match how:
+        case "shuffled":
+            draw.shuffle(rows)
+        case "reversed":
+            rows.reverse()
+        case "swapped":
+            if len(rows) < 2:
+                raise Nothing
+            first, second = draw.sample(rows, 2)
+            rows[first], rows[second] = rows[second], rows[first]
+        case _:
+            names = [n for n in table.column_names if not pa.types.is_nested(table[n].type)]
+            rows = pc.sort_indices(table, [(n, "ascending") for n in names[::-1]]).to_pylist()
+    changed = table.take(pa.array(rows, pa.int64()))
+    if changed.equals(table):
+        raise Nothing
+    return changed, how
+
+
+def _change_columns(draw: random.Random, table: pa.Table) -> tuple[pa.Table, str]:
+    name = draw.choice(table.column_names)
+    how = draw.choice(["added", "removed", "renamed", "moved"])
+    names = list(table.column_names)
+    match how:
+        case "added":
+            values = draw.choice(
+                [pa.array([NAME] * len(table)), pa.nulls(len(table)), pa.array(range(len(table)))]
+            )
+            return table.append_column(draw.choice(["person_2", f"{name}_min", "x"]), values), how
+        case "removed":
+            return table.drop_columns([name]), f"{name} {how}"
+        case "renamed":
+            new = [f"{n} 2" if n == name else n for n in names]
+            return table.rename_columns(new), f"{name} {how}"
+    if len(names) < 2:
+        raise Nothing
+    return table.select(names[1:] + names[:1]), how
+
+
+_OTHER_TYPES = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.binary())
+
+
+def _change_type(draw: random.Random, table: pa.Table) -> tuple[pa.Table, str]:
+    name = draw.choice(table.column_names)
+    old = table.schema.field(name)
+    new = draw.choice([each for each in _OTHER_TYPES if each != old.type])
+    try:
+        values = table[name].cast(new)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise Nothing from error
+    index = table.schema.get_field_index(name)
+    return table.set_column(index, old.with_type(new), values), f"{name} as {new}"
+
+
+_TABLE_CHANGES = (_change_cell, _change_cell, _change_cell, _change_rows, _change_columns)
+
+
+def _forge_data(
+    draw: random.Random,
+    release: Path,
+    change: Callable[[random.Random, pa.Table], tuple[pa.Table, str]],
+) -> tuple[str, str]:
+    table, detail = change(draw, read_table(release, "data"))
+    save_table(release, "data", table)
+    return "data", detail
+
+
+@_change
+def record_cell(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change a value of a record."""
+    return _forge_data(draw, release, _change_cell)
+
+
+@_change
+def class_label(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change a label of all records that have it."""
+    table = read_table(release, "data")
+    names = read_manifest(release)["published"]["quasi_identifier_columns"]
+    name = draw.choice(names)
+    if name not in table.column_names:
+        raise Nothing
+    values = table[name].to_pylist()
+    old = draw.choice(values)
+    new = draw.choice([None, *values]) if draw.random() < 0.4 else _other(draw, old)
+    if repr(new) == repr(old):
+        raise Nothing
+    values = [new if repr(value) == repr(old) else value for value in values]
+    save_table(release, "data", _replaced(table, name, values))
+    return "data", f"{name}, a label of a class"
+
+
+@_change
+def record_rows(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Remove, double or add a record."""
+    return _forge_data(draw, release, _change_rows)
+
+
+@_change
+def record_order(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Order the records otherwise."""
+    return _forge_data(draw, release, _change_order)
+
+
+@_change
+def record_type(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Give a column of the records another type."""
+    return _forge_data(draw, release, _change_type)
+
+
+@_change
+def record_columns(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Add, remove, rename or move a column of the records, and list it or not."""
+    subject = _forge_data(draw, release, _change_columns)
+    if draw.random() < 0.5:
+        document = read_manifest(release)
+        document["published"]["columns"] = read_table(release, "data").column_names
+        save_manifest(release, document)
+    return subject
+
+
+@_change
+def record_files(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Add a file to the records, with records of the first file, or move some there."""
+    table = read_table(release, "data")
+    (first, *_) = tables_of(release, "data")
+    other = first.with_name(first.name.replace("00000", draw.choice(["00001", "00007", "x"])))
+    if other == first or first.suffix != ".parquet":
+        raise Nothing
+    rows = draw.choice([1, len(table) // 2])
+    pq.write_table(table.slice(0, rows), other, store_schema=False)
+    if draw.random() < 0.5 and other.name > first.name:
+        pq.write_table(table.slice(rows), first, store_schema=False)
+        return "data", f"the first {rows} rows moved to the last file"
+    return "data", f"a file of {rows} rows added"
+
+
+# Tables of metrics, and of what was left out ------------------------------------------------------
+
+
+def _beside_data(draw: random.Random, release: Path) -> str:
+    folders = [str(p.relative_to(release)) for p in sorted((release / "metrics").glob("*"))]
+    return draw.choice(folders + ["left_out"] * (2 * (release / "left_out").is_dir()))
+
+
+def _repair_summary(release: Path, name: str, value: Any) -> None:
+    """Let manifest and table say the same of a figure."""
+    document = read_manifest(release)
+    if name in (document.get("summary") or {}):
+        document["summary"][name] = value
+        save_manifest(release, document)
+
+
+@_change
+def metrics_cell(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change a cell of a table, and the manifest's figure of that name."""
+    folder = _beside_data(draw, release)
+    table = read_table(release, folder)
+    changed, detail = _change_cell(draw, table)
+    save_table(release, folder, changed)
+    name = detail.partition(",")[0]
+    if folder == "metrics/summary" and draw.random() < 0.7:
+        _repair_summary(release, name, changed[name][0].as_py())
+    return f"{folder}: {name}", detail
+
+
+@_change
+def metrics_column(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change all values of a column of a table."""
+    folder = _beside_data(draw, release)
+    table = read_table(release, folder)
+    name = draw.choice(table.column_names)
+    values = table[name].to_pylist()
+    how = draw.choice(["null", "shifted", "changed"])
+    if how == "null":
+        values = [None for _ in values]
+    elif how == "shifted":
+        values = values[1:] + values[:1]
+    else:
+        values = [_other(draw, value) if value is not None else value for value in values]
+    if values == table[name].to_pylist():
+        raise Nothing
+    save_table(release, folder, _replaced(table, name, values))
+    if folder == "metrics/summary":
+        _repair_summary(release, name, values[0])
+    return f"{folder}: {name}", f"{name} {how}"
+
+
+def _forge_beside(
+    draw: random.Random,
+    release: Path,
+    change: Callable[[random.Random, pa.Table], tuple[pa.Table, str]],
+) -> tuple[str, str]:
+    folder = _beside_data(draw, release)
+    table, detail = change(draw, read_table(release, folder))
+    save_table(release, folder, table)
+    return folder, detail
+
+
+@_change
+def metrics_rows(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Remove, double or add a row of a table."""
+    return _forge_beside(draw, release, _change_rows)
+
+
+@_change
+def metrics_columns(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Add, remove, rename or move a column of a table."""
+    return _forge_beside(draw, release, _change_columns)
+
+
+@_change
+def metrics_type(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Give a column of a table another type."""
+    return _forge_beside(draw, release, _change_type)
+
+
+# JSON -------------------------------------------------------------------------------------------
+
+
+def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Walk over the paths of a document's leaves: also of what is empty."""
+    if isinstance(document, dict) and document:
+        for key, value in document.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(document, list) and document:
+        for index, value in enumerate(document):
+            yield from leaves(value, (*path, index))
+    else:
+        yield path
+
+
+def _parent(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path[:-1]:
+        document = document[key]
+    return document
+
+
+def _dotted(path: tuple[Any, ...]) -> str:
+    return ".".join(map(str, path))
+
+
+def _change_json(draw: random.Random, document: Any, how: str) -> tuple[tuple[Any, ...], str]:
+    """Change a document at a leaf, or add a key to one of its mappings."""
+    sections = list(leaves(document))
+    tops = sorted({path[0] for path in sections} - {"files"}, key=str)
+    top = draw.choice(tops)
+    path = draw.choice([one for one in sections if one[0] == top])
+    parent = _parent(document, path)
+    old = parent[path[-1]]
+    match how:
+        case "changed":
+            if old is None or old in ([], {}):
+                parent[path[-1]] = draw.choice([NAME, 1, True, [NAME], {"a": NAME}, [1]])
+            else:
+                parent[path[-1]] = _other(draw, old)
+        case "removed":
+            del parent[path[-1]]
+        case "null":
+            if old is None:
+                raise Nothing
+            parent[path[-1]] = None
+        case "retyped":
+            new: list[Any] = [str(old), [old], {"value": old}]
+            if isinstance(old, int | float) and math.isfinite(old):
+                new += [float(old), int(old)]
+            new = [one for one in new if json.dumps(one) != json.dumps(old)]
+            parent[path[-1]] = draw.choice(new)
+        case "added":
+            depth = draw.randint(0, len(path) - 1)
+            parent = _parent(document, path[: depth + 1])
+            path = (*path[:depth], NAME)
+            value = draw.choice([NAME, 1, None, {}, [NAME]])
+            if isinstance(parent, list):
+                parent.append(draw.choice([value, copy.deepcopy(parent[0])]) if parent else value)
+            else:
+                parent[NAME] = value
+    return path, f"{_dotted(path)} {how}"
+
+
+def _forge_manifest(draw: random.Random, release: Path, how: str) -> tuple[str, str]:
+    document = read_manifest(release)
+    path, detail = _change_json(draw, document, how)
+    save_manifest(release, document)
+    _repair_tables(release, path, document)
+    return f"manifest: {_dotted(path)}", detail
+
+
+def _repair_tables(release: Path, path: tuple[Any, ...], document: dict[str, Any]) -> None:
+    """Let the tables say what the manifest says now."""
+    name = path[-1]
+    if path[0] in ("run_id", "started") and path[0] in document:
+        for folder in (release / "metrics").glob("*"):
+            _set_column(release, f"metrics/{folder.name}", path[0], document[path[0]])
+    elif path[0] == "summary" and len(path) == 2 and name in document["summary"]:
+        _set_column(release, "metrics/summary", name, document["summary"][name])
+    elif path[0] == "fingerprints" and name in document["fingerprints"]:
+        column = f"{name}_fingerprint"
+        _set_column(release, "metrics/summary", column, document["fingerprints"][name])
+
+
+def _set_column(release: Path, folder: str, name: str, value: Any) -> None:
+    try:
+        table = read_table(release, folder)
+        if name in table.column_names:
+            save_table(release, folder, _replaced(table, name, [value] * len(table)))
+    except (Nothing, TypeError, ValueError):
+        pass
+
+
+@_change
+def manifest_value(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change a value of the manifest."""
+    return _forge_manifest(draw, release, "changed")
+
+
+@_change
+def manifest_section(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change a value of the manifest that is no setting, as most are."""
+    document = read_manifest(release)
+    settings = {key: document.pop(key) for key in ("configuration", "versions", "seconds")}
+    path, detail = _change_json(draw, document, "changed")
+    save_manifest(release, document | settings if path[0] != "form" else settings | document)
+    document |= settings
+    keys = read_manifest(release)
+    order = [key for key in _KEYS if key in keys] + [key for key in keys if key not in _KEYS]
+    save_manifest(release, {key: keys[key] for key in order})
+    _repair_tables(release, path, document)
+    return f"manifest: {_dotted(path)}", detail
+
+
+_KEYS = ("form", "run_id", "started", "seconds", "versions", "configuration")
+
+
+@_change
+def manifest_null(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Let the manifest say nothing where it says something."""
+    return _forge_manifest(draw, release, "null")
+
+
+@_change
+def manifest_removed(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Remove a key or an entry of the manifest."""
+    return _forge_manifest(draw, release, "removed")
+
+
+@_change
+def manifest_retyped(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Give a value of the manifest another type."""
+    return _forge_manifest(draw, release, "retyped")
+
+
+@_change
+def manifest_added(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Add a key or an entry at any depth of the manifest."""
+    return _forge_manifest(draw, release, "added")
+
+
+@_change
+def manifest_spelling(draw: random.Random, _: Path) -> tuple[str, str]:
+    """Write the same manifest in another way; see :func:`forge`, which does it at the end."""
+    return "manifest", draw.choice(["blanks", "indent", "ascii", "order", "twice", "comment"])
+
+
+def _respell(release: Path, how: str) -> None:
+    document = read_manifest(release)
+    text = (release / "manifest.json").read_text()
+    match how:
+        case "blanks":
+            text += " " * 20 + "\n"
+        case "indent":
+            text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        case "ascii":
+            text = text.replace('"run_id"', '"run\\u005fid"')
+        case "order":
+            text = manifest_text(dict(reversed(document.items())))
+        case "twice":
+            text = text.replace('  "run_id"', f'  "run_id": "{NAME}",\n  "run_id"', 1)
+        case _:
+            text = text.replace("\n", f"\n// {NAME}\n", 1)
+    rewrite(release / "manifest.json", text.encode())
+
+
+@_change
+def package_value(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change datapackage.json."""
+    path = release / "datapackage.json"
+    document = json.loads(path.read_text())
+    how = draw.choice(["changed", "removed", "added", "retyped"])
+    _, detail = _change_json(draw, document, how)
+    rewrite(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    return "file: datapackage.json", detail
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+@_change
+def text_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Insert bytes into a text."""
+    names = ("README.md", "views.sql", "datapackage.json", "check_release.py", "report.html")
+    path = release / draw.choice([name for name in names if (release / name).exists()])
+    content = path.read_bytes()
+    offset = draw.randint(0, len(content))
+    more = draw.choice([b"\n", b" ", b"<!-- " + NAME.encode() + b" -->", b"\n-- COPY\n", b"\0"])
+    rewrite(path, content[:offset] + more + content[offset:])
+    return f"file: {path.name}", f"{len(more)} bytes at {offset}"
+
+
+_ADDED = (
+    *("raw.csv", "data/raw.csv", "data/part-00001.parquet.bak", ".hidden", "data/.hidden"),
+    *("metrics/people/part-00000.parquet", "left_out/part-00000.parquet", "_SUCCESS"),
+    *("data/_SUCCESS", "metrics/_SUCCESS", "data/_metadata", "views.sql", "report.html"),
+    *("notes/README.md", ".README.md.crc", "data/.part-00000.parquet.crc", "checksums.txt"),
+    *("metrics/summary/part-00001.parquet", "metrics/nodes/part-00000.parquet", "README.md~"),
+    *(".anonspark-abc", "data/year=2026/part-00000.parquet", "report.html", "metrics/README.md"),
+)
+
+
+@_change
+def file_added(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Add a file, which is listed or not."""
+    name = draw.choice(_ADDED)
+    path = release / name
+    if path.exists():
+        raise Nothing
+    content = draw.choice(
+        [b"", NAME.encode(), b"<!doctype html>\n<title>Release</title>" + b" " * 9]
+    )
+    if path.suffix == ".parquet":
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"name": [NAME]}), sink, store_schema=False)
+        content = draw.choice([content, sink.getvalue().to_pybytes()])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return f"file: {name}", draw.choice(["listed", "not listed"])
+
+
+@_change
+def file_gone(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Remove, empty, rename or double a file, or put a link or folder there."""
+    files = [file["path"] for file in read_manifest(release)["files"]]
+    name = draw.choice(files)
+    path = release / name
+    how = draw.choice(["removed", "emptied", "renamed", "doubled", "link", "folder", "cut"])
+    content = path.read_bytes()
+    match how:
+        case "removed":
+            path.unlink()
+        case "emptied":
+            path.write_bytes(b"")
+        case "renamed":
+            path.rename(path.with_name(f"x{path.name}"))
+        case "doubled":
+            path.with_name(f"x{path.name}").write_bytes(content)
+        case "link":
+            target = path.with_name(f"x{path.name}")
+            target.symlink_to(path.name)
+        case "cut":
+            path.write_bytes(content[: draw.randrange(len(content))])
+        case _:
+            (path.parent / draw.choice(["x", ".x", "part-00009.parquet"])).mkdir()
+    return f"file: {name}", f"{how}, {draw.choice(['listed', 'not listed'])}"
+
+
+# Bytes of Parquet files ---------------------------------------------------------------------------
+
+
+def _parquet_files(release: Path) -> list[Path]:
+    return sorted(release.rglob("*.parquet"))
+
+
+@_change
+def parquet_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Insert or change bytes of a Parquet file."""
+    path = draw.choice(_parquet_files(release))
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    how = draw.choice(["gap", "appended", "flipped page", "flipped footer", "length"])
+    match how:
+        case "gap":
+            content = content[:footer] + NAME.encode() + content[footer:]
+        case "appended":
+            content += NAME.encode() + content[-8:]
+        case "length":
+            content = content[:-8] + NAME.encode() + content[-8:]
+        case _:
+            low, high = (4, footer) if how == "flipped page" else (footer, len(content) - 8)
+            offset = draw.randrange(low, high)
+            flipped = content[offset] ^ 1 << draw.randrange(8)
+            content = content[:offset] + bytes([flipped]) + content[offset + 1 :]
+            how = f"{how} at {offset}"
+    rewrite(path, content)
+    return f"bytes: {path.relative_to(release)}", how
+
+
+@_change
+def parquet_shape(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Write the same values with entries, statistics or metadata that no value has."""
+    path = draw.choice(_parquet_files(release))
+    table = pq.read_table(path)
+    how = draw.choice(["metadata", "arrow schema", "field metadata", "dictionary", "index"])
+    more: dict[str, Any] = {"store_schema": False, "compression": "snappy"}
+    match how:
+        case "metadata":
+            table = table.replace_schema_metadata({"people": NAME})
+        case "arrow schema":
+            more["store_schema"] = True
+        case "field metadata":
+            field = table.schema.field(0).with_metadata({"people": NAME})
+            table = table.cast(table.schema.set(0, field))
+        case "index":
+            more |= {"write_page_index": True, "write_page_checksum": True}
+        case _:
+            texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
+            if not texts:
+                raise Nothing
+            name = draw.choice(texts)
+            encoded = table[name].combine_chunks().dictionary_encode()
+            entries = pa.concat_arrays([encoded.dictionary, pa.array([NAME])])
+            wider = pa.DictionaryArray.from_arrays(encoded.indices, entries)
+            index = table.schema.get_field_index(name)
+            table = table.set_column(index, name, wider)
+    pq.write_table(table, path, **more)
+    if NAME.encode() not in path.read_bytes() and how not in ("arrow schema", "index"):
+        raise Nothing
+    return f"bytes: {path.relative_to(release)}", how
+
+
+@_change
+def statistics(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Change the least or largest value that a footer says of a column."""
+    path = draw.choice(_parquet_files(release))
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    bounds = [
+        (column.path_in_schema, draw.choice([column.statistics.min, column.statistics.max]))
+        for group in _row_groups(path)
+        for column in group
+        if column.statistics is not None and column.statistics.has_min_max
+    ]
+    texts = [(name, b.encode()) for name, b in bounds if isinstance(b, str) and len(b) > 2]
+    if not texts:
+        raise Nothing
+    name, bound = draw.choice(texts)
+    offset = content.find(bound, footer)
+    if offset < 0:
+        raise Nothing
+    rewrite(path, content[:offset] + b"\x21Z" + content[offset + 2 :])
+    return f"bytes: {path.relative_to(release)}", f"bound of {name}"
+
+
+def _row_groups(path: Path) -> Iterator[list[Any]]:
+    footer = pq.read_metadata(path)
+    for group in range(footer.num_row_groups):
+        row_group = footer.row_group(group)
+        yield [row_group.column(column) for column in range(row_group.num_columns)]
+
+
+# The forger -------------------------------------------------------------------------------------
+
+
+def forge(draw: random.Random, release: Path, kind: str | None = None) -> Forgery:
+    """Change one thing in a release, and repair what says the same.
+
+    Raises
+    ------
+    Nothing
+        If the release has not what would be changed.
+    """
+    kind = kind or draw.choice(sorted(CHANGES))
+    subject, detail = CHANGES[kind](draw, release)
+    if kind.startswith(("record", "class")):
+        repair_counts(release)
+    if not kind.startswith(("text", "package", "file")) and draw.random() < 0.9:
+        repair_texts(release)
+    if not detail.endswith("not listed"):
+        list_files(release)
+    if kind == "manifest_spelling":
+        _respell(release, detail)
+    return Forgery(kind, subject, detail)
+
+
+def list_files(release: Path) -> None:
+    """List all files as they are: their sizes, rows and SHA-256."""
+    document = read_manifest(release)
+    rows = {f["path"]: f["rows"] for f in document.get("files") or [] if isinstance(f, dict)}
+    files = []
+    for path in sorted(p for p in release.rglob("*") if p.is_file() and not p.is_symlink()):
+        name = path.relative_to(release).as_posix()
+        if name == "manifest.json" or name.endswith(".crc"):
+            continue
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        count = _rows_of(path, rows.get(name))
+        files.append({"path": name, "bytes": len(content), "rows": count, "sha256": digest})
+    document["files"] = files
+    save_manifest(release, document)
+
+
+def _rows_of(path: Path, listed: int | None) -> int | None:
+    try:
+        if path.suffix == ".parquet":
+            return int(pq.read_metadata(path).num_rows)
+        if path.suffix == ".orc":
+            return int(pa.orc.ORCFile(path).nrows)
+    except (pa.ArrowInvalid, OSError):
+        pass
+    return listed
+
+
+def repair_texts(release: Path) -> None:
+    """Write README.md and what lies with it as this manifest would have it."""
+    document = read_manifest(release)
+    try:
+        schema = read_table(release, "data").schema
+        names = [f["path"] for f in document["files"]]
+        written = [
+            _listed(release, name) for name in names if "/" in name and (release / name).is_file()
+        ]
+        document.pop("files")
+        write_companions(LocalFiles(), document, schema, written, str(release))
+    except (Nothing, AnonsparkError, KeyError, TypeError, ValueError, AttributeError, OSError):
+        pass
+
+
+def _listed(release: Path, name: str) -> PublishedFile:
+    content = (release / name).read_bytes()
+    rows = _rows_of(release / name, None)
+    return PublishedFile(name, len(content), rows, hashlib.sha256(content).hexdigest())
+
+
+def repair_counts(release: Path) -> None:
+    """Let manifest and metrics say what is measured in the records."""
+    list_files(release)
+    try:
+        measured = audit_release(LocalEngine(), str(release)).as_dict()
+    except (AnonsparkError, OSError, ValueError):
+        return
+    document = read_manifest(release)
+    figures = {
+        "rows_published": measured["rows"],
+        "published_classes": measured["classes"],
+        "published_min_class_size": measured["smallest"],
+    }
+    before = document["summary"].get("rows_published")
+    if document["summary"].get("rows_in") is not None and before is not None:
+        figures["rows_in"] = document["summary"]["rows_in"] + measured["rows"] - before
+    document["published"]["rows"] = measured["rows"]
+    document["fingerprints"]["output"] = measured["fingerprint"]
+    document["summary"].update(figures)
+    save_manifest(release, document)
+    for name, value in (figures | {"output_fingerprint": measured["fingerprint"]}).items():
+        _set_column(release, "metrics/summary", name, value)
+    _repair_measured(release, measured)
+
+
+def _repair_measured(release: Path, measured: dict[str, Any]) -> None:
+    try:
+        risk, privacy = read_table(release, "metrics/risk"), read_table(release, "metrics/privacy")
+    except Nothing:
+        return
+    by_attacker = {row["attacker"]: row for row in measured["risk"]}
+    rows = risk.to_pylist()
+    for row in rows:
+        if row["round"] is None and row["attacker"] in by_attacker:
+            row.update({k: v for k, v in by_attacker[row["attacker"]].items() if k in row})
+    save_table(release, "metrics/risk", pa.Table.from_pylist(rows, schema=risk.schema))
+    rows = privacy.to_pylist()
+    for row in rows:
+        if row["criterion"] == "k":
+            row["measured"] = measured["smallest"]
+        for one in measured["criteria"]:
+            if (one["attribute"], one["criterion"]) == (row["attribute"], row["criterion"]):
+                row["measured"] = one["measured"]
+    save_table(release, "metrics/privacy", pa.Table.from_pylist(rows, schema=privacy.schema))
+
+
+# What comes of it ---------------------------------------------------------------------------------
+
+
+def verified(release: Path, original: Path | None = None) -> Verification | str:
+    """Verify a release: return what was measured, or why it was refused."""
+    try:
+        found = audit_release(
+            LocalEngine(), str(release), original=None if original is None else str(original)
+        )
+    except AnonsparkError as error:
+        return f"{type(error).__name__}: {error}"
+    return found if found.holds else "\n".join(found.failures)
+
+
+def keeps_k(release: Path) -> bool:
+    """Return whether each tuple of labels is that of k records, counted without the package."""
+    document = read_manifest(release)
+    table = read_table(release, "data")
+    names = document["published"]["quasi_identifier_columns"]
+    labels = [tuple(map(repr, row.values())) for row in table.select(names).to_pylist()]
+    return min(map(labels.count, labels)) >= int(document["configuration"]["privacy"]["k"])
+
+
+def is_claimed(found: Verification, subject: str) -> bool:
+    """Return whether a verification says itself that it did not prove what was changed."""
+    claimed = getattr(found, "claimed", None)
+    return subject in (_CLAIMED if claimed is None else claimed)
+
+
+_CLAIMED: frozenset[str] = frozenset({"file: report.html"})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a forgery.
+
+    Parameters
+    ----------
+    forgery : Forgery
+    verdict : str
+        ``refused``; ``claimed``, if what was changed is called unproven; ``other records``, if the
+        release is a sound one of other records, which only the original refutes; ``accepted``.
+    reason : str
+        Why it was refused.
+    stranger : int
+        Exit code of check_release.py: 0, 1, or 2 where it cannot read the release.
+    """
+
+    forgery: Forgery
+    verdict: str
+    reason: str
+    stranger: int
+
+    @property
+    def agrees(self) -> bool:
+        """Whether check_release.py refuses nothing more, and no less of what concerns it."""
+        if self.verdict != "refused":
+            return self.stranger != 1
+        concerned = self.forgery.kind in _OF_THE_STRANGER and "metrics/" not in self.forgery.subject
+        return not concerned or self.stranger != 0
+
+
+_OF_THE_STRANGER = ("file_added", "file_gone")
+
+
+def check_release(release: Path) -> int:
+    """Return the exit code of check_release.py, as this version writes it, about a release."""
+    with redirect_stdout(io.StringIO()):
+        return _stranger()([str(release)])
+
+
+@cache
+def _stranger() -> Callable[[list[str]], int]:
+    specification = spec_from_loader(VERIFIER, loader=None)
+    module = module_from_spec(specification)
+    exec(compile(verifier_text(), VERIFIER, "exec"), vars(module))  # noqa: S102
+    main: Callable[[list[str]], int] = module.main
+    return main
+
+
+def try_forgery(forgery: Forgery, release: Path, original: Path | None) -> Outcome:
+    """Verify a forged release, and say what came of it."""
+    found, stranger = verified(release), check_release(release)
+    if isinstance(found, str):
+        return Outcome(forgery, "refused", found, stranger)
+    if is_claimed(found, forgery.subject):
+        return Outcome(forgery, "claimed", "", stranger)
+    if forgery.subject == "data" and forgery.kind != "record_order" and keeps_k(release):
+        matched = "no original" if original is None else verified(release, original)
+        if isinstance(matched, str):
+            return Outcome(forgery, "other records", matched, stranger)
+    return Outcome(forgery, "accepted", "", stranger)
