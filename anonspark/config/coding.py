@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.combinations import (
@@ -98,7 +98,9 @@ class CodingFile(Section):
     style: OutputStyle = Field(
         default="interval", description="How generalized values are written."
     )
-    privacy: PrivacyOptions = Field(description="What every release guarantees at least.")
+    privacy: SerializeAsAny[PrivacyOptions] = Field(
+        description="What every release guarantees at least."
+    )
     levels: dict[str, Annotated[int, Field(ge=0)]] = Field(
         default={}, description="Level of each quasi-identifier, for the model full-domain."
     )

@@ -140,7 +140,7 @@ class Configuration(Section):
             "table, category treats missing as a value of its own."
         ),
     )
-    privacy: PrivacyOptions = Field(description="What the release guarantees.")
+    privacy: SerializeAsAny[PrivacyOptions] = Field(description="What the release guarantees.")
     model: Annotated[SerializeAsAny[ModelOptions], BeforeValidator(model_options)] = Field(
         default_factory=default_model,
         description="Which model makes the classes, and its options.",

@@ -11,8 +11,11 @@ from pydantic.json_schema import models_json_schema
 
 from anonspark.config.attributes import Role
 from anonspark.config.configuration import Configuration
-from anonspark.config.models import DEFAULT_MODEL, options_classes
-from anonspark.config.short_forms import BOUNDS, ROLE_LISTS
+from anonspark.config.models import DEFAULT_MODEL, foreign_model, options_classes
+from anonspark.config.privacy import PrivacyOptions, privacy_class
+from anonspark.config.short_forms import ROLE_LISTS, bound_of
+from anonspark.core import extensions
+from anonspark.core.criterion import foreign_criterion
 
 JsonObject = dict[str, Any]
 
@@ -98,10 +101,13 @@ class _Sections:
         self.models: dict[type[BaseModel], list[str]] = {}
         for name, options in options_classes().items():
             self.models.setdefault(options, []).append(name)
-        self._references, document = models_json_schema(
-            [(Configuration, "validation"), *((options, "validation") for options in self.models)]
-        )
+        keys = frozenset(extensions.loaded(extensions.CRITERIA))
+        privacy = privacy_class(keys) if keys else PrivacyOptions
+        sections: list[type[BaseModel]] = [Configuration, privacy, *self.models]
+        self._references, document = models_json_schema([(one, "validation") for one in sections])
         self.definitions: dict[str, JsonObject] = document["$defs"]
+        if privacy is not PrivacyOptions:
+            self.definitions["PrivacyOptions"] = self.definitions.pop(privacy.__name__)
 
     def reference(self, model: type[BaseModel]) -> JsonObject:
         """Return what stands for a section elsewhere."""
@@ -115,7 +121,8 @@ class _Sections:
 def json_schema() -> JsonObject:
     """Return the JSON Schema (2020-12) of the whole configuration file.
 
-    It knows the short form of an attribute and the options of every registered model. What takes
+    It knows the short form of an attribute, the options of every model of ours, and those of other
+    packages that were loaded, as :func:`load_extensions` does with all. What takes
     more than one section to see, such as colliding column names, is left to
     :func:`anonspark.config.load_configuration`.
 
@@ -152,12 +159,29 @@ def json_schema() -> JsonObject:
 
 def known_schema() -> Mapping[str, Any]:
     """Return what :func:`json_schema` makes, made once: to look into, never to change."""
-    return _schema_of(tuple(options_classes().items()))
+    criteria = tuple(extensions.loaded(extensions.CRITERIA))
+    return _schema_of(tuple(options_classes().items()), criteria)
 
 
 @cache
-def _schema_of(_models: tuple[tuple[str, type[BaseModel]], ...]) -> Mapping[str, Any]:
+def _schema_of(
+    _models: tuple[tuple[str, type[BaseModel]], ...], _criteria: tuple[str, ...]
+) -> Mapping[str, Any]:
     return json_schema()
+
+
+def load_extensions() -> None:
+    """Load the models and criteria of all installed packages.
+
+    Raises
+    ------
+    ConfigurationError
+        One of them cannot be used.
+    """
+    for name in extensions.names(extensions.MODELS):
+        foreign_model(name)
+    for key in extensions.names(extensions.CRITERIA):
+        foreign_criterion(key)
 
 
 def _allow_each_model(model: JsonObject, sections: _Sections) -> None:
@@ -212,7 +236,7 @@ def _allow_one_for_a_list(criteria: JsonObject) -> None:
                 "anyOf": [
                     items,
                     {"type": "array", "items": items},
-                    *(bounds if name in BOUNDS else ()),
+                    *(bounds if bound_of(name) else ()),
                 ],
                 "default": [],
                 "description": section["description"],

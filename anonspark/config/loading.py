@@ -177,7 +177,7 @@ def _build(
         if coding is None:
             raise ConfigurationError(*dict.fromkeys(problems))
     out_of_reach = fill_in_seed(document, read, problems, needed=needs_seed)
-    configuration = validated(Configuration, document, problems, known_schema())
+    configuration = validated(Configuration, document, problems, known_schema)
     if configuration is None or problems:
         raise ConfigurationError(*dict.fromkeys(problems))
     if out_of_reach is not None:

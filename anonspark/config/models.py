@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from anonspark.config.attributes import Attribute
 from anonspark.config.problems import Finding, did_you_mean, found, impossible, nearest, one_of
 from anonspark.config.section import Section
+from anonspark.core import extensions
 
 DEFAULT_MODEL = "su-mondrian"
 
@@ -557,12 +558,38 @@ _OPTIONS: tuple[type[ModelOptions], ...] = (
 
 
 def options_classes() -> dict[str, type[ModelOptions]]:
-    """Return the options class of every accepted name, in the order in which messages list them."""
+    """Return the options class of every accepted name, in the order in which messages list them.
+
+    Of other packages those that were loaded so far are last.
+    """
+    foreign = (one.value.options_class for one in extensions.loaded(extensions.MODELS).values())
     return {
         name: options
-        for options in _OPTIONS
+        for options in dict.fromkeys((*_OPTIONS, *foreign))
         for name in get_args(options.model_fields["name"].annotation)
     }
+
+
+def foreign_model(name: str) -> Any:
+    """Return the class of a model that another package has; None where none has it.
+
+    Raises
+    ------
+    ConfigurationError
+        The package cannot be used.
+    """
+    known = extensions.extension(extensions.MODELS, name)
+    if known is None:
+        return None
+    options = getattr(known.value, "options_class", None)
+    if not (
+        isinstance(options, type)
+        and issubclass(options, ModelOptions)
+        and name in get_args(options.model_fields["name"].annotation)
+    ):
+        problem = f"its options_class is no ModelOptions whose name may be {name!r}"
+        raise known.refused(extensions.MODELS, name, problem)
+    return known.value
 
 
 def default_model() -> ModelOptions:
@@ -574,11 +601,14 @@ def model_options(value: object) -> object:
     """Validate a ``model`` section with the options class of the model that it names."""
     if not isinstance(value, Mapping):
         return value
-    classes = options_classes()
     name = value.get("name", DEFAULT_MODEL)
+    if isinstance(name, str) and name not in options_classes():
+        foreign_model(name)
+    classes = options_classes()
     if not isinstance(name, str) or name not in classes:
-        text = f"found {found(name)}; expected {one_of(list(classes))}"
-        near = nearest(name, classes) if isinstance(name, str) else None
+        known = [*classes, *extensions.names(extensions.MODELS)]
+        text = f"found {found(name)}; expected {one_of(list(dict.fromkeys(known)))}"
+        near = nearest(name, known) if isinstance(name, str) else None
         if near is not None:
             text += f"; did you mean {near!r}?"
         raise impossible([Finding(("name",), text)])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    create_model,
+    model_validator,
+)
 
 from anonspark.config.input import SourceOptions, take_format_of_names
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import Section, name_or_names, one_or_more
-from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind, Option
+from anonspark.core.criterion import CRITERIA, Criterion, Option, foreign_criterion
 
 _KEYS = {one.key for one in CRITERIA.values()}
 
@@ -106,7 +113,7 @@ class TCloseness(Section):
 
     def criterion(self) -> Criterion:
         """Return the same as the models know it."""
-        kinds: dict[str, CriterionKind] = {
+        kinds = {
             "equal": "equal distance",
             "ordered": "ordered distance",
             "hierarchical": "hierarchical distance",
@@ -185,7 +192,7 @@ class _WithSeveralBounds(Section):
 class _OneBound(Section):
     """The base of sections of criteria with one bound."""
 
-    criterion_kind: ClassVar[CriterionKind]
+    criterion_kind: ClassVar[str]
     bound_key: ClassVar[str]
     attribute: _AttributeName
 
@@ -194,7 +201,7 @@ class _OneBound(Section):
         return Criterion(self.attribute, self.criterion_kind, getattr(self, self.bound_key))
 
 
-def _field_of(kind: CriterionKind, option: Option) -> tuple[Any, Any]:
+def _field_of(kind: str, option: Option) -> tuple[Any, Any]:
     """Return type and description of the key that lists sections with one bound."""
     limits: dict[str, Any] = dict(option.limits)
     fields: dict[str, Any] = {
@@ -204,8 +211,9 @@ def _field_of(kind: CriterionKind, option: Option) -> tuple[Any, Any]:
         option.section, __base__=_OneBound, __doc__=option.about, __module__=__name__, **fields
     )
     section.criterion_kind, section.bound_key = kind, option.key
-    # Where unpickling a configuration looks for it.
-    globals()[option.section] = section
+    if kind in CRITERIA:
+        # Where unpickling a configuration looks for it.
+        globals()[option.section] = section
     listed = Annotated[list[section], BeforeValidator(one_or_more)]  # type: ignore[valid-type]
     return listed, Field(default=[], description=option.list_description)
 
@@ -261,6 +269,25 @@ class PrivacyOptions(_WithOneBound):
         ),
     )
 
+    foreign_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys of criteria of other packages: a configuration that has some is of a class of its own,
+    see :func:`privacy_class`."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_other_packages(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Any:
+        if cls is PrivacyOptions and isinstance(value, Mapping):
+            unknown = {key for key in value if isinstance(key, str)} - cls.model_fields.keys()
+            keys = frozenset(key for key in unknown if foreign_criterion(key) is not None)
+            if keys:
+                return privacy_class(keys).model_validate(value)
+        return validate(value)
+
+    def __reduce__(self) -> Any:
+        if self.foreign_keys:
+            return PrivacyOptions.model_validate, (self.model_dump(),)
+        return super().__reduce__()
+
     def _problems(self) -> Iterator[Finding]:
         if self.k == 1 and not self.allow_k_1:
             text = (
@@ -294,6 +321,32 @@ class PrivacyOptions(_WithOneBound):
     def _sections(self) -> Iterator[tuple[str, int, Any]]:
         """Return the sections of criteria with their places, in the order of the configuration."""
         for key in type(self).model_fields:
-            if key in _KEYS:
+            if key in _KEYS or key in self.foreign_keys:
                 for place, section in enumerate(getattr(self, key)):
                     yield key, place, section
+
+
+@cache
+def privacy_class(keys: frozenset[str]) -> type[PrivacyOptions]:
+    """Return the class of sections that ask for criteria of other packages, too.
+
+    Parameters
+    ----------
+    keys : frozenset of str
+        Of the criteria.
+    """
+    fields: dict[str, Any] = {}
+    for key in sorted(keys):
+        own = foreign_criterion(key)
+        if own is None or own.option is None:
+            raise ValueError("a criterion without a package")
+        fields[key] = _field_of(key, own.option)
+    extended = create_model(
+        "ExtendedPrivacyOptions",
+        __base__=PrivacyOptions,
+        __doc__=PrivacyOptions.__doc__,
+        __module__=__name__,
+        **fields,
+    )
+    extended.foreign_keys = keys
+    return extended

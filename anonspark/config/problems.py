@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeVar
 
@@ -283,7 +283,7 @@ def validated(
     model: type[_Section],
     document: Mapping[str, Any],
     problems: list[str],
-    schema: Mapping[str, Any] | None = None,
+    schema: Callable[[], Mapping[str, Any]] | None = None,
 ) -> _Section | None:
     """Return a document as a section; None where it is none, and what is wrong is added.
 
@@ -293,14 +293,14 @@ def validated(
         Of the section.
     document : mapping
     problems : list of str
-    schema : mapping or None
-        As of :func:`explain`; None for the one that pydantic makes of the section.
+    schema : callable or None
+        Returns that of :func:`explain`; None for the one that pydantic makes of the section.
     """
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        schema = model.model_json_schema() if schema is None else schema
-        problems += [finding.line() for finding in explain(error, document, schema)]
+        known = (schema or model.model_json_schema)()
+        problems += [finding.line() for finding in explain(error, document, known)]
         return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from anonspark.config.attributes import Role
 from anonspark.config.places import Positions
 from anonspark.config.problems import found, key_path
-from anonspark.core.criterion import CRITERIA
+from anonspark.core.criterion import CRITERIA, foreign_criterion
 
 ROLE_LISTS: dict[str, Role] = {
     "identifiers": "identifier",
@@ -23,8 +23,19 @@ BOUNDS = {"l_diversity": "l", "t_closeness": "t"} | {
 }
 """Criteria of sensitive attributes, and the key of their bound."""
 
+# Keys that are no criteria.
+_OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1")
+
 # What a criterion may say beside its attribute and its bound.
 _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
+
+
+def bound_of(key: Any) -> str | None:
+    """Return the key of a criterion's bound, of another package, too; None for other keys."""
+    if key in BOUNDS or key in _OTHER_KEYS or not isinstance(key, str):
+        return BOUNDS.get(key)
+    own = foreign_criterion(key)
+    return None if own is None or own.option is None else own.option.key
 
 
 def write_out(document: dict[str, Any], problems: list[str]) -> None:
@@ -46,9 +57,10 @@ def write_out(document: dict[str, Any], problems: list[str]) -> None:
     if isinstance(privacy, dict):
         # The attributes of a coding are not known here.
         sensitive = None if document.get("coding") is not None else _sensitive_of(document)
-        for key in BOUNDS:
-            if key in privacy:
-                privacy[key] = _criterion(key, privacy[key], sensitive, problems)
+        for key in privacy:
+            bound = bound_of(key)
+            if bound is not None:
+                privacy[key] = _criterion(key, bound, privacy[key], sensitive, problems)
 
 
 def take_out_of_lists(document: dict[str, Any], name: str) -> None:
@@ -154,14 +166,15 @@ def _sensitive_of(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _criterion(key: str, value: Any, sensitive: list[str] | None, problems: list[str]) -> Any:
+def _criterion(
+    key: str, bound: str, value: Any, sensitive: list[str] | None, problems: list[str]
+) -> Any:
     """Return a criterion in its long form; what is no short form stays as it is."""
     if isinstance(value, list):
         return [
-            _criterion(key, one, sensitive, problems) if isinstance(one, dict) else one
+            _criterion(key, bound, one, sensitive, problems) if isinstance(one, dict) else one
             for one in value
         ]
-    bound = BOUNDS[key]
     if isinstance(value, dict):
         known = {"attribute", bound, *_OTHERS.get(key, ())}
         if "attribute" in value or not value:

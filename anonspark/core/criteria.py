@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from anonspark.core.arrays import Figures
 from anonspark.core.criterion import Criterion
+from anonspark.core.group_judges import address_of
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.core.units import PairedPeople, PeopleOfGroup, Units
 from anonspark.kernels import criteria as kernel
@@ -20,6 +22,13 @@ from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges
 Counts = npt.NDArray[np.int64]
 
 _NEVER = np.iinfo(np.int64).max
+
+
+def _kind_of(criterion: Criterion) -> int:
+    """Return what kernels know a criterion by."""
+    own = criterion.type
+    known: int = getattr(kernel, own.kernel) if isinstance(own.kernel, str) else address_of(own)
+    return known
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,10 @@ class Criteria:
         """Whether a class has to satisfy more than to have k records."""
         return bool(self.criteria) or self.units is not None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process has its functions elsewhere.
+        return {key: value for key, value in vars(self).items() if key != "requirements"}
+
     @cached_property
     def first_value(self) -> Counts:
         """Where the values of each sensitive attribute begin when all are numbered through."""
@@ -75,7 +88,7 @@ class Criteria:
         shares = np.concatenate([np.zeros(0), *(attribute.shares for attribute in self.sensitive)])
         parents = [np.zeros(0, np.int64), *(attribute.parents for attribute in self.sensitive)]
         heights = [np.zeros(0), *(attribute.heights for attribute in self.sensitive)]
-        kinds = [getattr(kernel, one.type.kernel) for one in self.criteria]
+        kinds = [_kind_of(one) for one in self.criteria]
         attributes = [names.index(one.attribute) for one in self.criteria]
         bounds = [(float(one.bound), one.c) for one in self.criteria]
         certain = [_NEVER] * len(kinds)
@@ -168,7 +181,7 @@ class Criteria:
                 continue
             present = np.flatnonzero(people.counts[place])
             holds, _ = judge_people(
-                getattr(kernel, one.type.kernel),
+                _kind_of(one),
                 float(one.bound),
                 one.c,
                 people.counts[place][present],

@@ -3,29 +3,22 @@
 The configuration, the models, the terminal, the report, the manifest and the verification read
 these rows. A new criterion is a row here, a branch of the kernel that judges groups
 (:func:`anonspark.kernels.criteria.judge`), and a measure of published classes
-(:data:`anonspark.verification.measures.MEASURES`), which does not call the kernel.
+(:data:`anonspark.verification.measures.MEASURES`), which does not call the kernel. That of another
+package is a row with a function for each of these (docs/extending.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from anonspark.core import extensions
+from anonspark.errors import ConfigurationError
 
 K_UNITS = "k units"
 """What the table of criteria calls k where it counts people."""
-
-CriterionKind = Literal[
-    "distinct",
-    "entropy",
-    "recursive",
-    "alpha",
-    "equal distance",
-    "ordered distance",
-    "hierarchical distance",
-    "beta",
-]
 
 
 @dataclass(frozen=True)
@@ -64,8 +57,9 @@ class CriterionType:
     ----------
     key : str
         Of the section ``privacy`` that asks for it.
-    kernel : str
-        Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load.
+    kernel : str or callable
+        Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load; of
+        another package the function that judges groups, see :mod:`anonspark.core.group_judges`.
     words : str
         The criterion, for messages; braces name its bound, c and kind.
     measured : str
@@ -96,10 +90,12 @@ class CriterionType:
         Whether it can count people, of whom one may have several values in a class
         (:func:`anonspark.kernels.people.judge_people`); else it is refused where somebody has
         several records.
+    measure : callable or None
+        Of another package what :class:`anonspark.verification.measures.Measure` has as ``figures``.
     """
 
     key: str
-    kernel: str
+    kernel: str | Callable[..., int]
     words: str
     measured: str
     bound: Literal["at least", "below", "at most"]
@@ -113,6 +109,7 @@ class CriterionType:
     option: Option | None = None
     is_later: bool = False
     of_people: bool = False
+    measure: Callable[..., Any] | None = None
 
     @property
     def worst_is_smallest(self) -> bool:
@@ -120,7 +117,7 @@ class CriterionType:
         return self.bound == "at least"
 
 
-CRITERIA: Mapping[CriterionKind, CriterionType] = {
+CRITERIA: Mapping[str, CriterionType] = {
     "distinct": CriterionType(
         "l_diversity",
         "DISTINCT",
@@ -242,7 +239,50 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         of_people=True,
     ),
 }
-"""By kind, in the order in which figures are shown."""
+"""By kind, in the order in which figures are shown; without those of other packages."""
+
+
+def criterion_type(kind: str) -> CriterionType:
+    """Return what all criteria of a kind have in common; in other packages a kind is a key.
+
+    Raises
+    ------
+    ConfigurationError
+        No installed package has it, or the one that has it cannot be used.
+    """
+    own = CRITERIA.get(kind) or foreign_criterion(kind)
+    if own is None:
+        raise ConfigurationError(
+            f"privacy.{kind}: no criterion of anonspark, nor of an installed package; install the "
+            "package that has it, also where the tasks run"
+        )
+    return own
+
+
+def foreign_criterion(key: str) -> CriterionType | None:
+    """Return the criterion that another package has, under its key; None where none has it.
+
+    Raises
+    ------
+    ConfigurationError
+        The package cannot be used.
+    """
+    known = extensions.extension(extensions.CRITERIA, key)
+    if known is None:
+        return None
+    own = known.value
+    problem = None
+    if not isinstance(own, CriterionType):
+        problem = f"expected a CriterionType, found {type(own).__name__}"
+    elif own.key != key:
+        problem = f"its key is {own.key!r}; expected the name of its entry point"
+    elif isinstance(own.kernel, str) or own.measure is None or own.option is None:
+        problem = "it lacks a function that judges groups, its measure, or its option"
+    elif own.bound == "below" or own.needs is not None or own.of_people:
+        problem = "only built-in criteria are bounded below, need an order, or count people"
+    if problem is not None:
+        raise known.refused(extensions.CRITERIA, key, problem)
+    return own  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -257,7 +297,8 @@ class Criterion:
     ----------
     attribute : str
         Name of the sensitive attribute.
-    kind : CriterionKind
+    kind : str
+        As :data:`CRITERIA` has it, or the key of one of another package.
     bound : float
         l, or what the figure is bounded by.
     c : float
@@ -265,14 +306,14 @@ class Criterion:
     """
 
     attribute: str
-    kind: CriterionKind
+    kind: str
     bound: float
     c: float = 0.0
 
     @property
     def type(self) -> CriterionType:
         """What it has in common with all criteria of its kind."""
-        return CRITERIA[self.kind]
+        return criterion_type(self.kind)
 
     @property
     def is_distance(self) -> bool:
@@ -295,8 +336,15 @@ class Criterion:
         return self.kind in ("equal distance", "ordered distance")
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether another package has it, so that only its functions know what it asks for."""
+        return self.kind not in CRITERIA
+
+    @property
     def demands_nothing(self) -> bool:
         """Return whether every class satisfies it, whatever values the class holds."""
+        if self.is_foreign:
+            return False
         match self.type.bound:
             case "at least":
                 return self.bound <= 1
@@ -308,7 +356,7 @@ class Criterion:
     @property
     def forbids_one_value(self) -> bool:
         """Return whether no class with one value only satisfies it, whatever the data are."""
-        return not self.is_distance and not self.demands_nothing
+        return not (self.is_distance or self.is_foreign or self.demands_nothing)
 
     def asks_for_distinct(self, attribute: str) -> bool:
         """Whether it asks for different values of an attribute."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.kernels.addresses import LEAST_ADDRESS, call_address
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges, match_values
 from anonspark.kernels.signatures import boolean, float64, int64, types, void
@@ -36,7 +37,8 @@ class Requirements(NamedTuple):
         Smallest group size.
     kinds : int64 ndarray of shape (r,)
         One of this module's constants for each requirement beyond k, with
-        :data:`~anonspark.kernels.people.BY_PEOPLE` where it counts people.
+        :data:`~anonspark.kernels.people.BY_PEOPLE` where it counts people; of a criterion of
+        another package the address of its function, see :func:`_judge_elsewhere`.
     attributes : int64 ndarray of shape (r,)
         The sensitive attribute that it is about.
     bounds : float64 ndarray of shape (r, 2)
@@ -223,6 +225,34 @@ def _judge_pairs(requirements, place, pairs, people):
     return matched >= wanted, wanted - matched
 
 
+@kernel(int64(REQUIREMENTS, int64, int64[::1], int64[::1], int64))
+def _judge_elsewhere(requirements, place, counts, own, size):
+    """Return how many records a group lacks by a criterion of another package, 0 if it holds.
+
+    The function gets the addresses of codes and counts of the values that are present, their
+    number, the address of the shares of all values, their number, the group's size, and the bound:
+    :mod:`anonspark.core.group_judges`.
+    """
+    attribute = requirements.attributes[place]
+    first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
+    codes = own - first
+    own_counts = counts[own]
+    shares = requirements.shares[first:stop]
+    missing = call_address(
+        requirements.kinds[place],
+        codes.ctypes.data,
+        own_counts.ctypes.data,
+        codes.shape[0],
+        shares.ctypes.data,
+        stop - first,
+        size,
+        requirements.bounds[place, 0],
+    )
+    if missing < 0:
+        raise ValueError("a criterion of another package failed")
+    return missing
+
+
 @kernel(types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def judge(requirements, counts, present, distinct, size):
     """Return the first requirement beyond k that a group violates, and what it takes to mend that.
@@ -267,7 +297,10 @@ def judge(requirements, counts, present, distinct, size):
         high = np.searchsorted(present[:distinct], stop)
         own = present[low:high]
         missing = 1
-        if kind >= BY_PEOPLE:
+        if kind >= LEAST_ADDRESS:
+            missing = _judge_elsewhere(requirements, r, counts, own, size)
+            holds = missing == 0
+        elif kind >= BY_PEOPLE:
             first = requirements.first_value[requirements.first_value.shape[0] - 2]
             people = distinct - np.searchsorted(present[:distinct], first)
             holds, missing = _judge_pairs(requirements, r, own, people)

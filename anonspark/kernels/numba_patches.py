@@ -19,6 +19,8 @@ names                                                   what for
 `CodeLibrary.finalize`, `_linking_libraries`            linking is done once: `_put_aside`
 `_numba_type_`                                          asked of a `Kernel` that another one calls
 `cpu_target`, `config.CACHE_DIR`                        read in `machine_code`
+`typing_context.resolve_value_type`                     a kernel calls an address:
+                                                        `type_of_address_call`
 ======================================================  ===========================================
 """
 
@@ -31,6 +33,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numba
+from llvmlite import ir
 from numba.core import caching
 
 from anonspark.kernels.built import MODULE, VERSION_OF_NUMBA, file_name
@@ -39,6 +42,25 @@ from anonspark.kernels.machine_code import folder_to_compile_into
 
 # Numba has types for a part of it.
 _CORE: Any = numba.core
+
+
+@numba.extending.intrinsic
+def _call_address(
+    _: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, bound: Any
+) -> Any:
+    """Call the C function at an address with numbers; it returns a whole number."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kinds = [context.get_value_type(one) for one in signature.args[1:]]
+        function = ir.FunctionType(ir.IntType(64), kinds).as_pointer()
+        return builder.call(builder.inttoptr(values[0], function), values[1:])
+
+    return numba.types.int64(address, a, b, c, d, e, f, bound), generate
+
+
+def type_of_address_call() -> Any:
+    """Return Numba's type of what :mod:`anonspark.kernels.addresses` lets kernels call."""
+    return _CORE.registry.cpu_target.typing_context.resolve_value_type(_call_address)
 
 
 def keep_machine_code() -> None:

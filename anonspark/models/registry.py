@@ -1,8 +1,8 @@
-"""The models that a configuration can name: each has one line here."""
+"""The models that a configuration can name: each of ours has one line here."""
 
 from __future__ import annotations
 
-from anonspark.config.models import ModelOptions
+from anonspark.config.models import ModelOptions, foreign_model
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.microaggregation import Canon, Microaggregation
 from anonspark.models.model import Model, Task
@@ -21,5 +21,6 @@ def create_model(options: ModelOptions, task: Task) -> Model:
     task : Task
         What every model is told.
     """
-    (model,) = (one for one in _MODELS if one.options_class is type(options))
+    own = (one for one in _MODELS if one.options_class is type(options))
+    model: type[Model] = next(own, None) or foreign_model(options.name)
     return model(options, task)

@@ -112,7 +112,7 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
         "run_id": context.run_id,
         "started": context.started.isoformat(timespec="seconds"),
         "seconds": {name: round(own, 3) for name, own in seconds.items()},
-        "versions": versions(context.engine.versions),
+        "versions": versions(context.engine.versions, description["configuration"]),
         "configuration": description["configuration"],
         "fingerprints": {
             name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")

@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark._version import __version__
+from anonspark.config.models import options_classes
+from anonspark.core.extensions import CRITERIA, MODELS, extension, loaded
 from anonspark.engine.files import Files, PublishedFile
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
-from anonspark.release.manifest_form import FORM, manifest_problems
+from anonspark.release.manifest_form import EXTENSION, FORM, manifest_problems
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
@@ -172,14 +174,25 @@ class Manifest(Redacted):
         return list(self.published["quasi_identifier_columns"])
 
 
-def versions(engine: Mapping[str, str]) -> dict[str, str]:
+def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return the versions of everything that had a hand in a release.
 
     Parameters
     ----------
     engine : mapping of str to str
         Those of the engine, which a cluster may choose.
+    configuration : mapping
+        Of the release. Its model and its criteria may be those of other packages, which
+        ``extensions`` names by their keys.
     """
+    asked = {(CRITERIA, key): f"privacy.{key}" for key in configuration["privacy"]}
+    asked[MODELS, configuration.get("model", {}).get("name")] = "model.name"
+    packages = {
+        asked[group, name]: one.package
+        for group in (MODELS, CRITERIA)
+        for name, one in loaded(group).items()
+        if (group, name) in asked
+    }
     return {
         "anonspark": __version__,
         "python": platform.python_version(),
@@ -187,6 +200,7 @@ def versions(engine: Mapping[str, str]) -> dict[str, str]:
         "pyarrow": pa.__version__,
         "numpy": np.__version__,
         "numba": version_of_numba(),
+        **({"extensions": packages} if packages else {}),
     }
 
 
@@ -238,6 +252,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
             f"{path}: not a manifest of anonspark, or it cannot be read; the file is damaged: "
             "restore it, or publish the release again"
         ) from error
+    _require_extensions(path, document)
     problems = manifest_problems(document)
     if problems:
         raise GuaranteeError(
@@ -248,6 +263,32 @@ def read_manifest(files: Files, release: str) -> Manifest:
             )
         )
     return Manifest(document)
+
+
+def _require_extensions(path: str, document: Any) -> None:
+    """Refuse a release of a package that is not installed, if it has the form of one."""
+    said = document.get("versions") if isinstance(document, dict) else None
+    packages = said.get("extensions") if isinstance(said, dict) else None
+    absent = [
+        f"{path}: {place} is that of the package {package}, which is not installed here; without "
+        "it the release cannot be checked; install it, if you trust it"
+        for place, package in (packages.items() if isinstance(packages, dict) else ())
+        if EXTENSION.fullmatch(str(package)) and _absent_extension(document, place)
+    ]
+    if absent:
+        raise EnvironmentProblem("\n".join(absent))
+
+
+def _absent_extension(document: Any, place: str) -> bool:
+    """Tell whether no installed package has the model or the criterion of a manifest."""
+    try:
+        if place == "model.name":
+            name = document["configuration"]["model"]["name"]
+            return name not in options_classes() and extension(MODELS, name) is None
+        key = place.removeprefix("privacy.")
+        return key in document["configuration"]["privacy"] and extension(CRITERIA, key) is None
+    except (LookupError, TypeError):
+        return False  # reported as damaged
 
 
 def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anonspark._version import __version__
-from anonspark.config import Configuration, json_schema
+from anonspark.config import Configuration
 from anonspark.config.coding import coding_fingerprint, coding_privacy
+from anonspark.config.json_schema import known_schema
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
@@ -21,6 +22,9 @@ FORM = 2
 """Manifests of this form list the files of their release, and have every key."""
 
 _MOST_PROBLEMS = 5
+
+EXTENSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80} [A-Za-z0-9][A-Za-z0-9.+!-]{0,40}")
+"""Name and version of another package."""
 
 Count = Annotated[int, Field(ge=0)]
 Digits = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -79,6 +83,11 @@ class _Versions(_Part):
     numpy: str = ""
     numba: str = ""
     pandas: str = ""
+    # By the keys of its model and its criteria.
+    extensions: dict[
+        Annotated[str, Field(pattern=r"^(model\.name|privacy\.\w+)$")],
+        Annotated[str, Field(pattern=f"^{EXTENSION.pattern}$")],
+    ] = {}
 
 
 class _Gate(_Part):
@@ -242,8 +251,8 @@ _OPTIONAL = {
     "_Manifest": {"chosen_model", "coding", "input_version", "recipient"},
     # Of releases that count people.
     "_Published": {"units", "criteria_of_people"},
-    # Of releases that Spark has made.
-    "_Versions": {"spark", "pyspark", "pandas"},
+    # Of releases that Spark has made, and of those of other packages.
+    "_Versions": {"spark", "pyspark", "pandas", "extensions"},
 }
 
 # Those that every run has.
@@ -420,7 +429,7 @@ def _configuration_problems(configured: Mapping[str, Any]) -> list[str]:
     except ValidationError as error:
         return [
             f"{key_path(('configuration', *finding.location))}: {finding.text}"
-            for finding in explain(error, document, _schema())
+            for finding in explain(error, document, known_schema())
         ] or ["configuration: it is not one of this version"]
     expected["execution"]["seed_fingerprint"] = ""
     for name, attribute in configured["attributes"].items():
@@ -428,9 +437,6 @@ def _configuration_problems(configured: Mapping[str, Any]) -> list[str]:
             if key in attribute:
                 expected["attributes"][name][key] = attribute[key]
     return list(_differences(expected, configured, ("configuration",)))
-
-
-_schema = cache(json_schema)
 
 
 def _without_stand_ins(document: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from anonspark.core.criterion import CRITERIA
+from anonspark.core.criterion import criterion_type
 from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.page.bars import Bars, Series, bar_chart
@@ -141,7 +141,7 @@ def _agreeing_rows(units: Row, evidence: Evidence) -> list[list[str | Verdict]]:
 
 
 def _criterion_row(one: Row) -> list[str | Verdict]:
-    criterion = CRITERIA[one["criterion"]]
+    criterion = criterion_type(one["criterion"])
     what = criterion.measured.format(bound=figure_text(one["required"]))
     limit = one["required"] if one.get("c") is None else one["c"]
     name = f"{one['attribute']}: {what}"

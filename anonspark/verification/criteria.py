@@ -177,7 +177,7 @@ def measure_classes(
     uncertainty : Uncertainty or None
         A class then satisfies what the release does not show it to violate.
     """
-    measure = measures.MEASURES[criterion.kind]
+    measure = measures.measure_of(criterion)
     figures = measure.figures(table, attribute, criterion, uncertainty)
     shifted = uncertainty.share if uncertainty is not None and measure.is_shifted else 0.0
     return figures, satisfies(criterion, figures, shifted)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonspark.core.arrays import Figures, Integers
-from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.criterion import Criterion
 from anonspark.verification.sensitive_values import SensitiveValues
 
 _Number = TypeVar("_Number", np.int64, np.float64)
@@ -389,7 +389,7 @@ def _ordered_distance(
     return figures * (known - 1) / max(uncertainty.values - 1, known - 1, 1)
 
 
-MEASURES: Mapping[CriterionKind, Measure] = {
+MEASURES: Mapping[str, Measure] = {
     "distinct": Measure(lambda table, *_: distinct_values(table).astype(np.float64)),
     "entropy": Measure(lambda table, *_: np.exp(entropy(table))),
     "recursive": Measure(
@@ -412,4 +412,10 @@ MEASURES: Mapping[CriterionKind, Measure] = {
         )
     ),
 }
-"""By kind of criterion."""
+"""By kind of criterion, without those of other packages."""
+
+
+def measure_of(criterion: Criterion) -> Measure:
+    """Return how a criterion is measured; one of another package has its own measure."""
+    own = criterion.type.measure
+    return MEASURES[criterion.kind] if own is None else Measure(own)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anonspark.core.columns import UNIT
-from anonspark.core.criterion import CRITERIA, MOST_VALUES, Criterion, CriterionKind
+from anonspark.core.criterion import CRITERIA, MOST_VALUES, Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, type_name
@@ -308,9 +308,7 @@ def _describe(data: Table, claim: Claim, name: str) -> SensitiveValues | None:
     return values
 
 
-def _all_kinds(
-    values: SensitiveValues, required: Sequence[Criterion]
-) -> dict[CriterionKind, Criterion]:
+def _all_kinds(values: SensitiveValues, required: Sequence[Criterion]) -> dict[str, Criterion]:
     """Return a criterion of every kind that the values have what it takes for."""
     name = values.name
     by_hierarchy = any(

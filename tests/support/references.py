@@ -24,7 +24,7 @@ from drawn_numbers import among, of, of_few, one_of, some_hashes, wide
 from hypothesis import strategies as st
 
 from anonspark.core.criteria import Criteria
-from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.paths import child_path, priority
 
@@ -637,7 +637,7 @@ def trees(draw: st.DrawFn, leaves: int) -> tuple[list[int], list[int]]:
     return parents, heights
 
 
-BOUNDS: dict[CriterionKind, tuple[float, ...]] = {
+BOUNDS: dict[str, tuple[float, ...]] = {
     "distinct": (1, 2, 3, 4),
     "entropy": (1, 1.5, 2, 2.5, 3),
     "recursive": (1, 2, 3),

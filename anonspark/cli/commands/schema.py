@@ -14,8 +14,10 @@ def schema(
 ) -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from anonspark.config import json_schema
+    from anonspark.config.json_schema import load_extensions
     from anonspark.sharing.recipients.plan_file import PlanFile
 
+    load_extensions()
     print_json(PlanFile.model_json_schema() if of_plan else json_schema())
 
 

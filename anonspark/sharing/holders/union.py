@@ -147,7 +147,7 @@ def stage_figures(
         "run_id": summary["run_id"],
         "started": summary["started"].isoformat(timespec="seconds"),
         "seconds": {name: round(own, 3) for name, own in progress.seconds.items()},
-        "versions": versions(engine.versions),
+        "versions": versions(engine.versions, description["configuration"]),
         **description,
         "fingerprints": {"output": summary["output_fingerprint"]},
         "published": {

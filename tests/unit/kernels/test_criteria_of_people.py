@@ -11,7 +11,7 @@ from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from anonspark.core.criteria import Criteria
-from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.core.units import PeopleOfGroup, Units, paired
 from anonspark.kernels.criteria import group_satisfies, judge
@@ -48,7 +48,7 @@ def assignments(pairs: Pairs) -> list[list[int]]:
     return [[way.count(v) for v in set(way)] for way in each_assignment(pairs)]
 
 
-def criteria_of(kind: CriterionKind, bound: float, c: float, table: Pairs, k: int = 1) -> Criteria:
+def criteria_of(kind: str, bound: float, c: float, table: Pairs, k: int = 1) -> Criteria:
     people = np.array([len({u for v, u in table if v == value}) for value in range(4)])
     number = len({u for _, u in table})
     attribute = SensitiveAttribute(
@@ -110,7 +110,7 @@ def test_values_that_have_a_person_each(pairs: Pairs, most: int) -> None:
     assert len(set(own[:, 0].tolist())) == len(set(own[:, 1].tolist())) == len(chosen)
 
 
-BOUNDS: list[tuple[CriterionKind, float, float]] = [
+BOUNDS: list[tuple[str, float, float]] = [
     ("distinct", 2.0, 0.0),
     ("distinct", 3.0, 0.0),
     ("entropy", 1.7, 0.0),
@@ -137,7 +137,7 @@ def test_a_group_whichever_of_their_values_people_stand_for(
         require_whichever(kind, bound, c, pairs, stop)
 
 
-def require_whichever(kind: CriterionKind, bound: float, c: float, pairs: Pairs, stop: int) -> None:
+def require_whichever(kind: str, bound: float, c: float, pairs: Pairs, stop: int) -> None:
     """Require of the first records that they are judged whatever values their people stand for."""
     own = pairs[:stop]
     criteria = criteria_of(kind, bound, c, pairs)

@@ -1,0 +1,95 @@
+"""Models and criteria of other packages, which name them as entry points (docs/extending.md).
+
+A package is loaded when a name of it is met that is none of ours, and never before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from anonspark.errors import ConfigurationError
+
+Group = Literal["anonspark.models", "anonspark.criteria"]
+MODELS: Group = "anonspark.models"
+CRITERIA: Group = "anonspark.criteria"
+
+_WORDS = {MODELS: "model", CRITERIA: "criterion"}
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A model or a criterion of another package.
+
+    Parameters
+    ----------
+    value : object
+        What the entry point names.
+    package : str
+        Name and version of the package.
+    """
+
+    value: Any
+    package: str
+
+    def refused(self, group: Group, name: str, problem: str) -> ConfigurationError:
+        """Return the error that it is not what it has to be."""
+        return ConfigurationError(
+            f"{group}: the {_WORDS[group]} {name!r} of the installed package {self.package} "
+            f"cannot be used: {problem}; correct the package, or remove it"
+        )
+
+
+_LOADED: dict[tuple[Group, str], Extension] = {}
+
+
+def names(group: Group) -> list[str]:
+    """Return the names that installed packages have, in order; nothing is loaded."""
+    return sorted({point.name for point in entry_points(group=group)})
+
+
+def loaded(group: Group) -> dict[str, Extension]:
+    """Return what was loaded so far, by name, in the order of the names."""
+    return {name: one for (own, name), one in sorted(_LOADED.items()) if own == group}
+
+
+def extension(group: Group, name: str) -> Extension | None:
+    """Load a model or a criterion of another package; None where no installed one has the name.
+
+    Raises
+    ------
+    ConfigurationError
+        It cannot be loaded, or two packages have it.
+    """
+    if (group, name) not in _LOADED:
+        points = _points(group, name)
+        if not points:
+            return None
+        packages = [_package(point) for point in points]
+        if len(points) > 1:
+            raise ConfigurationError(
+                f"{group}: the {_WORDS[group]} {name!r} is in several installed packages "
+                f"({', '.join(packages)}); expected one; remove the others"
+            )
+        try:
+            value = points[0].load()
+        except Exception as error:
+            # Whatever the package raises; the data are not known there.
+            raise Extension(None, packages[0]).refused(
+                group, name, f"loading {points[0].value} ends with {type(error).__name__}: {error}"
+            ) from error
+        _LOADED[group, name] = Extension(value, packages[0])
+    return _LOADED[group, name]
+
+
+@cache
+def _points(group: Group, name: str) -> tuple[EntryPoint, ...]:
+    # A package that lies in two folders of the path is the first one, as in an import.
+    found = {_package(point): point for point in reversed([*entry_points(group=group, name=name)])}
+    return tuple(found.values())
+
+
+def _package(point: EntryPoint) -> str:
+    return "unknown" if point.dist is None else f"{point.dist.name} {point.dist.version}"

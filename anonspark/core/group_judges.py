@@ -1,0 +1,110 @@
+"""What criteria of other packages judge groups by, in the form in which kernels call it.
+
+A kernel calls a C function by its address, which takes seven numbers: the addresses of codes and
+counts of the values that a group has, their number, the address of the shares of all values in the
+whole input, their number, the records of the group, and the bound. It returns how many records the
+group lacks at least, and 0 where it satisfies the criterion.
+
+A Python function is called with a :class:`GroupValues` and the bound. One with an ``address``, as
+``numba.cfunc`` makes it, is called as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anonspark.core import extensions
+from anonspark.core.arrays import Figures, Integers
+from anonspark.core.criterion import CriterionType
+
+
+class GroupValues(NamedTuple):
+    """The sensitive values of a group of records.
+
+    Attributes
+    ----------
+    codes : int64 ndarray of shape (values of the group,)
+        Codes of the values that the group has, ascending.
+    counts : int64 ndarray of shape (values of the group,)
+        Its records with each of them.
+    shares : float64 ndarray of shape (values,)
+        Share of each value in the whole input, by code.
+    size : int
+        Records of the group.
+    """
+
+    codes: Integers
+    counts: Integers
+    shares: Figures
+    size: int
+
+
+_LOGGER = logging.getLogger("anonspark")
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6, ctypes.c_double)
+
+
+@cache
+def _as_c(judge: Callable[..., int], key: str) -> Any:
+    """Return a C function that calls one of Python; -1 stands for an exception."""
+
+    def call(*numbers: Any) -> int:
+        codes, counts, present, shares, values, size, bound = numbers
+        try:
+            return operator.index(
+                judge(
+                    GroupValues(
+                        _array(codes, present, ctypes.c_int64),
+                        _array(counts, present, ctypes.c_int64),
+                        _array(shares, values, ctypes.c_double),
+                        size,
+                    ),
+                    bound,
+                )
+            )
+        # A kernel can take none; its text may hold values.
+        except BaseException as error:  # noqa: BLE001
+            _LOGGER.error("privacy.%s: judging a group ends with %s", key, type(error).__name__)  # noqa: TRY400
+            return -1
+
+    return _FUNCTION(call)
+
+
+def _array(address: int, length: int, kind: Any) -> np.ndarray[Any, Any]:
+    return np.ctypeslib.as_array((kind * length).from_address(address))
+
+
+@cache
+def _address(judge: Callable[..., int], key: str) -> int:
+    address: Any = getattr(judge, "address", None)
+    if address is None:
+        address = ctypes.cast(_as_c(judge, key), ctypes.c_void_p).value
+    one, share = np.array([0, 2]), np.ones(1)
+    codes = one.ctypes.data
+    lacks = _FUNCTION(address)(codes, codes + one.itemsize, 1, share.ctypes.data, 1, 2, 1.0)
+    if lacks < 0:
+        known = extensions.extension(extensions.CRITERIA, key)
+        problem = "its function fails, or returns less than 0, for a class of one value"
+        raise (known or extensions.Extension(None, "unknown")).refused(
+            extensions.CRITERIA, key, problem
+        )
+    return int(address)
+
+
+def address_of(own: CriterionType) -> int:
+    """Return the address of the C function that judges groups, in this process alone.
+
+    Raises
+    ------
+    ConfigurationError
+        The function cannot judge a class of two records with the same value.
+    """
+    if isinstance(own.kernel, str):
+        raise TypeError("a built-in criterion has no function of its own")
+    return _address(own.kernel, own.key)

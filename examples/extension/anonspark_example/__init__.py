@@ -1,0 +1,1 @@
+"""A toy model and a toy criterion for anonspark."""
