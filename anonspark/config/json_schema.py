@@ -104,7 +104,9 @@ class _Sections:
         keys = frozenset(extensions.loaded(extensions.CRITERIA))
         privacy = privacy_class(keys) if keys else PrivacyOptions
         sections: list[type[BaseModel]] = [Configuration, privacy, *self.models]
-        self._references, document = models_json_schema([(one, "validation") for one in sections])
+        self._references, document = models_json_schema(
+            [(section, "validation") for section in sections]
+        )
         self.definitions: dict[str, JsonObject] = document["$defs"]
         if privacy is not PrivacyOptions:
             self.definitions["PrivacyOptions"] = self.definitions.pop(privacy.__name__)

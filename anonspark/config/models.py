@@ -562,7 +562,7 @@ def options_classes() -> dict[str, type[ModelOptions]]:
 
     Of other packages those that were loaded so far are last.
     """
-    foreign = (one.value.options_class for one in extensions.loaded(extensions.MODELS).values())
+    foreign = (known.value.options_class for known in extensions.loaded(extensions.MODELS).values())
     return {
         name: options
         for options in dict.fromkeys((*_OPTIONS, *foreign))

@@ -337,10 +337,10 @@ def privacy_class(keys: frozenset[str]) -> type[PrivacyOptions]:
     """
     fields: dict[str, Any] = {}
     for key in sorted(keys):
-        own = foreign_criterion(key)
-        if own is None or own.option is None:
+        criterion = foreign_criterion(key)
+        if criterion is None or criterion.option is None:
             raise ValueError("a criterion without a package")
-        fields[key] = _field_of(key, own.option)
+        fields[key] = _field_of(key, criterion.option)
     extended = create_model(
         "ExtendedPrivacyOptions",
         __base__=PrivacyOptions,

@@ -34,8 +34,8 @@ def bound_of(key: Any) -> str | None:
     """Return the key of a criterion's bound, of another package, too; None for other keys."""
     if key in BOUNDS or key in _OTHER_KEYS or not isinstance(key, str):
         return BOUNDS.get(key)
-    own = foreign_criterion(key)
-    return None if own is None or own.option is None else own.option.key
+    criterion = foreign_criterion(key)
+    return None if criterion is None or criterion.option is None else criterion.option.key
 
 
 def write_out(document: dict[str, Any], problems: list[str]) -> None:

@@ -26,9 +26,10 @@ _NEVER = np.iinfo(np.int64).max
 
 def _kind_of(criterion: Criterion) -> int:
     """Return what kernels know a criterion by."""
-    own = criterion.type
-    known: int = getattr(kernel, own.kernel) if isinstance(own.kernel, str) else address_of(own)
-    return known
+    constant = criterion.type.kernel
+    if isinstance(constant, str):
+        return int(getattr(kernel, constant))
+    return address_of(constant, criterion.kind)
 
 
 @dataclass(frozen=True)

@@ -250,13 +250,13 @@ def criterion_type(kind: str) -> CriterionType:
     ConfigurationError
         No installed package has it, or the one that has it cannot be used.
     """
-    own = CRITERIA.get(kind) or foreign_criterion(kind)
-    if own is None:
+    known = CRITERIA.get(kind) or foreign_criterion(kind)
+    if known is None:
         raise ConfigurationError(
             f"privacy.{kind}: no criterion of anonspark, nor of an installed package; install the "
             "package that has it, also where the tasks run"
         )
-    return own
+    return known
 
 
 def foreign_criterion(key: str) -> CriterionType | None:
@@ -270,19 +270,18 @@ def foreign_criterion(key: str) -> CriterionType | None:
     known = extensions.extension(extensions.CRITERIA, key)
     if known is None:
         return None
-    own = known.value
-    problem = None
-    if not isinstance(own, CriterionType):
-        problem = f"expected a CriterionType, found {type(own).__name__}"
-    elif own.key != key:
-        problem = f"its key is {own.key!r}; expected the name of its entry point"
-    elif isinstance(own.kernel, str) or own.measure is None or own.option is None:
+    row, problem = known.value, None
+    if not isinstance(row, CriterionType):
+        problem = f"expected a CriterionType, found {type(row).__name__}"
+    elif row.key != key:
+        problem = f"its key is {row.key!r}; expected the name of its entry point"
+    elif isinstance(row.kernel, str) or row.measure is None or row.option is None:
         problem = "it lacks a function that judges groups, its measure, or its option"
-    elif own.bound == "below" or own.needs is not None or own.of_people:
+    elif row.bound == "below" or row.needs is not None or row.of_people:
         problem = "only built-in criteria are bounded below, need an order, or count people"
     if problem is not None:
         raise known.refused(extensions.CRITERIA, key, problem)
-    return own  # type: ignore[no-any-return]
+    return row  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def names(group: Group) -> list[str]:
 
 def loaded(group: Group) -> dict[str, Extension]:
     """Return what was loaded so far, by name, in the order of the names."""
-    return {name: one for (own, name), one in sorted(_LOADED.items()) if own == group}
+    return {name: _LOADED[key, name] for key, name in sorted(_LOADED) if key == group}
 
 
 def extension(group: Group, name: str) -> Extension | None:
@@ -87,8 +87,8 @@ def extension(group: Group, name: str) -> Extension | None:
 @cache
 def _points(group: Group, name: str) -> tuple[EntryPoint, ...]:
     # A package that lies in two folders of the path is the first one, as in an import.
-    found = {_package(point): point for point in reversed([*entry_points(group=group, name=name)])}
-    return tuple(found.values())
+    points = reversed([*entry_points(group=group, name=name)])
+    return tuple({_package(point): point for point in points}.values())
 
 
 def _package(point: EntryPoint) -> str:

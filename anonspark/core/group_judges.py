@@ -22,7 +22,6 @@ import numpy as np
 
 from anonspark.core import extensions
 from anonspark.core.arrays import Figures, Integers
-from anonspark.core.criterion import CriterionType
 
 
 class GroupValues(NamedTuple):
@@ -81,30 +80,28 @@ def _array(address: int, length: int, kind: Any) -> np.ndarray[Any, Any]:
 
 
 @cache
-def _address(judge: Callable[..., int], key: str) -> int:
-    address: Any = getattr(judge, "address", None)
-    if address is None:
-        address = ctypes.cast(_as_c(judge, key), ctypes.c_void_p).value
-    one, share = np.array([0, 2]), np.ones(1)
-    codes = one.ctypes.data
-    lacks = _FUNCTION(address)(codes, codes + one.itemsize, 1, share.ctypes.data, 1, 2, 1.0)
-    if lacks < 0:
-        known = extensions.extension(extensions.CRITERIA, key)
-        problem = "its function fails, or returns less than 0, for a class of one value"
-        raise (known or extensions.Extension(None, "unknown")).refused(
-            extensions.CRITERIA, key, problem
-        )
-    return int(address)
-
-
-def address_of(own: CriterionType) -> int:
+def address_of(judge: Callable[..., int], key: str) -> int:
     """Return the address of the C function that judges groups, in this process alone.
+
+    Parameters
+    ----------
+    judge : callable
+    key : str
+        Of the criterion.
 
     Raises
     ------
     ConfigurationError
-        The function cannot judge a class of two records with the same value.
+        It cannot judge a class of two records with the same value.
     """
-    if isinstance(own.kernel, str):
-        raise TypeError("a built-in criterion has no function of its own")
-    return _address(own.kernel, own.key)
+    address: Any = getattr(judge, "address", None)
+    if address is None:
+        address = ctypes.cast(_as_c(judge, key), ctypes.c_void_p).value
+    values, share = np.array([0, 2]), np.ones(1)
+    code = values.ctypes.data
+    lacks = _FUNCTION(address)(code, code + values.itemsize, 1, share.ctypes.data, 1, 2, 1.0)
+    known = extensions.extension(extensions.CRITERIA, key)
+    if lacks < 0 and known is not None:
+        problem = "its function fails, or returns less than 0, for a class of one value"
+        raise known.refused(extensions.CRITERIA, key, problem)
+    return int(address)

@@ -21,6 +21,8 @@ def create_model(options: ModelOptions, task: Task) -> Model:
     task : Task
         What every model is told.
     """
-    own = (one for one in _MODELS if one.options_class is type(options))
-    model: type[Model] = next(own, None) or foreign_model(options.name)
-    return model(options, task)
+    for model in _MODELS:
+        if model.options_class is type(options):
+            return model(options, task)
+    foreign: type[Model] = foreign_model(options.name)
+    return foreign(options, task)

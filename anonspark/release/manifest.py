@@ -12,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark._version import __version__
-from anonspark.config.models import options_classes
-from anonspark.core.extensions import CRITERIA, MODELS, extension, loaded
+from anonspark.core.extensions import extension
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
-from anonspark.release.manifest_form import EXTENSION, FORM, manifest_problems
+from anonspark.release.manifest_form import EXTENSION, FORM, extensions_of, manifest_problems
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
@@ -183,16 +182,9 @@ def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dic
         Those of the engine, which a cluster may choose.
     configuration : mapping
         Of the release. Its model and its criteria may be those of other packages, which
-        ``extensions`` names by their keys.
+        ``extensions`` names by entry points.
     """
-    asked = {(CRITERIA, key): f"privacy.{key}" for key in configuration["privacy"]}
-    asked[MODELS, configuration.get("model", {}).get("name")] = "model.name"
-    packages = {
-        asked[group, name]: one.package
-        for group in (MODELS, CRITERIA)
-        for name, one in loaded(group).items()
-        if (group, name) in asked
-    }
+    packages = extensions_of(configuration)
     return {
         "anonspark": __version__,
         "python": platform.python_version(),
@@ -266,29 +258,17 @@ def read_manifest(files: Files, release: str) -> Manifest:
 
 
 def _require_extensions(path: str, document: Any) -> None:
-    """Refuse a release of a package that is not installed, if it has the form of one."""
-    said = document.get("versions") if isinstance(document, dict) else None
-    packages = said.get("extensions") if isinstance(said, dict) else None
+    """Refuse a release of packages that are not installed, if it has the form of one."""
+    versions = document.get("versions") if isinstance(document, dict) else None
+    packages = versions.get("extensions") if isinstance(versions, dict) else None
     absent = [
         f"{path}: {place} is that of the package {package}, which is not installed here; without "
         "it the release cannot be checked; install it, if you trust it"
         for place, package in (packages.items() if isinstance(packages, dict) else ())
-        if EXTENSION.fullmatch(str(package)) and _absent_extension(document, place)
+        if EXTENSION.fullmatch(f"{place} {package}") and extension(*place.rsplit(".", 1)) is None
     ]
     if absent:
         raise EnvironmentProblem("\n".join(absent))
-
-
-def _absent_extension(document: Any, place: str) -> bool:
-    """Tell whether no installed package has the model or the criterion of a manifest."""
-    try:
-        if place == "model.name":
-            name = document["configuration"]["model"]["name"]
-            return name not in options_classes() and extension(MODELS, name) is None
-        key = place.removeprefix("privacy.")
-        return key in document["configuration"]["privacy"] and extension(CRITERIA, key) is None
-    except (LookupError, TypeError):
-        return False  # reported as damaged
 
 
 def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
@@ -15,6 +15,7 @@ from anonspark.config.coding import coding_fingerprint, coding_privacy
 from anonspark.config.json_schema import known_schema
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
+from anonspark.core.extensions import CRITERIA, MODELS, loaded
 from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
 
@@ -23,8 +24,10 @@ FORM = 2
 
 _MOST_PROBLEMS = 5
 
-EXTENSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80} [A-Za-z0-9][A-Za-z0-9.+!-]{0,40}")
-"""Name and version of another package."""
+EXTENSION = re.compile(
+    r"anonspark\.(models|criteria)\.[^.\s]{1,80} [A-Za-z0-9][\w.-]{0,80} [A-Za-z0-9][\w.+!-]{0,40}"
+)
+"""Entry point of another package, and the package's name and version."""
 
 Count = Annotated[int, Field(ge=0)]
 Digits = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -83,11 +86,15 @@ class _Versions(_Part):
     numpy: str = ""
     numba: str = ""
     pandas: str = ""
-    # By the keys of its model and its criteria.
-    extensions: dict[
-        Annotated[str, Field(pattern=r"^(model\.name|privacy\.\w+)$")],
-        Annotated[str, Field(pattern=f"^{EXTENSION.pattern}$")],
-    ] = {}
+    # By the entry points of its model and its criteria.
+    extensions: dict[str, str] = {}
+
+    @field_validator("extensions")
+    @classmethod
+    def _of_packages(cls, packages: dict[str, str]) -> dict[str, str]:
+        if not all(EXTENSION.fullmatch(" ".join(each)) for each in packages.items()):
+            raise ValueError("no name and version of a package")
+        return packages
 
 
 class _Gate(_Part):
@@ -242,6 +249,23 @@ class _Union(_Part):
     files: list[_File]
 
 
+def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
+    """Return the packages that a configuration's model and criteria are of, by entry point.
+
+    Parameters
+    ----------
+    configured : mapping
+        As a manifest has it; those of other packages are loaded.
+    """
+    asked = {CRITERIA: configured["privacy"], MODELS: [configured.get("model", {}).get("name")]}
+    return {
+        f"{group}.{name}": known.package
+        for group, names in asked.items()
+        for name, known in loaded(group).items()
+        if name in names
+    }
+
+
 # What is there by its nature only: a hierarchy of an attribute that has one.
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
@@ -300,6 +324,8 @@ def manifest_problems(manifest: object) -> list[str]:
         problems += _union_problems(parsed)
     if parsed.coding is not None:
         problems += _coding_problems(parsed.coding, manifest["coding"]["document"])
+    if parsed.versions.extensions.keys() - extensions_of(manifest["configuration"]).keys():
+        problems.append("versions.extensions: expected those of configuration")
     is_whole = "form" in manifest or "files" in manifest
     if is_whole:
         problems += [f"{key_path(place)}: the key is missing" for place in _absent(parsed, ())]

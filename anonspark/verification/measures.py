@@ -417,5 +417,5 @@ MEASURES: Mapping[str, Measure] = {
 
 def measure_of(criterion: Criterion) -> Measure:
     """Return how a criterion is measured; one of another package has its own measure."""
-    own = criterion.type.measure
-    return MEASURES[criterion.kind] if own is None else Measure(own)
+    figures = criterion.type.measure
+    return MEASURES[criterion.kind] if figures is None else Measure(figures)

@@ -26,7 +26,7 @@ from anonspark.config.json_schema import load_extensions
 from anonspark.core import extensions
 from anonspark.core.figures import SUMMARY, ddl, results
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, EnvironmentProblem
+from anonspark.errors import ConfigurationError, EnvironmentProblem, GuaranteeError
 from anonspark.layers.evaluate.metrics import Totals
 from anonspark.models.model import Model
 from anonspark.pipeline.run import run
@@ -221,12 +221,30 @@ def test_a_release_of_a_package_that_is_not_here(tmp_path: Path, installed: Path
         privacy = {"k": 5, "two_largest": 0.8}
         run(LocalEngine(), configured(tmp_path, model=SORTED, privacy=privacy))
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
-    places = {"model.name": PACKAGE, "privacy.two_largest": PACKAGE}
+    names = "anonspark.criteria.two_largest", "anonspark.models.sorted"
+    places = dict.fromkeys(names, PACKAGE)
     assert manifest["versions"]["extensions"] == places
     with on_the_path(), pytest.raises(EnvironmentProblem) as raised:
         audit_release(LocalEngine(), str(tmp_path / "release"))
     for place, line in zip(places, str(raised.value).splitlines(), strict=True):
         assert f"{place} is that of the package {PACKAGE}, which is not installed here" in line
+
+
+@pytest.mark.usefixtures("example")
+@pytest.mark.parametrize(
+    "extensions", [{"anonspark.models.sorted": PACKAGE}, {"sorted": "x 1"}, {"os.path": "a/b 1"}]
+)
+def test_a_manifest_names_the_packages_of_its_configuration_alone(
+    tmp_path: Path, extensions: dict[str, str]
+) -> None:
+    run(LocalEngine(), configured(tmp_path))
+    path = tmp_path / "release" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    assert "extensions" not in manifest["versions"]
+    manifest["versions"]["extensions"] = extensions
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(GuaranteeError, match=r"versions\.extensions: expected"):
+        audit_release(LocalEngine(), str(tmp_path / "release"))
 
 
 @cases(__file__, "point", "message")
