@@ -14,7 +14,6 @@ from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.class_table import write_classes
-from anonspark.layers.publish.companions.writing import write_companions
 from anonspark.layers.publish.division import divide
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_rows
@@ -25,6 +24,7 @@ from anonspark.pipeline.description import Findings, PublishedForm, release_mani
 from anonspark.pipeline.figures import Figures
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.release.manifest import listing, write_manifest
+from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.staged.records import bytes_of
 
 
@@ -140,7 +140,7 @@ def stage_findings(
         )
         data_format = context.configuration.output.format
         schema = context.engine.published(f"{staging.release}/data", data_format).schema
-        listed += write_companions(context.files, manifest, schema, listed, staging.release)
+        listed += write_sidecar_files(context.files, manifest, schema, listed, staging.release)
         manifest["files"] = listing(listed)
         write_manifest(context.files, staging.manifest, manifest)
     return figures

@@ -1,6 +1,6 @@
 """Typed columns beside the labels of a release: ends, middle, sets, and whether values are missing.
 
-:mod:`anonspark.layers.publish.companions.views` makes the same columns in SQL.
+:mod:`anonspark.release.sidecar_files.views` makes the same columns in SQL.
 """
 
 from __future__ import annotations

@@ -69,6 +69,11 @@ class Manifest(Redacted):
         return f".anonspark-{self.run_id}"
 
     @property
+    def version(self) -> str:
+        """The version of anonspark that wrote it; empty where nobody said it."""
+        return str((self.document.get("versions") or {}).get("anonspark", ""))
+
+    @property
     def fingerprint(self) -> str:
         """Fingerprint of the published records."""
         return str(self.document["fingerprints"]["output"])

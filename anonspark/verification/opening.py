@@ -20,6 +20,7 @@ from anonspark.verification.claims import (
     claim_of_roles,
 )
 from anonspark.verification.release_files import audit_table_files
+from anonspark.verification.sidecar_files import changed_sidecar_files
 
 
 @dataclass(frozen=True)
@@ -117,11 +118,13 @@ def open_release(
         failures = claim.failures
     where = release if manifest is None else f"{release}/data"
     told = _telling_first(engine, failures, _looked_at(manifest, where))
+    changed: list[str] = []
     with told, engine.reading((where,), key=""):
         if manifest is None:
             data = open_by_suffix(engine, release, "release")
         else:
-            data = engine.published(f"{release}/data", manifest.data_format)
+            data = engine.published(where, manifest.data_format)
+            changed = changed_sidecar_files(release, manifest, data.schema)
         if configuration is not None:
             claim = claim_of_configuration(
                 engine, configuration, data.schema.names, claim, matched=matched
@@ -134,6 +137,7 @@ def open_release(
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(engine, release, "release", texts=claim.columns)
             claim = replace(claim, failures=failures)
+    claim = replace(claim, failures=(*claim.failures, *changed))
     return OpenedRelease(release, where, data, claim, manifest, configuration)
 
 

@@ -7,7 +7,6 @@ as anything else does.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark._version import __version__
 from anonspark.core.figures import TABLES, ddl
 from anonspark.engine.files import Entry
 from anonspark.engine.protocol import Engine
@@ -30,7 +28,6 @@ from anonspark.release.layout import (
 )
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
-from anonspark.verifier import VERIFIER, verifier_text
 
 # A task holds a file as a whole; larger ones are read by the driver, piece by piece.
 _LARGEST_IN_TASK = 256 * 2**20
@@ -224,7 +221,6 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
         failures += _as_listed(release, manifest.files, own, contents)
     elif REPORT in contents and not looks_like_report(files, f"{release}/{REPORT}"):
         failures.append(f"{release}: {REPORT} is not a report of anonspark; remove it")
-    failures += _changed_verifier(release, manifest, contents)
     return failures + _tables(release, manifest, own, contents, data_format)
 
 
@@ -253,22 +249,6 @@ def _as_listed(
         (rows, "files have other numbers of rows than the manifest says"),
     )
     return [f"{release}: {text}: {named(paths)}; {remedy}" for paths, text in told if paths]
-
-
-def _changed_verifier(
-    release: str, manifest: Manifest, contents: Mapping[str, Content]
-) -> list[str]:
-    """Compare the verifier in a release with that of this version, if it is of this version."""
-    is_ours = manifest.document.get("versions", {}).get("anonspark") == __version__
-    content = contents.get(VERIFIER)
-    if not is_ours or content is None or content.sha256 is None:
-        return []
-    if content.sha256 == hashlib.sha256(verifier_text()).hexdigest():
-        return []
-    return [
-        f"{release}: {VERIFIER} is not the file that this version writes there, and must not be "
-        "run; restore the release or publish it again"
-    ]
 
 
 def _tables(

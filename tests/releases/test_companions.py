@@ -13,6 +13,7 @@ import pytest
 from helpers import command
 from pyarrow import parquet
 from read_releases import RELEASES, ROWS, write_releases
+from release_folders import list_files
 
 import anonspark
 from anonspark.config import parse_configuration
@@ -20,6 +21,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.reading.counting import Count
 from anonspark.release.layout import COMPANIONS
+from anonspark.verifier import VERIFIER
 
 
 @pytest.fixture(params=RELEASES)
@@ -122,6 +124,25 @@ def test_they_are_listed_and_verified(
     found = command(capsys, "verify", release)
     assert found.code == 4
     assert "README.md" in found.out + found.err
+
+
+@pytest.mark.parametrize("name", ["README.md", "datapackage.json", "views.sql", VERIFIER])
+@pytest.mark.parametrize("more", ["\nk = 9\n", None])
+def test_one_that_is_listed_says_what_this_version_writes(
+    read_releases: Path, tmp_path: Path, name: str, more: str | None
+) -> None:
+    """Whoever changes a release may change its list of files as well."""
+    release = tmp_path / "release"
+    shutil.copytree(read_releases / "interval", release)
+    list_files(release, explained=False)
+    assert anonspark.verify(release).holds
+    if more is None:
+        (release / name).unlink()
+    else:
+        (release / name).write_text((release / name).read_text() + more)
+    list_files(release, explained=False)
+    found = anonspark.verify(release)
+    assert [f"{name}: not what this version writes" in one for one in found.failures] == [True]
 
 
 def test_the_same_input_gives_the_same_bytes(read_releases: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine
 from anonspark.pipeline.run import run
 from anonspark.release.layout import COMPANIONS
-from anonspark.release.manifest import manifest_text
+from anonspark.release.manifest import Manifest, manifest_text
+from anonspark.release.sidecar_files.contents import sidecar_contents
 
 
 def release_of_several_files(engine: Engine, folder: Path) -> Path:
@@ -43,18 +44,35 @@ def rewrite(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def list_files(release: Path) -> None:
-    """Let a manifest say what lies in its release now."""
-    files = LocalFiles()
-    listed = []
+def list_files(release: Path, *, explained: bool = True) -> None:
+    """Let a manifest say what lies in its release now.
+
+    Parameters
+    ----------
+    release : Path
+    explained : bool
+        Whether the files that explain a release are written again as well.
+    """
+    manifest = json.loads((release / "manifest.json").read_text())
+    listed = _listed(release)
+    if explained:
+        schema = pq.read_schema(next((release / "data").glob("part-*")))
+        contents = sidecar_contents(Manifest(manifest), schema, listed)
+        for name, content in contents.items():
+            rewrite(release / name, content)
+        listed = _listed(release)
+    manifest["files"] = [one.as_dict() for one in listed]
+    rewrite(release / "manifest.json", manifest_text(manifest).encode())
+
+
+def _listed(release: Path) -> list[PublishedFile]:
+    files, listed = LocalFiles(), []
     for name, size in files.files_below(str(release)):
         path = release / name
         is_table = path.suffix == ".parquet" and path.read_bytes().endswith(b"PAR1")
         rows = pq.read_metadata(path).num_rows if is_table else None
         listed.append(PublishedFile(name, size, rows, files.sha256(str(path))))
-    manifest = json.loads((release / "manifest.json").read_text())
-    manifest["files"] = [one.as_dict() for one in listed if one.path != "manifest.json"]
-    rewrite(release / "manifest.json", manifest_text(manifest).encode())
+    return [one for one in listed if one.path != "manifest.json"]
 
 
 def forget_files(release: Path) -> None:

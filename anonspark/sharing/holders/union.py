@@ -22,13 +22,13 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish.committing import begin, commit
-from anonspark.layers.publish.companions.writing import write_companions
 from anonspark.layers.publish.paths import require_apart, require_target
 from anonspark.layers.publish.staging import Staging, open_staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
+from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.sharing.holders.form import Form, form_of
 from anonspark.sharing.holders.parts import Part, read_parts, require_same_types
 from anonspark.sharing.holders.writing import Extent, write_union
@@ -170,7 +170,7 @@ def stage_figures(
         ],
     }
     schema = engine.published(f"{staging.release}/data", form.manifest.data_format).schema
-    listed += write_companions(files, manifest, schema, listed, staging.release)
+    listed += write_sidecar_files(files, manifest, schema, listed, staging.release)
     manifest["files"] = listing(listed)
     write_manifest(files, staging.manifest, manifest)
 

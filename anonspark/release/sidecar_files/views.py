@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonspark.layers.publish.companions import duckdb
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.sidecar_files import duckdb
 from anonspark.release.typed_names import Typed, has_unknown_labels, raw_type_of, typed_names
 
 VIEW = "records"

@@ -1,4 +1,4 @@
-"""Writing what stands beside the data: README.md, datapackage.json, the view, the verifier."""
+"""What stands beside the data: README.md, datapackage.json, the view, the verifier."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow as pa
 from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.foreign_text import code_span
-from anonspark.layers.publish.companions.duckdb import quoted
-from anonspark.layers.publish.companions.views import VIEW, view_text
-from anonspark.layers.publish.companions.wording import about_columns, promises, title_of, type_of
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.sidecar_files.duckdb import quoted
+from anonspark.release.sidecar_files.views import VIEW, view_text
+from anonspark.release.sidecar_files.wording import about_columns, promises, title_of, type_of
 from anonspark.release.typed_names import has_unknown_labels, raw_type_of, typed_names
 from anonspark.verifier import VERIFIER, verifier_text
 
@@ -49,8 +49,7 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
 
 def _what_it_is(manifest: Manifest) -> str:
     rows = int(manifest.published.get("rows", 0))
-    version = str((manifest.document.get("versions") or {}).get("anonspark", ""))
-    made = f"anonspark {version}".strip()
+    made = f"anonspark {manifest.version}".strip()
     text = (
         f"{rows:,} records about people, made by {made}. Records that are alike in all "
         "quasi-identifiers are a class: whoever knows a person's values finds the class and not "
@@ -299,41 +298,43 @@ def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
     ]
 
 
-def write_companions(
+def sidecar_contents(
+    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile]
+) -> dict[str, bytes]:
+    """Return the files that explain a release, by name: a function of what it says and of its data.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the release; its list of files is not read.
+    schema : pyarrow.Schema
+        Of the published records.
+    written : sequence of PublishedFile
+        What else of the release is written.
+
+    Returns
+    -------
+    dict of str to bytes
+        The same for the same records, configuration and version: neither the name of the run nor a
+        time is in them.
+    """
+    view = view_text(manifest, schema)
+    texts = {} if view is None else {"views.sql": view}
+    texts["datapackage.json"] = data_package(manifest, schema, written)
+    texts["README.md"] = readme(manifest, schema, {*texts, "README.md"})
+    return {name: text.encode() for name, text in texts.items()} | {VERIFIER: verifier_text()}
+
+
+def write_sidecar_files(
     files: Files,
     manifest: dict[str, Any],
     schema: pa.Schema,
     written: Sequence[PublishedFile],
     release: str,
 ) -> list[PublishedFile]:
-    """Write the files that explain a release, from what its manifest says.
-
-    Parameters
-    ----------
-    files : Files
-    manifest : dict
-        Of the release, without ``files``.
-    schema : pyarrow.Schema
-        Of the published records.
-    written : sequence of PublishedFile
-        What else of the release is written.
-    release : str
-        Its directory.
-
-    Returns
-    -------
-    list of PublishedFile
-        The same bytes for the same records, configuration and version: neither the name of the run
-        nor a time is in them.
-    """
-    told = Manifest(manifest)
-    view = view_text(told, schema)
-    texts = {} if view is None else {"views.sql": view}
-    texts["datapackage.json"] = data_package(told, schema, written)
-    texts["README.md"] = readme(told, schema, {*texts, "README.md"})
-    contents = {name: text.encode() for name, text in texts.items()}
-    contents[VERIFIER] = verifier_text()
+    """Write the files that explain a release; parameters as of :func:`sidecar_contents`."""
     found = []
+    contents = sidecar_contents(Manifest(manifest), schema, written)
     for name, content in sorted(contents.items()):
         files.write_bytes(f"{release}/{name}", content)
         digest = hashlib.sha256(content).hexdigest()
