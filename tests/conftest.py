@@ -21,6 +21,7 @@ from places import REPOSITORY, require_data
 from scheduling import SparkInSomeProcesses, give_way_to_spark
 from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
+import anonspark.sharing  # noqa: F401 - lets its sections be read, as each command does
 from anonspark.engine import choice
 from anonspark.engine.spark.java import installed_spark_version
 

@@ -337,8 +337,12 @@ MUTANTS = [
     Mutant(
         "releases are listed after they are published",
         RUN,
-        "list_staged(context, staged.release)\n            release = staged.publish()\n",
-        "release = staged.publish()\n            list_staged(context, staged.release)\n",
+        "if (register := register_of(context)) is not None:\n"
+        "                register.list_staged(context, staged.release)\n"
+        "            release = staged.publish()\n",
+        "release = staged.publish()\n"
+        "            if (register := register_of(context)) is not None:\n"
+        "                register.list_staged(context, staged.release)\n",
         RELEASES,
     ),
 ]

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny
 
 from anonspark.config.attributes import Attribute, Role, order_as_told
 from anonspark.config.budget import BudgetOptions
-from anonspark.config.coding import Coding, CodingKey
+from anonspark.config.coding import AgreedCoding, CodingKey
 from anonspark.config.combinations import (
     generated_columns,
     lacking_quasi_identifiers,
@@ -174,7 +174,7 @@ class Configuration(Section):
         default=ReportOptions(), description="What the report says of the release's purpose."
     )
 
-    _coding: Coding | None = PrivateAttr(default=None)
+    _coding: AgreedCoding | None = PrivateAttr(default=None)
     _places: Places = PrivateAttr(default=Places())
     _is_placed_by_caller: bool = PrivateAttr(default=True)
 
@@ -250,11 +250,11 @@ class Configuration(Section):
         return [name for name, attribute in self.attributes.items() if attribute.role in roles]
 
     @property
-    def agreed_coding(self) -> Coding | None:
+    def agreed_coding(self) -> AgreedCoding | None:
         """The coding as it was read; None where there is none."""
         return self._coding
 
-    def with_coding(self, coding: Coding) -> Configuration:
+    def with_coding(self, coding: AgreedCoding) -> Configuration:
         """Return it with the coding that it names, as it was read."""
         copied = self.model_copy()
         copied._coding = coding

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonspark.config.coding_merging import merge_coding
+from anonspark.config.coding import CODING, CodingReader
 from anonspark.config.configuration import Configuration
 from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
@@ -18,6 +18,7 @@ from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
 from anonspark.config.short_forms import positions_of_listed, take_out_of_lists, write_out
 from anonspark.config.yaml_reading import read_document
+from anonspark.core.section_owners import owner_of
 from anonspark.errors import ConfigurationError
 
 SELECTION = "selection"
@@ -172,8 +173,9 @@ def _build(
         assign(document, one._replace(value=copied), problems)
     write_out(document, problems)
     coding = None
-    if document.get("coding") is not None:
-        coding = merge_coding(document, read, problems)
+    if document.get(CODING) is not None:
+        reader: CodingReader = owner_of(CODING)
+        coding = reader.merge_coding(document, read, problems)
         if coding is None:
             raise ConfigurationError(*dict.fromkeys(problems))
     out_of_reach = fill_in_seed(document, read, problems, needed=needs_seed)

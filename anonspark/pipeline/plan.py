@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from anonspark.config import Configuration
-from anonspark.config.coding import Coding
+from anonspark.config.coding import AgreedCoding
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.columns import payload_column
 from anonspark.core.criteria import Criteria
@@ -304,7 +304,7 @@ class Checked(Redacted):
         Missing values of each quasi-identifier.
     warnings : list of ReleaseWarning
         What can be known before a run; they are in the log, too.
-    coding : Coding or None
+    coding : AgreedCoding or None
         What the configuration follows.
     repeats : list of Repeat
         Columns of people who have several records, where k counts records.
@@ -315,7 +315,7 @@ class Checked(Redacted):
     rows_dropped: int
     missing: dict[str, int]
     warnings: list[ReleaseWarning]
-    coding: Coding | None
+    coding: AgreedCoding | None
     repeats: list[Repeat]
     k: int
 

@@ -39,16 +39,15 @@ from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
 from anonspark.pipeline.context import Purpose, RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
 from anonspark.pipeline.figures import make_figures
-from anonspark.pipeline.judging import (
-    list_staged,
+from anonspark.pipeline.gate_checks import (
     look_back,
     require_gates,
-    require_listable,
     require_little_drift,
     require_usual_input,
 )
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import Prepared, prepare_run
+from anonspark.pipeline.register import register_of
 from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
@@ -161,7 +160,8 @@ def run(
         forget_staging(context)
     else:
         with staged_release(context, table=table, snapshot=snapshot, resume=resume) as staged:
-            list_staged(context, staged.release)
+            if (register := register_of(context)) is not None:
+                register.list_staged(context, staged.release)
             release = staged.publish()
     append_figures(context, release)
     return release
@@ -267,7 +267,8 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
         require_usable_output(context.files, configuration)
     context.engine.require_format(configuration.output.format)
     require_usable_metrics(context.files, configuration)
-    require_listable(context)
+    if (register := register_of(context)) is not None:
+        register.require_listable(context)
     if configuration.metrics.append_to is not None:
         require_history(context.files, configuration.metrics.append_to)
 

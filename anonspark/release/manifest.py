@@ -143,8 +143,7 @@ class Manifest(Redacted):
     def coding(self) -> Mapping[str, Any]:
         """Name, fingerprint and document of the coding; empty for a release without one.
 
-        The fingerprint is that of the document, and
-        :func:`anonspark.config.coding.coding_privacy` reads what that asks for.
+        The fingerprint is that of the document.
         """
         return self.document.get("coding") or {}
 

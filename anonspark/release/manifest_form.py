@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.coding import coding_fingerprint, coding_privacy
 from anonspark.config.json_schema import known_schema
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.extensions import CRITERIA, MODELS, loaded
 from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
+from anonspark.release.sections import owners
 
 FORM = 2
 """Manifests of this form list the files of their release, and have every key."""
@@ -320,10 +320,8 @@ def manifest_problems(manifest: object) -> list[str]:
             for detail in error.errors(include_url=False, include_input=False)
         ][:_MOST_PROBLEMS]
     problems = [*_unsound_files(parsed), *_unnamed_attributes(manifest["configuration"])]
-    if isinstance(parsed, _Union):
-        problems += _union_problems(parsed)
-    if parsed.coding is not None:
-        problems += _coding_problems(parsed.coding, manifest["coding"]["document"])
+    for owner in owners(manifest):
+        problems += owner.form_problems(manifest)
     if parsed.versions.extensions.keys() - extensions_of(manifest["configuration"]).keys():
         problems.append("versions.extensions: expected those of configuration")
     is_whole = "form" in manifest or "files" in manifest
@@ -387,31 +385,6 @@ def _unnamed_attributes(configured: Mapping[str, Any]) -> Iterator[str]:
         if (configured["attributes"].get(name) or {}).get("role") != "sensitive":
             where = key_path(("configuration", "privacy", *location))
             yield f"{where}: expected a sensitive attribute"
-
-
-def _union_problems(manifest: _Union) -> Iterator[str]:
-    """Find a column of holders that is no quasi-identifier, and parts that promise nothing."""
-    holder, attributes = manifest.holder_column, manifest.configuration.attributes
-    if holder is not None and (
-        holder not in attributes or holder not in manifest.published.quasi_identifier_columns
-    ):
-        yield "holder_column: expected a quasi-identifier of the union"
-    for place, part in enumerate(manifest.parts):
-        try:
-            PrivacyOptions.model_validate(part.privacy | {"delta_presence": None})
-        except ValidationError:
-            yield f"{key_path(('parts', place, 'privacy'))}: expected what anonspark writes there"
-
-
-def _coding_problems(coding: _Coding, document: Mapping[str, Any]) -> Iterator[str]:
-    if coding.name != document.get("name"):
-        yield "coding.name: expected that of coding.document"
-    if coding.fingerprint != coding_fingerprint(document):
-        yield "coding.fingerprint: expected that of coding.document"
-    try:
-        coding_privacy(document)
-    except ValidationError:
-        yield "coding.document.privacy: expected what anonspark writes there"
 
 
 _SUMMARY = tuple(

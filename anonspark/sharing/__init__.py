@@ -1,1 +1,38 @@
-"""Share: more than one table, release or party. The rest of the package knows nothing of it."""
+"""Share: more than one table, release or party. The rest of the package knows nothing of it.
+
+Whoever imports it lets the sections that it owns be read; what reads them is loaded when one is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anonspark.core.section_owners import register_owner
+
+if TYPE_CHECKING:
+    from anonspark.config.coding import CodingReader
+    from anonspark.pipeline.register import Register
+    from anonspark.release.sections import SectionOwner
+
+
+def _coding() -> CodingReader:
+    from anonspark.sharing.coding import section
+
+    return section
+
+
+def _parts() -> SectionOwner:
+    from anonspark.sharing.holders import section
+
+    return section
+
+
+def _ledger() -> Register:
+    from anonspark.sharing.ledger import listing
+
+    return listing
+
+
+register_owner("coding", _coding)
+register_owner("parts", _parts)
+register_owner("ledger", _ledger)

@@ -10,11 +10,12 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from anonspark.config import Configuration
-from anonspark.config.coding import agreed_digests
+from anonspark.config.coding import CODING
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.section_owners import owner_of
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -263,7 +264,11 @@ def claim_of_description(
             attributes,
             privacy,
             matched=matched,
-            agreed=agreed_digests(manifest.coding.get("document", {})),
+            agreed=(
+                owner_of(CODING).agreed_digests(manifest.coding["document"])
+                if manifest.coding
+                else {}
+            ),
         ),
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,

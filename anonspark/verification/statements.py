@@ -16,8 +16,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from anonspark.config.coding import coding_privacy
-from anonspark.config.coding_claims import is_at_least, not_as_coded
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import K_UNITS
@@ -26,6 +24,7 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import MANIFEST
+from anonspark.release.sections import owners
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.nodes import Counted, claims_of_nodes, count_nodes
@@ -170,8 +169,7 @@ class Statements:
             self._told(
                 (
                     *self._of_configuration(),
-                    *self._of_coding(),
-                    *self._of_parts(),
+                    *self._of_sections(),
                     *self._of_figures(),
                     *self._of_gates(),
                     *self._of_summary_table(),
@@ -287,40 +285,11 @@ class Statements:
             source = " and ".join(keys)
             yield _Said("published.sensitive_values", there, sorted(needed), source)
 
-    def _of_coding(self) -> Iterator[_Said]:
-        """Compare what was configured with what was agreed on."""
-        coding, configured = self.manifest.get("coding"), self.manifest["configuration"]
-        if not coding:
-            return
-        source = "coding"
-        named = (configured.get("coding") or {}).get("fingerprint", coding["fingerprint"])
-        yield _Said("configuration.coding.fingerprint", named, coding["fingerprint"], source)
-        holder = self.manifest.get("holder_column")
-        found = not_as_coded(configured, coding["document"], (holder,))
-        yield _Said("configuration (keys unlike the coding)", found, [], source)
-        enough = is_at_least(self.privacy, coding_privacy(coding["document"]))
-        yield _Said("configuration.privacy (at least that of the coding)", enough, True, source)
-
-    def _of_parts(self) -> Iterator[_Said]:
-        """Compare what a union says of itself with its parts."""
-        parts = self.manifest.get("parts")
-        if parts is None:
-            return
-        agreed, holder = coding_privacy(self.manifest["coding"]["document"]), "holder_column"
-        yield _Said("configuration.privacy", self.privacy == agreed, True, "coding.document")
-        for place, part in enumerate(parts):
-            # Of the population of a holder a union tells nothing, so that there is none to check.
-            asked = PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
-            key = f"parts[{place}].privacy (at least that of the coding)"
-            yield _Said(key, is_at_least(asked, agreed), True, "coding.document")
-        for key in ("run_id", "output_fingerprint"):
-            different = len({part[key] for part in parts})
-            yield _Said(f"parts (different {key})", different, len(parts), "the list of parts")
-        rows = sum(part["rows"] for part in parts)
-        yield _Said("published.rows", self.manifest["published"]["rows"], rows, "parts")
-        told = len({part["holder"] for part in parts if part["holder"] is not None})
-        expected = 0 if self.manifest[holder] is None else len(parts)
-        yield _Said("parts (different holders)", told, expected, holder)
+    def _of_sections(self) -> Iterator[_Said]:
+        """Compare sections that others own with the rest of the manifest."""
+        for owner in owners(self.manifest):
+            for one in owner.comparisons(self.manifest, self.privacy):
+                yield _Said(*one)
 
     def _of_figures(self) -> Iterator[_Said]:
         """Compare the summary with the other sections of the manifest."""

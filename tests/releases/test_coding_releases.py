@@ -16,12 +16,12 @@ from release_folders import rewrite
 
 import anonspark
 from anonspark.config import load_configuration, parse_configuration
-from anonspark.config.coding import coding_fingerprint
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
+from anonspark.sharing.coding.agreement import coding_fingerprint
 
 TOWNS = "Adana;south;*\nBursa;north;*\nKonya;south;*\nRize;north;*\n"
 CODING: dict[str, Any] = {

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonspark.config import Attribute
-from anonspark.config.coding import coding_privacy
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import Manifest
+from anonspark.sharing.coding.agreement import coding_privacy
 from anonspark.sharing.holders.parts import Part
 
 # As Parquet is written on every engine.

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark.config.coding_claims import not_as_coded
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import type_name
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.sharing.coding.comparing import not_as_coded
 from anonspark.sharing.pairs.relation import People, relation_of
 from anonspark.verification.opening import OpenedRelease
 

@@ -24,7 +24,7 @@ def not_as_coded(
     configured : mapping
         The section ``configuration`` of a manifest, sound in form.
     document : mapping
-        Of its coding (:attr:`anonspark.config.coding.Coding.document`).
+        Of its coding (:attr:`anonspark.sharing.coding.agreement.Coding.document`).
     beside : collection of str
         Attributes that no coding lists, besides the identifiers of a holder.
 

@@ -18,8 +18,8 @@ from documents import problems_of, validate_document
 from places import REPOSITORY
 
 from anonspark.config import Configuration, load_configuration, parse_configuration
-from anonspark.config.coding import agreed_digests, coding_fingerprint, coding_privacy
 from anonspark.errors import SparkNeededError
+from anonspark.sharing.coding.agreement import agreed_digests, coding_fingerprint, coding_privacy
 
 CODING: dict[str, Any] = data_beside(__file__)["CODING"]
 TOWNS = "Adana;south;*\nBursa;north;*\n"

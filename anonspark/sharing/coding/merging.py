@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.coding import Coding, CodingFile, CodingKey
+from anonspark.config.coding import CodingKey
 from anonspark.config.copying import copy_document
 from anonspark.config.models import DEFAULT_MODEL
 from anonspark.config.privacy import PrivacyOptions
@@ -18,6 +18,7 @@ from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
 from anonspark.core.hierarchies.files import hierarchy_digest
 from anonspark.errors import ConfigurationError
+from anonspark.sharing.coding.agreement import Coding, CodingFile
 
 _EXPECTED = "a mapping with 'name', 'attributes' and 'privacy'"
 _LEVELS_MODEL = "full-domain"

@@ -1,4 +1,4 @@
-"""What a ledger is told of a release, and gates and drift: whether figures are within bounds."""
+"""Gates and drift: whether figures are within their bounds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from anonspark.config.budget import BudgetOptions
-from anonspark.config.privacy import PrivacyOptions
 from anonspark.layers.evaluate.gates import (
     Drift,
     GateResult,
@@ -19,87 +17,8 @@ from anonspark.layers.evaluate.gates import (
 from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.history import last_comparable_run
-from anonspark.layers.publish.paths import require_apart_from_table
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
-from anonspark.pipeline.released import Release
-from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
-
-# Where a population is: its path and options may say more than a ledger should.
-_PLACES = {"delta_presence": {"population", "format", "options"}}
-
-
-def require_listable(context: RunContext) -> None:
-    """Check, before any work, that a release can be written down; make the ledger if there is none.
-
-    Raises
-    ------
-    ConfigurationError
-        If the ledger has another limit, or there is none and no limit is told; or if it lies
-        inside input or output, or one of them inside it.
-    GuaranteeError
-        If its chain is broken.
-    """
-    options = _options(context)
-    if options is not None:
-        limit = _limit(options)
-        require_apart_from_table(context.files, context.configuration, "ledger.path", options.path)
-        open_budget(context.files, _place(context, options), limit).require_same(limit)
-
-
-def list_staged(context: RunContext, release: Release) -> None:
-    """Write down a release that is proven and is published next.
-
-    Parameters
-    ----------
-    context : RunContext
-    release : Release
-
-    Raises
-    ------
-    ConfigurationError, GuaranteeError
-        As of :func:`require_listable`.
-    PublishingError
-        If the entry cannot be written; nothing is published then.
-
-    Notes
-    -----
-    Before it is published, so that no release is ever missing in the ledger, whenever the process
-    is killed. Should it not come to be published, the entry stays.
-    """
-    options = _options(context)
-    if options is None:
-        return
-    configuration = context.configuration
-    told = {
-        "run_id": context.run_id,
-        "command": "run",
-        "mechanism": configuration.model.name,
-        "settings": configuration.settings_fingerprint(),
-        "release": release.summary["output_fingerprint"],
-        **_criteria(configuration.privacy),
-    }
-    list_release(context.files, _place(context, options), _limit(options), told)
-
-
-def _criteria(privacy: PrivacyOptions) -> dict[str, Any]:
-    """Return k and what else was asked for."""
-    asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
-    return {"k": asked.pop("k"), "criteria": asked}
-
-
-def _options(context: RunContext) -> BudgetOptions | None:
-    """Return where releases are written down, None for those that nobody gets."""
-    return context.configuration.ledger if context.purpose == "release" else None
-
-
-def _limit(options: BudgetOptions) -> Limit:
-    return Limit(options.most, "add_remove", RECORD)
-
-
-def _place(context: RunContext, options: BudgetOptions) -> str:
-    return context.files.qualified(options.place)
-
 
 _LOGGER = logging.getLogger("anonspark")
 

@@ -1,0 +1,44 @@
+"""Sections of a manifest that a room above owns, which checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.section_owners import owner_of
+
+OWNED = ("coding", "parts")
+"""Keys of such sections; a manifest has few of them or none."""
+
+
+class Comparison(NamedTuple):
+    """What a manifest says, and what something else says of the same."""
+
+    key: str
+    found: Any
+    expected: Any
+    source: str
+
+
+class SectionOwner(Protocol):
+    """Who knows what a section means."""
+
+    def form_problems(self, manifest: Mapping[str, Any]) -> Iterator[str]:
+        """Tell what is wrong with the form of the section, one line each, by the path of a key."""
+
+    def comparisons(
+        self, manifest: Mapping[str, Any], privacy: PrivacyOptions
+    ) -> Iterator[Comparison]:
+        """Compare the section with the rest of a manifest that is sound in form."""
+
+
+def owners(manifest: Mapping[str, Any]) -> list[SectionOwner]:
+    """Return who owns sections of a manifest.
+
+    Raises
+    ------
+    ConfigurationError
+        If nobody owns one.
+    """
+    return [owner_of(key) for key in OWNED if manifest.get(key) is not None]

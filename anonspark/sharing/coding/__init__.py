@@ -1,0 +1,1 @@
+"""The coding that several holders agreed on, and what their releases say of it."""

@@ -1,0 +1,46 @@
+"""The section ``coding`` of configurations and manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.release.sections import Comparison
+from anonspark.sharing.coding.agreement import (
+    agreed_digests,
+    coding_fingerprint,
+    coding_privacy,
+)
+from anonspark.sharing.coding.comparing import is_at_least, not_as_coded
+from anonspark.sharing.coding.merging import merge_coding
+
+__all__ = ["agreed_digests", "comparisons", "form_problems", "merge_coding"]
+
+
+def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Tell what is wrong with the section of a manifest, which has name, fingerprint, document."""
+    coding = manifest["coding"]
+    document = coding["document"]
+    if coding["name"] != document.get("name"):
+        yield "coding.name: expected that of coding.document"
+    if coding["fingerprint"] != coding_fingerprint(document):
+        yield "coding.fingerprint: expected that of coding.document"
+    try:
+        coding_privacy(document)
+    except ValidationError:
+        yield "coding.document.privacy: expected what anonspark writes there"
+
+
+def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Comparison]:
+    """Compare what was configured with what was agreed on."""
+    coding, configured = manifest["coding"], manifest["configuration"]
+    source = "coding"
+    named = (configured.get("coding") or {}).get("fingerprint", coding["fingerprint"])
+    yield Comparison("configuration.coding.fingerprint", named, coding["fingerprint"], source)
+    found = not_as_coded(configured, coding["document"], (manifest.get("holder_column"),))
+    yield Comparison("configuration (keys unlike the coding)", found, [], source)
+    enough = is_at_least(privacy, coding_privacy(coding["document"]))
+    yield Comparison("configuration.privacy (at least that of the coding)", enough, True, source)

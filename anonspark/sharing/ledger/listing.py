@@ -1,0 +1,83 @@
+"""The section ``ledger``: a release of a run is written down before it is published."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from anonspark.config.budget import BudgetOptions
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.layers.publish.paths import require_apart_from_table
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.released import Release
+from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
+
+# Where a population is: its path and options may say more than a ledger should.
+_PLACES = {"delta_presence": {"population", "format", "options"}}
+
+
+def require_listable(context: RunContext) -> None:
+    """Check, before any work, that a release can be written down; make the ledger if there is none.
+
+    Raises
+    ------
+    ConfigurationError
+        If the ledger has another limit, or there is none and no limit is told; or if it lies
+        inside input or output, or one of them inside it.
+    GuaranteeError
+        If its chain is broken.
+    """
+    options = _options(context)
+    limit = _limit(options)
+    require_apart_from_table(context.files, context.configuration, "ledger.path", options.path)
+    open_budget(context.files, _place(context, options), limit).require_same(limit)
+
+
+def list_staged(context: RunContext, release: Release) -> None:
+    """Write down a release that is proven and is published next.
+
+    Parameters
+    ----------
+    context : RunContext
+    release : Release
+
+    Raises
+    ------
+    ConfigurationError, GuaranteeError
+        As of :func:`require_listable`.
+    PublishingError
+        If the entry cannot be written; nothing is published then.
+
+    Notes
+    -----
+    Before it is published, so that no release is ever missing in the ledger, whenever the process
+    is killed. Should it not come to be published, the entry stays.
+    """
+    options, configuration = _options(context), context.configuration
+    told = {
+        "run_id": context.run_id,
+        "command": "run",
+        "mechanism": configuration.model.name,
+        "settings": configuration.settings_fingerprint(),
+        "release": release.summary["output_fingerprint"],
+        **_criteria(configuration.privacy),
+    }
+    list_release(context.files, _place(context, options), _limit(options), told)
+
+
+def _criteria(privacy: PrivacyOptions) -> dict[str, Any]:
+    """Return k and what else was asked for."""
+    asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
+    return {"k": asked.pop("k"), "criteria": asked}
+
+
+def _options(context: RunContext) -> BudgetOptions:
+    # Who owns a section is asked where there is one.
+    return cast("BudgetOptions", context.configuration.ledger)
+
+
+def _limit(options: BudgetOptions) -> Limit:
+    return Limit(options.most, "add_remove", RECORD)
+
+
+def _place(context: RunContext, options: BudgetOptions) -> str:
+    return context.files.qualified(options.place)
