@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from anonspark.core.criterion import CRITERIA, Criterion
+from anonspark.core.criterion import Criterion
 from anonspark.core.figure_text import figure_text
 from anonspark.page.blocks import Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
@@ -285,8 +285,8 @@ def _role_line(name: str, role: str, evidence: Evidence) -> str:
     """
     configuration = evidence.manifest.configuration
     association = (configuration.get("evaluate") or {}).get("association") or {}
-    sections = [configuration["privacy"].get(one.key) or () for one in CRITERIA.values()]
-    needed = {section["attribute"] for own in sections for section in own}
+    criteria = [listed for listed in configuration["privacy"].values() if isinstance(listed, list)]
+    needed = {one["attribute"] for listed in criteria for one in listed if isinstance(one, dict)}
     if name in {*needed, association.get("target")} or "." in name:
         return ""
     return f"--set {shlex.quote(f'attributes.{name}={role}')}"

@@ -181,8 +181,7 @@ def check_classes(release: Release) -> bool:
     release.judge(rows == release.published["rows"], f"{rows:,} records")
     release.judge(smallest >= k, f"k = {k}: {len(sizes):,} classes of {smallest:,} at least")
     if not unit or not set(unit) <= release.plain:
-        if unit:
-            release.not_checked.append("that classes are about k people, who are not published")
+        release.not_checked += ["that classes are of k people, who are not published"] * bool(unit)
         return release.published.get("criteria_of_people") is None
     people = count(release, [*release.classes, *unit], *(Numbers(as_text=True) for _ in unit))
     keys = people.column_names[: len(release.classes)]
@@ -265,9 +264,10 @@ def check_promises(release: Release) -> None:
     """Check k, and the criteria beyond it that can be counted in the files."""
     by_records = check_classes(release)
     whole = release.published.get("rows_left_out", 0) == 0 or release.tables("left_out/")
+    known = ["l_diversity", "alpha_k_anonymity", *["t_closeness", "beta_likeness"] * bool(whole)]
     checked = defaultdict(list)
     for key in sorted({*release.privacy} - {"k", "unit", "allow_k_1", "delta_presence"}):
-        hidden = not by_records or (key in ("t_closeness", "beta_likeness") and not whole)
+        hidden = not by_records or key not in known  # as those of other packages
         for criterion in release.privacy[key] or []:
             if hidden or criterion.get("distance") == "hierarchical":
                 release.not_checked.append(f"{key}: {criterion}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -136,6 +137,15 @@ def test_a_criterion_of_another_package(tmp_path: Path, model: dict[str, Any]) -
     ]
     assert measured.measured == pytest.approx(max(shares))
     assert max(shares) <= 0.7
+    # The verifier of one file knows our criteria alone, and says so.
+    checked = subprocess.run(
+        [sys.executable, release / "check_release.py", release],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert checked.returncode == 0
+    assert "two_largest" in checked.stdout.partition("not checked:")[2]
     # Without it there are classes that violate it.
     asked = configured(tmp_path, model=model, output={"path": str(tmp_path / "other")})
     run(LocalEngine(), asked)
@@ -280,6 +290,21 @@ def test_two_packages_of_one_name(tmp_path: Path, installed: Path) -> None:
     (metadata / "entry_points.txt").write_text("[anonspark.models]\nsorted = os:path\n")
     with on_the_path(installed, tmp_path), pytest.raises(ConfigurationError, match="several"):
         configured(tmp_path, model=SORTED)
+
+
+def test_a_function_that_fails_for_some_groups_ends_the_run(
+    tmp_path: Path, example: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    configuration = configured(tmp_path, privacy={"k": 5, "two_largest": 0.8})
+    known = extensions.extension(extensions.CRITERIA, "two_largest")
+    assert known is not None
+    fails = replace(known.value, kernel=lambda group, _: 1 // (group.size == 2))
+    broken = extensions.Extension(fails, known.package)
+    example.setitem(extensions._LOADED, (extensions.CRITERIA, "two_largest"), broken)
+    with pytest.raises(ValueError, match="a criterion of another package failed"):
+        run(LocalEngine(), configuration)
+    assert "privacy.two_largest: judging a group ends with ZeroDivisionError" in caplog.text
+    assert not (tmp_path / "release").exists()
 
 
 def test_a_function_that_fails_names_its_package(
