@@ -30,8 +30,8 @@ from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import AnonsparkError
-from anonspark.layers.publish.companions.writing import write_companions
 from anonspark.release.manifest import manifest_text
+from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.verification.audit import audit_release
 from anonspark.verification.result import Verification
 from anonspark.verifier import VERIFIER, verifier_text
@@ -808,7 +808,7 @@ def repair_texts(release: Path) -> None:
             _listed(release, name) for name in names if "/" in name and (release / name).is_file()
         ]
         document.pop("files")
-        write_companions(LocalFiles(), document, schema, written, str(release))
+        write_sidecar_files(LocalFiles(), document, schema, written, str(release))
     except (Nothing, AnonsparkError, KeyError, TypeError, ValueError, AttributeError, OSError):
         pass
 
