@@ -144,6 +144,32 @@ def whole_number(argument: str, given: object, least: int, most: int | None = No
     raise ConfigurationError(f"{argument}: found {found}; expected a whole number {bound}")
 
 
+def real_number(argument: str, given: object) -> float:
+    """Return a number as one of Python.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is something else.
+    """
+    if isinstance(given, numbers.Real):
+        return float(given)
+    raise ConfigurationError(f"{argument}: found {type(given).__name__}; expected a number")
+
+
+def text_of(argument: str, given: object) -> str:
+    """Return a text.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is something else.
+    """
+    if isinstance(given, str):
+        return given
+    raise ConfigurationError(f"{argument}: found {type(given).__name__}; expected a text")
+
+
 def as_place(argument: str, given: object) -> str | None:
     """Return a path as a text; None is none.
 

@@ -34,10 +34,8 @@ from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.sharing.selection.selecting import select as choose_attributes
 from anonspark.sharing.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import (
-    Roles,
-    claim_of_manifest,
-)
+from anonspark.verification.claims import claim_of_manifest
+from anonspark.verification.roles import Roles, leave_out_suppressed
 
 
 def anonymize(
@@ -196,10 +194,9 @@ def verify(
     engine = LocalEngine()
     given = _table(engine, table)
     matched = original is not None or population is not None
-    claim = claim_of(engine, config, roles, given.schema.names, matched=matched)
+    claim = claim_of(engine, config, roles, given.schema, matched=matched)
     found = audit_table(
-        given,
-        claim,
+        *leave_out_suppressed(given, claim, roles),
         original=_optional(engine, original),
         population=_optional(engine, population),
     )

@@ -14,8 +14,9 @@ from anonspark.api.given import (
     given_configuration,
     named_as_arguments,
     names_of,
-    require_alone,
+    real_number,
     require_configuration,
+    text_of,
     whole_number,
     with_arguments,
 )
@@ -31,7 +32,7 @@ from anonspark.reading.published import PublishedRelease, open_published
 from anonspark.sharing.pairs.relation import Statement
 from anonspark.sharing.pairs.releases import Attack, audit_releases
 from anonspark.verification.audit import audit_release
-from anonspark.verification.claims import Roles
+from anonspark.verification.roles import Roles, required_roles
 
 # Arguments that are not called like the options of the command line.
 _NAMES = {
@@ -42,13 +43,17 @@ _NAMES = {
 }
 
 
-def verify(
+def verify(  # noqa: PLR0913 - each keyword says something else
     table: Frame | Release[Any] | str,
     config: Mapping[str, Any] | Configuration | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     k: int | None = None,
+    l: int | None = None,  # noqa: E741
+    t: float | None = None,
+    unit: Sequence[str] = (),
+    suppressed: str | None = None,
     original: Frame | str | None = None,
     population: Frame | str | None = None,
 ) -> Verification:
@@ -66,6 +71,17 @@ def verify(
         or two: ``<name>_min`` and ``<name>_max``.
     k : int
         Without a configuration, the smallest class size required; 2 if it is not given.
+    l : int or None
+        Without a configuration, how many different values each class has to have of each of
+        ``sensitive``.
+    t : float or None
+        Without a configuration, the largest distance, from 0 to 1, of the values of each class from
+        those of all records: ordered where their type has an order, equal for texts.
+    unit : sequence of str
+        Without a configuration, columns that tell people apart, of whom a class has to have k.
+    suppressed : str or None
+        Without a configuration, what stands in place of suppressed values: records that have it in
+        all quasi-identifiers are left out and counted. An empty text is a missing value, too.
     original : DataFrame, str or None
         The table that it was made of, for truthfulness and the linkage attack.
     population : DataFrame, str or None
@@ -96,14 +112,17 @@ def verify(
     >>> proof.holds, proof.published.smallest
     (False, 1)
     """
-    roles = None
-    named = names_of("quasi_identifiers", quasi_identifiers)
-    told = names_of("sensitive", sensitive)
-    if named or told or k is not None:
-        if config is not None:
-            given = dict.fromkeys(told, "sensitive") | dict.fromkeys(named, "quasi_identifier")
-            require_alone(given, "a configuration", k=k)
-        roles = Roles(named, told, 2 if k is None else whole_number("k", k, 2))
+    said = Roles(
+        names_of("quasi_identifiers", quasi_identifiers),
+        names_of("sensitive", sensitive),
+        None if k is None else whole_number("k", k, 2),
+        None if l is None else whole_number("l", l, 2),
+        None if t is None else real_number("t", t),
+        names_of("unit", unit),
+        None if suppressed is None else text_of("suppressed", suppressed),
+    )
+    with named_as_arguments(_NAMES):
+        roles = required_roles(said, None if config is None else "a configuration")
     if config is not None:
         require_configuration(config)
     original, population = as_text(original), as_text(population)

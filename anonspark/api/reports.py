@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+import pyarrow as pa
 
 from anonspark.api.given import given_configuration, named_as_arguments
 from anonspark.api.release import Figures
@@ -22,12 +24,8 @@ from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.reporting.making import make_report
 from anonspark.reporting.placing import place_report, report_place
-from anonspark.verification.claims import (
-    Claim,
-    Roles,
-    claim_of_configuration,
-    claim_of_roles,
-)
+from anonspark.verification.claims import Claim, claim_of_configuration
+from anonspark.verification.roles import Roles, claim_of_roles
 
 
 def made_report(
@@ -101,16 +99,16 @@ def claim_of(
     engine: Engine,
     config: Mapping[str, Any] | Configuration | None,
     roles: Roles | None,
-    names: Sequence[str],
+    schema: pa.Schema,
     *,
     matched: bool,
 ) -> Claim:
     """Return what a table of these columns has to keep; see :func:`anonspark.verify`."""
     if roles is not None or config is None:
-        return claim_of_roles(roles or Roles((), (), 2), names)
+        return claim_of_roles(roles or Roles(), schema)
     read = engine.files.read_document
     configuration = given_configuration(config, GIVEN, read, needs_seed=False)
-    return claim_of_configuration(engine, configuration, names, None, matched=matched)
+    return claim_of_configuration(engine, configuration, schema.names, None, matched=matched)
 
 
 def figures_of(made: Released) -> Figures:

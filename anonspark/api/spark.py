@@ -53,10 +53,8 @@ from anonspark.sharing.recipients.plan import Plan, parse_plan
 from anonspark.sharing.selection.selecting import select as choose_attributes
 from anonspark.sharing.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import (
-    Roles,
-    claim_of_manifest,
-)
+from anonspark.verification.claims import claim_of_manifest
+from anonspark.verification.roles import Roles, leave_out_suppressed
 
 # The settings of a session are those of all its threads.
 _TURN = threading.RLock()
@@ -378,13 +376,13 @@ def verify(
     matched = original is not None or population is not None
     with _TURN:
         with our_settings(spark):
-            claim = claim_of(SparkEngine(spark), config, roles, table.columns, matched=matched)
+            schema = _table(table).schema
+            claim = claim_of(SparkEngine(spark), config, roles, schema, matched=matched)
         computed = _computed(table)
         original, population = _computed(original), _computed(population)
         with our_settings(spark):
             found = audit_table(
-                _table(computed),
-                claim,
+                *leave_out_suppressed(_table(computed), claim, roles),
                 original=_table(original),
                 population=_table(population),
             )

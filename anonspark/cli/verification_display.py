@@ -32,6 +32,9 @@ def show_verification(console: Console, verification: Verification) -> None:
         ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
         ("fingerprint", published.fingerprint),
     ]
+    if verification.suppressed is not None:
+        suppressed = "records suppressed as a whole, left out"
+        lines.insert(-1, (suppressed, verification.suppressed))
     told_columns = columns_text(vars(verification))
     if told_columns:
         lines.insert(-1, ("columns, as the run counted", told_columns))

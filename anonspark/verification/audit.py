@@ -19,7 +19,7 @@ from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import tell
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
-from anonspark.verification.claims import Claim, Roles
+from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.matching import (
@@ -39,6 +39,7 @@ from anonspark.verification.population import (
 from anonspark.verification.presence import Presence, RegionCounts
 from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+from anonspark.verification.roles import Roles
 from anonspark.verification.sensitive_figures import (
     MeasuredSensitive,
     Trials,
@@ -258,6 +259,7 @@ def audit_table(
         failures=failures,
         warnings=warnings,
         tried=sensitive.tried,
+        suppressed=claim.suppressed,
         columns_published=columns[0],
         columns_in=columns[1],
     )

@@ -18,7 +18,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.section_owners import owner_of
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.errors import DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.verification.left_out import LEFT_OUT, most_left_out, read_left_out
@@ -27,25 +27,6 @@ from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements
 
 _DEFAULT_MARKERS = ("", "?")
-
-
-@dataclass(frozen=True)
-class Roles:
-    """What somebody says of a table that comes without a manifest.
-
-    Parameters
-    ----------
-    quasi_identifiers : tuple of str
-        Attributes that people could be recognized by, as the table or the original names them.
-    sensitive : tuple of str
-        Attributes that nobody should learn.
-    k : int
-        Smallest class size required.
-    """
-
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...] = ()
-    k: int = 2
 
 
 @dataclass(frozen=True)
@@ -76,6 +57,9 @@ class Claim:
         Records that found no class and were left out, at most.
     left_out : pyarrow.Table or None
         Counts of their sensitive values.
+    suppressed : int or None
+        Records of a table of another tool that are suppressed as a whole; None where nobody said
+        how they look.
     uncertainty : mapping of str to Uncertainty
         Of the attributes whose distribution in the whole input is not known.
     fingerprint : str or None
@@ -113,6 +97,7 @@ class Claim:
     drops_missing: bool = False
     rows_left_out: int = 0
     left_out: pa.Table | None = None
+    suppressed: int | None = None
     uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
     fingerprint: str | None = None
     risk: RiskOptions = field(default_factory=RiskOptions)
@@ -322,7 +307,7 @@ def claim_of_configuration(
     others = {*attributes, *pseudonyms} - set(names)
     required = Claim(
         privacy=configuration.privacy,
-        columns=_published_columns(names, [name for name in found if name not in others]),
+        columns=published_columns(names, [name for name in found if name not in others]),
         names=names,
         sensitive=_with_role(attributes, "sensitive"),
         orders=_orders(attributes),
@@ -364,45 +349,6 @@ def _by_holder(claim: Claim, holder: str) -> Claim:
         names=(*claim.names, holder),
         publishable=(*(claim.publishable or ()), holder),
         holder=holder,
-    )
-
-
-def claim_of_roles(roles: Roles, found: Sequence[str]) -> Claim:
-    """Return what is required of a table of another tool.
-
-    Parameters
-    ----------
-    roles : Roles
-    found : sequence of str
-        Columns of the table.
-
-    Raises
-    ------
-    ConfigurationError
-        If no quasi-identifier is named, or k is no number of records.
-    DataError
-        If the table lacks columns.
-    """
-    if not roles.quasi_identifiers:
-        raise ConfigurationError(
-            "quasi-identifiers: none is named; name the columns that people could be recognized by"
-        )
-    if roles.k < 2:
-        raise ConfigurationError(
-            f"k: found {roles.k}, which every table keeps; expected a number of records, at least 2"
-        )
-    others = set(roles.sensitive)
-    lacking = [name for name in roles.sensitive if name not in found]
-    if lacking:
-        raise DataError(
-            f"release: lacks the sensitive columns {', '.join(map(repr, lacking))}; "
-            "check their spelling"
-        )
-    columns = _published_columns(
-        roles.quasi_identifiers, [name for name in found if name not in others]
-    )
-    return Claim(
-        PrivacyOptions(k=roles.k), columns, roles.quasi_identifiers, sensitive=roles.sensitive
     )
 
 
@@ -450,7 +396,7 @@ def _hierarchies(
     return read_hierarchy_files(engine.files, paths, agreed)
 
 
-def _published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
+def published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
     """Return the published columns of quasi-identifiers, whatever the style."""
     columns: list[str] = []
     lacking = []

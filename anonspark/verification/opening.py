@@ -14,12 +14,11 @@ from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.originals import open_by_suffix
 from anonspark.verification.claims import (
     Claim,
-    Roles,
     claim_of_configuration,
     claim_of_manifest,
-    claim_of_roles,
 )
 from anonspark.verification.release_files import audit_table_files
+from anonspark.verification.roles import Roles, claim_of_roles, leave_out_suppressed
 from anonspark.verification.sidecar_files import changed_sidecar_files
 
 
@@ -105,7 +104,7 @@ def open_release(
         manifest = _manifest(files, release)
         if roles is not None:
             raise ConfigurationError(
-                f"{_named(roles)}: found for a release with a manifest, which "
+                f"{', '.join(roles.options)}: found for a release with a manifest, which "
                 "says the same; leave them out, or require more with --config"
             )
     claim: Claim | None = None
@@ -130,13 +129,13 @@ def open_release(
                 engine, configuration, data.schema.names, claim, matched=matched
             )
         elif roles is not None and claim is None:
-            claim = claim_of_roles(roles, data.schema.names)
+            claim = claim_of_roles(roles, data.schema)
         if claim is None:
             raise ConfigurationError(f"{release}: nothing says what to require of it")
         if manifest is None:
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(engine, release, "release", texts=claim.columns)
-            claim = replace(claim, failures=failures)
+            data, claim = leave_out_suppressed(data, replace(claim, failures=failures), roles)
     claim = replace(claim, failures=(*claim.failures, *changed))
     return OpenedRelease(release, where, data, claim, manifest, configuration)
 
@@ -175,15 +174,6 @@ def _telling_first(
         if looked_at is not None and told and told[0].startswith(own):
             told = []
         raise GuaranteeError("\n".join([*failures, *told])) from error
-
-
-def _named(roles: Roles) -> str:
-    """Return the options that roles come from; k is at its default where it is not given."""
-    named = ["--quasi-identifier"] * bool(roles.quasi_identifiers)
-    named += ["--sensitive"] * bool(roles.sensitive)
-    if not named or roles.k != Roles.k:
-        named.append("--k")
-    return ", ".join(named)
 
 
 def _manifest(files: Files, release: str) -> Manifest:

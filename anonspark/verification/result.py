@@ -59,6 +59,9 @@ class Verification(Redacted):
         What holds, but may mean less than it seems to.
     tried : list of MeasuredCriterion
         Criteria that nobody required, and how many classes violate them.
+    suppressed : int or None
+        Records that are left out, as all of their quasi-identifiers are suppressed; None where
+        nobody said how these look.
     columns_published, columns_in : int or None
         Columns that are published, and those of the input, as the run counted them. None without
         a manifest that says it.
@@ -81,6 +84,7 @@ class Verification(Redacted):
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tried: list[MeasuredCriterion] = field(default_factory=list)
+    suppressed: int | None = None
     columns_published: int | None = None
     columns_in: int | None = None
 
@@ -125,6 +129,7 @@ class Verification(Redacted):
             "warnings": list(map(redact, self.warnings)),
             "k": self.k,
             "quasi_identifier_columns": self.quasi_identifier_columns,
+            "suppressed": self.suppressed,
             "columns_published": self.columns_published,
             "columns_in": self.columns_in,
             **published,

@@ -131,6 +131,74 @@ def test_a_release_of_another_tool(files: Path, capsys: pytest.CaptureFixture[st
     assert "the smallest class of the release has 3 records, expected at least k = 4" in outcome.err
 
 
+OF_ARX = """\
+age,sex,diagnosis,cost,person
+20-30,m,flu,10,a
+20-30,m,cold,20,b
+20-30,m,flu,30,c
+*,*,gout,70,d
+30-40,f,cold,30,e
+30-40,f,flu,20,f
+30-40,f,gout,20,f
+"""
+
+
+def test_options_say_what_a_configuration_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "arx.csv").write_text(OF_ARX)
+    (tmp_path / "missing.csv").write_text(OF_ARX.replace("*,*", ","))
+    sensitive = ("--sensitive", "diagnosis", "--sensitive", "cost")
+
+    def verified(*options: object, table: str = "arx") -> tuple[int, str, dict[str, Any]]:
+        outcome = command(
+            capsys, "verify", tmp_path / f"{table}.csv", *ROLES, *sensitive, *options, "--json"
+        )
+        return outcome.code, outcome.err, json.loads(outcome.out)
+
+    code, error, found = verified("--k", "3")
+    assert (code, found["rows"], found["unique_records"], found["suppressed"]) == (4, 7, 1, None)
+    for table, text in (("arx", "*"), ("missing", "")):
+        code, error, found = verified(
+            *("--k", "3", "--l", "2", "--t", "0.3", "--suppressed", text), table=table
+        )
+        assert code == 0, error
+        assert (found["rows"], found["suppressed"], found["sizes"]) == (6, 1, [[3, 2]])
+        measured = {(one["attribute"], one["criterion"]): one for one in found["criteria"]}
+        assert measured["diagnosis", "distinct"]["measured"] == 2
+        # Twice flu and a cold, beside 3, 2 and 2 of 7: the suppressed record counts there.
+        distance = measured["diagnosis", "equal distance"]["measured"]
+        assert distance == pytest.approx(2 / 3 - 3 / 7 + 1 / 3 - 2 / 7)
+        # 10, 20, 30 and 70 in steps of a third.
+        steps = abs(1 / 3 - 1 / 7) + abs(2 / 3 - 4 / 7) + abs(1 - 6 / 7)
+        assert measured["cost", "ordered distance"]["measured"] == pytest.approx(steps / 3)
+    code, error, _ = verified("--l", "3", "--t", "0.2", "--suppressed", "*")
+    assert (code, error.count("violate distinct l-diversity")) == (4, 2)
+    assert "equal distance" in error
+    code, error, found = verified("--k", "3", "--suppressed", "*", "--unit", "person")
+    assert (code, found["units"]["fewest"]) == (4, 2)
+    code, error, found = verified("--k", "3", "--suppressed", "none")
+    assert (code, found["suppressed"], found["unique_records"]) == (4, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--l", "2"), "l, t: found without a sensitive attribute"),
+        (("--t", "1.5", "--sensitive", "disease"), "t: found 1.5; expected a distance"),
+        (("--t", "nan", "--sensitive", "disease"), "t: found nan; expected a distance"),
+        (("--l", "1", "--sensitive", "disease"), "l: found 1, which every table keeps"),
+        (("--unit", "age"), "columns: found 'age' twice"),
+        (("--suppressed", "*", "--config", "x"), "--suppressed: found together with --config"),
+    ],
+)
+def test_options_that_require_nothing(
+    options: tuple[str, ...], told: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = command(capsys, "verify", files / "anonymous.csv", *ROLES, *options)
+    assert (outcome.code, told in outcome.err) == (2, True), outcome.err
+
+
 def test_linkage_before_and_after(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     attacker = ("--population", files / "attacker.csv", "--json")
     of_raw = (*ROLES, "--quasi-identifier", "postal")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.sharing.pairs.relation import Statement
     from anonspark.sharing.pairs.releases import Attack, JointVerification
-    from anonspark.verification.claims import Roles
     from anonspark.verification.result import Verification
 
 
@@ -57,25 +56,6 @@ NamesWithoutManifest = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
 ]
-
-
-def _roles(
-    quasi_identifiers: Sequence[str] | None,
-    sensitive: Sequence[str] | None,
-    k: int | None,
-    config: str | None,
-) -> Roles | None:
-    """Return what the options say of a table without a manifest, None where they say nothing."""
-    from anonspark.verification.claims import Roles
-
-    if not quasi_identifiers and not sensitive and k is None:
-        return None
-    if config is not None:
-        raise ConfigurationError(
-            "--quasi-identifier, --sensitive, --k: found together with --config, which says "
-            "the same; leave one of the two out"
-        )
-    return Roles(tuple(quasi_identifiers or ()), tuple(sensitive or ()), 2 if k is None else k)
 
 
 def _attack(
@@ -126,6 +106,26 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     k: Annotated[
         int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
     ] = None,
+    l: Annotated[  # noqa: E741
+        int | None,
+        typer.Option(help="Of it, too: different values of each --sensitive in every class."),
+    ] = None,
+    t: Annotated[
+        float | None,
+        typer.Option(
+            help="Of it, too: largest distance of the values of each --sensitive in a class from "
+            "those of all records; ordered, but equal for texts."
+        ),
+    ] = None,
+    unit: NamesWithoutManifest = None,
+    suppressed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Of it, too: what suppressed values are called, such as '*'; records with all "
+            "quasi-identifiers suppressed are left out and counted.",
+        ),
+    ] = None,
     beside: BesideReleases = None,
     joint_k: Annotated[
         int | None,
@@ -148,8 +148,14 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
 ) -> None:
     """Prove a release from its files alone; exit code 4 where the proof fails."""
     from anonspark.cli.verification_display import show_proof
+    from anonspark.verification.roles import Roles, required_roles
 
-    roles = _roles(quasi_identifier, sensitive, k, config)
+    said = Roles(
+        tuple(quasi_identifier or ()),
+        tuple(sensitive or ()),
+        *(k, l, t, tuple(unit or ()), suppressed),
+    )
+    roles = required_roles(said, None if config is None else "--config")
     progress = LOG.get().follow(quiet=quiet)
 
     attack = _attack(beside, joint_k, same_people, inside, original, population)

@@ -145,7 +145,7 @@ def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
     names = [
         name
         for name in types[0]
-        if name in types[1] and all(name in _as_they_came(one) for one in (first, second))
+        if name in types[1] and all(name in one.claim.as_they_came for one in (first, second))
     ]
     problems = [
         f"{second.name}: column {name!r} has type {type_name(types[1][name])}, and "
@@ -157,16 +157,6 @@ def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
     if problems:
         raise DataError(*problems)
     return tuple(names)
-
-
-def _as_they_came(release: ReadRelease) -> Sequence[str]:
-    """Return the columns that are published as they came; all others of a table of another tool."""
-    claim = release.claim
-    if claim.as_they_came:
-        return claim.as_they_came
-    if claim.publishable is not None:
-        return ()
-    return [name for name in release.data.schema.names if name not in claim.columns]
 
 
 def _hashed(release: ReadRelease, payload: Sequence[str], schema: pa.Schema) -> Table:

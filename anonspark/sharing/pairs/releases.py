@@ -32,9 +32,9 @@ from anonspark.sharing.pairs.original import (
 )
 from anonspark.sharing.pairs.relation import People, Relation, Statement, relation_of
 from anonspark.verification.audit import audit_opened
-from anonspark.verification.claims import Roles
 from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.result import Verification
+from anonspark.verification.roles import Roles
 
 _LEAST_VALUES = 2
 
@@ -272,16 +272,8 @@ def _open(
     own = None
     if not has_manifest and roles is not None:
         with engine.reading((path,), key=""):
-            found = set(open_by_suffix(engine, path, "release").schema.names)
-        own = Roles(
-            tuple(
-                name
-                for name in roles.quasi_identifiers
-                if name in found or {f"{name}_min", f"{name}_max"} <= found
-            ),
-            tuple(name for name in roles.sensitive if name in found),
-            roles.k,
-        )
+            found = open_by_suffix(engine, path, "release").schema.names
+        own = roles.among(found)
         if not own.quasi_identifiers:
             raise DataError(
                 f"{path}: has none of the quasi-identifiers that are named; check their spelling"

@@ -20,7 +20,7 @@ from anonspark.api import anonymize, distribute, verify
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.sharing.pairs.releases import Attack, audit_releases
-from anonspark.verification.claims import Roles
+from anonspark.verification.roles import Roles
 
 CONFIGURATION: dict[str, Any] = data_beside(__file__)["CONFIGURATION"]
 
@@ -224,6 +224,33 @@ def test_labels_of_32_bits_are_compared_as_such(tmp_path: Path) -> None:
         )
         assert both.holds
         assert both.pairs[0].figures.pairs == len(release.classes)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "categories"])
+def test_records_that_another_tool_suppressed(kind: str) -> None:
+    day = date(2020, 1, 1)
+    columns: dict[str, Any] = {
+        "age": ["20-30", "20-30", "*", " *", "30-40", "30-40"],
+        "illness": ["cold", "flu", "flu", "*", "flu", "cold"],
+        "seen": [day, day.replace(month=2), day, day, day, day.replace(month=2)],
+    }
+    table = pa.table(columns)
+    if kind == "categories":
+        given = table.to_pandas().astype({"age": "category", "illness": "category"})
+    else:
+        given = KINDS[kind](table)
+    roles: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["illness", "seen"]}
+    found = verify(given, **roles, k=2, l=2, t=0.3, suppressed="*")
+    assert (found.failures, found.suppressed, found.published.sizes) == ([], 2, {2: 2})
+    measured = {one.criterion.attribute: one.measured for one in found.criteria[2:]}
+    # Of 5 known illnesses 3 are flu, of 6 days 4 are the first.
+    assert measured == pytest.approx({"illness": 0.1, "seen": 1 / 6})
+    assert verify(given, **roles).published.sizes == {1: 2, 2: 2}
+    for wrong in ({"t": "0.2"}, {"l": 2.5}, {"suppressed": 1}, {"unit": "age"}):
+        with pytest.raises(ConfigurationError, match=f"^{next(iter(wrong))}: found "):
+            verify(given, **roles, **wrong)
+    with pytest.raises(ConfigurationError, match=r"^quasi_identifiers, sensitive, t: found"):
+        verify(given, {"attributes": {}}, **roles, t=0.1)
 
 
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
