@@ -301,7 +301,7 @@ def test_a_function_that_fails_for_some_groups_ends_the_run(
     fails = replace(known.value, kernel=lambda group, _: 1 // (group.size == 2))
     broken = extensions.Extension(fails, known.package)
     example.setitem(extensions._LOADED, (extensions.CRITERIA, "two_largest"), broken)
-    with pytest.raises(ValueError, match="a criterion of another package failed"):
+    with pytest.raises(ConfigurationError, match="of another package failed for a group"):
         run(LocalEngine(), configuration)
     assert "privacy.two_largest: judging a group ends with ZeroDivisionError" in caplog.text
     assert not (tmp_path / "release").exists()
