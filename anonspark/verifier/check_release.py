@@ -173,8 +173,8 @@ def count(release: Release, columns: list[str], *last: Numbers) -> pa.Table:
     return add_up(pa.concat_tables(parts))
 
 
-def check_classes(release: Release) -> bool:
-    """Count classes and people; return whether no two records are known to be about a person."""
+def check_classes(release: Release) -> tuple[bool, ...]:
+    """Count classes, people; return if nobody has two records in a class, and in the table."""
     k, unit = release.privacy["k"], release.pseudonyms or release.privacy.get("unit") or []
     sizes = count(release, release.classes)["records"]
     rows, smallest = pc.sum(sizes).as_py(), pc.min(sizes).as_py()
@@ -182,12 +182,12 @@ def check_classes(release: Release) -> bool:
     release.judge(smallest >= k, f"k = {k}: {len(sizes):,} classes of {smallest:,} at least")
     if not unit or not set(unit) <= release.plain:
         release.not_checked += ["that classes are of k people, who are not published"] * bool(unit)
-        return release.published.get("criteria_of_people") is None
+        return (release.published.get("criteria_of_people") is None,) * 2
     people = count(release, [*release.classes, *unit], *(Numbers(as_text=True) for _ in unit))
     keys = people.column_names[: len(release.classes)]
     fewest = pc.min(people.group_by(keys).aggregate([("records", "count")])["records_count"])
     release.judge(fewest.as_py() >= k, f"k = {k} people: {fewest} at least in each class")
-    return bool(len(people) == rows)
+    return len(people) == rows, len(add_up(people.drop_columns(keys))) == rows
 
 
 def keeps(asked: dict[str, Any], counts: Counter[int], whole: dict[int, float]) -> bool:
@@ -262,9 +262,9 @@ def check_values(release: Release, name: str, asked: list[dict[str, Any]]) -> No
 
 def check_promises(release: Release) -> None:
     """Check k, and the criteria beyond it that can be counted in the files."""
-    by_records = check_classes(release)
-    whole = release.published.get("rows_left_out", 0) == 0 or release.tables("left_out/")
-    known = ["l_diversity", "alpha_k_anonymity", *["t_closeness", "beta_likeness"] * bool(whole)]
+    by_records, once = check_classes(release)
+    full = once and (release.published.get("rows_left_out", 0) == 0 or release.tables("left_out/"))
+    known = ["l_diversity", "alpha_k_anonymity", *["t_closeness", "beta_likeness"] * bool(full)]
     checked = defaultdict(list)
     for key in sorted({*release.privacy} - {"k", "unit", "allow_k_1", "delta_presence"}):
         hidden = not by_records or key not in known  # as those of other packages

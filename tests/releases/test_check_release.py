@@ -77,6 +77,7 @@ def people(rows: int = 300) -> dict[str, Any]:
         "age": draw.integers(18, 90, rows),
         "zone": draw.choice(["a", "b", "c"], rows),
         "person": draw.integers(0, rows * 2 // 3, rows),
+        "patient": np.arange(rows) % (rows - 20),
         "visit": np.arange(rows),
         "illness": draw.choice(ILLNESSES, rows, p=[0.4, 0.2, 0.2, 0.1, 0.1]),
         "severity": draw.choice(SEVERITIES, rows, p=[0.5, 0.3, 0.15, 0.05]),
@@ -231,6 +232,24 @@ def test_people_of_one_record_each(make: Make, capsys: pytest.CaptureFixture[str
     )
     text = require_agreement(capsys, release)
     assert "0 classes break {'attribute': 'illness'" in text
+
+
+def test_people_in_several_classes(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the whole table people count, and they are in it once."""
+    release = make(
+        "several classes",
+        attributes={"age": "quasi_identifier", "patient": "insensitive", "illness": "sensitive"},
+        model={"name": "smondrian"},
+        privacy={
+            "k": 2,
+            "unit": "patient",
+            "l_diversity": {"attribute": "illness", "l": 2},
+            "beta_likeness": {"attribute": "illness", "beta": 3},
+        },
+    )
+    text = require_agreement(capsys, release)
+    assert "0 classes break {'attribute': 'illness', 'kind': 'distinct'" in text
+    assert "beta_likeness: {'attribute': 'illness'" in text.partition("not checked")[2]
 
 
 def test_records_that_were_left_out_and_are_not_told(
