@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from forgeries import Nothing, forge, try_forgery
-from sound_releases import catalogue
+from sound_releases import ALL_MODELS_AND_STYLES, catalogue
 
 VERDICTS = ("refused", "claimed", "other records", "accepted", "disagrees")
 
@@ -25,7 +25,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=2000, help="forgeries")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
-    parser.add_argument("--releases", type=int, default=33, help="sound releases to forge")
     parser.add_argument("--kind", help="the only kind of change")
     parser.add_argument("--keep", help="directory for forged releases that are accepted")
     arguments = parser.parse_args()
@@ -33,7 +32,7 @@ def main() -> int:
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="forgeries-") as scratch:
         folder = Path(scratch)
-        sound = catalogue(folder, arguments.releases)
+        sound = catalogue(folder, ALL_MODELS_AND_STYLES)
         seed, tried = arguments.first, 0
         while tried < arguments.number:
             draw = random.Random(seed)  # noqa: S311

@@ -28,10 +28,10 @@ from release_folders import rewrite
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.protocol import Engine
 from anonspark.errors import AnonsparkError
-from anonspark.release.manifest import manifest_text
-from anonspark.release.sidecar_files.contents import write_sidecar_files
+from anonspark.release.manifest import Manifest, manifest_text
+from anonspark.release.sidecar_files.contents import sidecar_contents
 from anonspark.verification.audit import audit_release
 from anonspark.verification.result import Verification
 from anonspark.verifier import VERIFIER, verifier_text
@@ -758,12 +758,15 @@ def forge(draw: random.Random, release: Path, kind: str | None = None) -> Forger
         If the release has not what would be changed.
     """
     kind = kind or draw.choice(sorted(CHANGES))
+    for checksum in release.rglob(".*.crc"):
+        checksum.unlink()
     subject, detail = CHANGES[kind](draw, release)
     if kind.startswith(("record", "class")):
         repair_counts(release)
-    if not kind.startswith(("text", "package", "file")) and draw.random() < 0.9:
-        repair_texts(release)
     if not detail.endswith("not listed"):
+        list_files(release)
+    if not kind.startswith(("text", "package", "file")) and draw.random() < 0.95:
+        repair_texts(release)
         list_files(release)
     if kind == "manifest_spelling":
         _respell(release, detail)
@@ -800,15 +803,13 @@ def _rows_of(path: Path, listed: int | None) -> int | None:
 
 def repair_texts(release: Path) -> None:
     """Write README.md and what lies with it as this manifest would have it."""
-    document = read_manifest(release)
     try:
-        schema = read_table(release, "data").schema
-        names = [f["path"] for f in document["files"]]
-        written = [
-            _listed(release, name) for name in names if "/" in name and (release / name).is_file()
-        ]
-        document.pop("files")
-        write_sidecar_files(LocalFiles(), document, schema, written, str(release))
+        manifest = Manifest(read_manifest(release))
+        schema = read_table(release, "data").schema.remove_metadata()
+        written = [_listed(release, file["path"]) for file in manifest.files or ()]
+        for name, content in sidecar_contents(manifest, schema, written).items():
+            if (release / name).exists():
+                rewrite(release / name, content)
     except (Nothing, AnonsparkError, KeyError, TypeError, ValueError, AttributeError, OSError):
         pass
 
@@ -868,12 +869,13 @@ def _repair_measured(release: Path, measured: dict[str, Any]) -> None:
 # What comes of it ---------------------------------------------------------------------------------
 
 
-def verified(release: Path, original: Path | None = None) -> Verification | str:
+def verified(
+    release: Path, original: Path | None = None, engine: Engine | None = None
+) -> Verification | str:
     """Verify a release: return what was measured, or why it was refused."""
+    matched = None if original is None else str(original)
     try:
-        found = audit_release(
-            LocalEngine(), str(release), original=None if original is None else str(original)
-        )
+        found = audit_release(engine or LocalEngine(), str(release), original=matched)
     except AnonsparkError as error:
         return f"{type(error).__name__}: {error}"
     return found if found.holds else "\n".join(found.failures)
@@ -945,15 +947,17 @@ def _stranger() -> Callable[[list[str]], int]:
     return main
 
 
-def try_forgery(forgery: Forgery, release: Path, original: Path | None) -> Outcome:
+def try_forgery(
+    forgery: Forgery, release: Path, original: Path | None, engine: Engine | None = None
+) -> Outcome:
     """Verify a forged release, and say what came of it."""
-    found, stranger = verified(release), check_release(release)
+    found, stranger = verified(release, engine=engine), check_release(release)
     if isinstance(found, str):
         return Outcome(forgery, "refused", found, stranger)
     if is_claimed(found, forgery.subject):
         return Outcome(forgery, "claimed", "", stranger)
     if forgery.subject == "data" and forgery.kind != "record_order" and keeps_k(release):
-        matched = "no original" if original is None else verified(release, original)
+        matched = "no original" if original is None else verified(release, original, engine)
         if isinstance(matched, str):
             return Outcome(forgery, "other records", matched, stranger)
     return Outcome(forgery, "accepted", "", stranger)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -28,6 +28,9 @@ MODELS = (
     *("su-mondrian", "smondrian", "mondrian", "microaggregation", "full-domain", "canon"),
     *("rho-gain", "u-mondrian", "u-canon", "mapping", "auto"),
 )
+ALL_MODELS_AND_STYLES = (*range(33), 70, 105, 149)
+"""Seeds of releases of every model in every style, and of three that leave records out."""
+
 STYLES = ("interval", "bounds", "mean")
 _FORMATS = ("parquet", "parquet", "csv", "json", "orc")
 _BY_LEVELS = ("full-domain", "rho-gain")
@@ -155,6 +158,9 @@ def draw_configuration(
         document["output"]["format"] = "orc"
     if model in _BY_LEVELS:
         document["model"] = {"name": model, "suppression_limit": draw.choice([0.1, 0.4, 1.0])}
+        if draw.random() < 0.6:  # then the release says which values the records have
+            document["privacy"]["t_closeness"] = {"attribute": "diagnosis", "t": 0.8}
+            document["model"]["maximum_levels"] = {names[0]: 1}
         if draw.random() < 0.3:
             document["model"]["residual"] = "suppress"
     elif model != "mapping":
@@ -278,10 +284,10 @@ def make_recipients(folder: Path) -> list[SoundRelease]:
     ]
 
 
-def catalogue(folder: Path, number: int) -> list[SoundRelease]:
-    """Make so many releases that are drawn, two unions, and two releases of a plan."""
+def catalogue(folder: Path, seeds: Iterable[int]) -> list[SoundRelease]:
+    """Make the releases of these seeds, two unions, and two releases of a plan."""
     return [
-        *(make_release(seed, folder / f"{seed}") for seed in range(number)),
+        *(make_release(seed, folder / f"{seed}") for seed in seeds),
         *(make_union(folder / f"union-{each}", by_holder=each) for each in (False, True)),
         *make_recipients(folder / "recipients"),
     ]
