@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anonspark.sharing  # noqa: F401 - lets its sections be read
 from anonspark.api.distribution import Distribution
 from anonspark.api.measuring import compare, evaluate, profile, report
 from anonspark.api.proving import read, verify, verify_together

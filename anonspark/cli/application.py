@@ -15,21 +15,22 @@ import typer
 from typer.main import get_command
 
 from anonspark._version import __version__
-from anonspark.cli.commands.arrange import arrange, select_attributes
+from anonspark.cli.commands.arrange import arrange
 from anonspark.cli.commands.check import check, plan
-from anonspark.cli.commands.clean import clean
 from anonspark.cli.commands.compare import compare
 from anonspark.cli.commands.demo import demo, fetch, generate
-from anonspark.cli.commands.distribute import distribute, union
 from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.init import init, profile
-from anonspark.cli.commands.ledger import ledger
 from anonspark.cli.commands.query import mapping, query
 from anonspark.cli.commands.report import evaluate, history, report_release
 from anonspark.cli.commands.run import run
 from anonspark.cli.commands.schema import schema, verifier
 from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
+from anonspark.cli.sharing.clean import clean
+from anonspark.cli.sharing.distribute import distribute, union
+from anonspark.cli.sharing.ledger import ledger
+from anonspark.cli.sharing.select import select_attributes
 from anonspark.cli.terminal import ERR
 from anonspark.cli.usage import help_without_command, usage_problem
 from anonspark.cli.working import EndedError, ended_by_signals

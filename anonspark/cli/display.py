@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anonspark.reading.counting import Count
     from anonspark.reading.published import Answer
     from anonspark.reporting.nights import Night
-    from anonspark.sharing.holders.union import Union
 
 # They say nothing where no record is suppressed.
 _OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
@@ -194,25 +193,6 @@ def _verdict(node: LookedAt) -> str:
     if node.is_chosen:
         return "chosen"
     return "" if node.is_allowed else "suppresses too much"
-
-
-def show_union(console: Console, union: Union) -> None:
-    """Show the parts of a union, what was measured of it, and what it does not protect."""
-    columns = ("part", "records", "holder") if union.holder_column else ("part", "records")
-    rows = [(part["run_id"], part["rows"], part["holder"])[: len(columns)] for part in union.parts]
-    console.print(titled_table("Parts", columns, rows))
-    summary = union.summary
-    lines: list[tuple[str, object]] = [
-        ("records published", summary["rows_published"]),
-        ("classes by published tuple", summary["published_classes"]),
-        (f"smallest class (k = {summary['k']})", summary["published_min_class_size"]),
-    ]
-    console.print(titled_table(f"Union {union.run_id}", ("figure", "value"), lines))
-    if len(union.privacy) > 1:
-        console.print(privacy_table(union.privacy))
-    for text in union.warnings:
-        console.print(f"Note: {text}")
-    console.print(f"Published at {union.path}; prove it with: anonspark verify {union.path}")
 
 
 def show_answer(console: Console, answer: Answer) -> None:

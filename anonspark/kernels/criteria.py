@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.errors import ConfigurationError
 from anonspark.kernels.addresses import LEAST_ADDRESS, call_address
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges, match_values
@@ -226,7 +227,7 @@ def _judge_pairs(requirements, place, pairs, people):
 
 
 @kernel(int64(REQUIREMENTS, int64, int64[::1], int64[::1], int64))
-def _judge_elsewhere(requirements, place, counts, own, size):
+def _judge_elsewhere(requirements, place, counts, values, size):
     """Return how many records a group lacks by a criterion of another package, 0 if it holds.
 
     The function gets the addresses of codes and counts of the values that are present, their
@@ -235,13 +236,13 @@ def _judge_elsewhere(requirements, place, counts, own, size):
     """
     attribute = requirements.attributes[place]
     first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
-    codes = own - first
-    own_counts = counts[own]
+    codes = values - first
+    present = counts[values]
     shares = requirements.shares[first:stop]
     missing = call_address(
         requirements.kinds[place],
         codes.ctypes.data,
-        own_counts.ctypes.data,
+        present.ctypes.data,
         codes.shape[0],
         shares.ctypes.data,
         stop - first,
@@ -249,7 +250,10 @@ def _judge_elsewhere(requirements, place, counts, own, size):
         requirements.bounds[place, 0],
     )
     if missing < 0:
-        raise ValueError("a criterion of another package failed")
+        raise ConfigurationError(
+            "privacy: the function of a criterion of another package failed for a group, as the "
+            "log says; correct the package, or ask for another criterion"
+        )
     return missing
 
 

@@ -42,7 +42,7 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     quiet: Quiet = False,
 ) -> None:
     """Make a release for each recipient of a plan, or none if together they tell too much."""
-    from anonspark.cli.recipients_display import show_distribution, show_look
+    from anonspark.cli.sharing.recipients_display import show_distribution, show_look
     from anonspark.sharing.recipients.looking import PlanLook
     from anonspark.sharing.recipients.plan import load_plan
 
@@ -106,7 +106,7 @@ def union(
     quiet: Quiet = False,
 ) -> None:
     """Publish releases of several holders as one, and prove that anew."""
-    from anonspark.cli.display import show_union
+    from anonspark.cli.sharing.recipients_display import show_union
     from anonspark.engine.choice import Work
     from anonspark.engine.choice import engine_name as engine_called
 

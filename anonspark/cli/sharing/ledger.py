@@ -151,7 +151,7 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
 
 
 def _show_budgets(budgets: list[Budget], dataset: str | None, *, as_json: bool) -> None:
-    from anonspark.cli.selection_display import show_budget
+    from anonspark.cli.sharing.selection_display import show_budget
 
     if as_json:
         told = {one.name: one.as_dict() for one in budgets}
@@ -162,7 +162,7 @@ def _show_budgets(budgets: list[Budget], dataset: str | None, *, as_json: bool) 
 
 
 def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
-    from anonspark.cli.recipients_display import show_ledger
+    from anonspark.cli.sharing.recipients_display import show_ledger
 
     today = datetime.now(UTC).date()
     if not as_json:
@@ -211,7 +211,7 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
     as_json: AsJson = False,
 ) -> None:
     """Check entries and sums, or events, files and joint classes; ends with 4 if anything fails."""
-    from anonspark.cli.recipients_display import show_coalitions
+    from anonspark.cli.sharing.recipients_display import show_coalitions
     from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
     from anonspark.sharing.ledger.ledger import key_of, open_ledger
     from anonspark.sharing.ledger.lock import locked
