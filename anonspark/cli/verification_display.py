@@ -165,6 +165,8 @@ _TITLES: Mapping[str, str] = {
     "breaches": "breaches: somebody among fewer than k",
     "breaches_absent": "... by absence from one release",
     "persons_in_breaches": "people in breaches, at least",
+    "absent_from_first": "people of the second who are not in the first, at least",
+    "absent_from_second": "people of the first who are not in the second, at least",
     "disclosed": "pairs that disclose a sensitive value",
     "disclosed_required": "... of an attribute that l is required of",
     "rounds": "rounds until nothing changed",
@@ -191,7 +193,10 @@ def _show_pair(console: Console, pair: PairVerification) -> None:
         ("published by both as it is", ", ".join(pair.payload)),
     ]
     figures = vars(pair.figures)
-    lines += [(title, figures[name]) for name, title in _TITLES.items()]
+    few = f"fewer than {pair.k}"
+    lines += [
+        (title, few if figures[name] is None else figures[name]) for name, title in _TITLES.items()
+    ]
     if pair.original is not None:
         lines += [
             (f"with the original: {name.replace('_', ' ')}", value)

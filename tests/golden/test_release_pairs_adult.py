@@ -147,6 +147,7 @@ def test_people_in_breaches(
             {name: values[breaches] for name, values in figures.items()}
             for figures in (bounded.fewest, bounded.most, bounded.distinct)
         ),
+        absent=bounded.absent,
     )
     found = count_pair_candidates(
         releases, cells, own, engine.wrap(adult), ({}, {}), k=k, required=(), missing_markers=()

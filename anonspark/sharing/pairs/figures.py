@@ -145,6 +145,9 @@ class PairFigures:
         attribute has fewer than l values left.
     disclosed_required : int
         Of them, those where the manifests require l of the attribute.
+    absent_from_first, absent_from_second : int or None
+        People of the other release who are certainly not in this one, at least; None where they are
+        fewer than k, and somebody.
     rounds : int
         Of the bounds, in which something changed.
     """
@@ -159,6 +162,8 @@ class PairFigures:
     persons_in_breaches: int
     disclosed: int
     disclosed_required: int
+    absent_from_first: int | None
+    absent_from_second: int | None
     rounds: int
 
 
@@ -176,6 +181,9 @@ class BoundedPairs:
         Smallest and largest number of a value that a sensitive attribute may have there.
     distinct : mapping of str to int64 ndarray of shape (n,)
         How many values it may have there.
+    absent : tuple of int
+        People of the second release who are certainly not in the first, at least, and of the first
+        who are not in the second.
     """
 
     first: Integers
@@ -185,6 +193,7 @@ class BoundedPairs:
     fewest: Mapping[str, Integers]
     most: Mapping[str, Integers]
     distinct: Mapping[str, Integers]
+    absent: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -256,8 +265,28 @@ def bound_pairs(
         fewest,
         most,
         distinct,
+        absent=_certainly_absent(cells.cells, compatible, bounds.upper),
     )
     return pairs, bounds.rounds
+
+
+def _certainly_absent(
+    cells: tuple[Cells, Cells], compatible: CompatiblePairs, upper: Integers
+) -> tuple[int, int]:
+    """Return how many people of the second release are not in the first, and the other way round.
+
+    Who is in a cell of one release is in a compatible cell of the other, or absent; and no more
+    people of a payload are in a release than it has records of it. Whose records they are, and
+    who was left out, is of no account.
+    """
+    found = []
+    for place, numbers in ((1, compatible.second), (0, compatible.first)):
+        own, other = cells[place], cells[1 - place]
+        most = np.bincount(numbers, upper[: len(numbers)], len(own.records)).astype(np.int64)
+        alone = np.maximum(own.records - most, 0)
+        by_payload = np.bincount(own.payloads, alone, len(own.totals)).astype(np.int64)
+        found.append(int(np.maximum(by_payload, own.totals - other.totals).sum()))
+    return found[0], found[1]
 
 
 def figures_of_pairs(
@@ -291,6 +320,7 @@ def figures_of_pairs(
         disclosed |= too_few
         if wanted.required:
             required |= too_few
+    absent_people = [None if 0 < people < k else people for people in bounded.absent]
     return PairFigures(
         pairs=compatible.pairs,
         payload_pairs=len(compatible.first),
@@ -302,6 +332,8 @@ def figures_of_pairs(
         persons_in_breaches=int(bounded.lower[breaches].sum()),
         disclosed=int(disclosed.sum()),
         disclosed_required=int(required.sum()),
+        absent_from_first=absent_people[0],
+        absent_from_second=absent_people[1],
         rounds=rounds,
     )
 

@@ -308,6 +308,32 @@ def test_bounds_hold_the_truth(
         assert lower <= persons <= upper
     assert all(lower == 0 or key in truth for key, (lower, _) in found.items())
     assert figures.breaches == sum(lower > 0 and upper < 2 for lower, upper in found.values())
+    for place in (0, 1):
+        here, there = signatures[place], signatures[1 - place]
+        absent = sum(
+            own is None and other is not None for own, other in zip(here, there, strict=True)
+        )
+        assert bounded.absent[place] <= absent
+
+
+def test_people_proven_absent() -> None:
+    """Whatever is said of the people: by regions that meet nothing, and by numbers of a value."""
+    first = read_release(
+        {"age": ["20-29"] * 3 + ["70-79"] * 4, "disease": ["flu"] * 3 + ["gout"] * 4},
+        {"age": "integer"},
+    )
+    second = read_release(
+        {"age": ["20-25"] * 5 + ["30-39"] * 2, "disease": ["flu"] * 5 + ["gout"] * 2},
+        {"age": "integer"},
+    )
+    _, bounded, figures = attack(first, second, "unknown", 4)
+    # Of five with flu three may be in the first; those with gout are of other ages.
+    assert bounded.absent == (2 + 2, 4)
+    assert (figures.absent_from_first, figures.absent_from_second) == (4, 4)
+    few = attack(first, second, "unknown", 5)[2]
+    assert (few.absent_from_first, few.absent_from_second) == (None, None)
+    same = attack(*ten_people(), "same people", 3)[2]
+    assert (same.absent_from_first, same.absent_from_second) == (0, 0)
 
 
 def by_any_order(
