@@ -36,7 +36,11 @@ def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterato
     yield Comparison("configuration.privacy", privacy == agreed, True, "coding.document")
     for place, part in enumerate(parts):
         key = f"parts[{place}].privacy (at least that of the coding)"
-        yield Comparison(key, is_at_least(_privacy_of(part), agreed), True, "coding.document")
+        own = _privacy_of(part)
+        yield Comparison(key, is_at_least(own, agreed), True, "coding.document")
+        # Without a class of k records there is nothing that a holder could have published.
+        key = f"parts[{place}].rows (at least k)"
+        yield Comparison(key, part["rows"] >= own.k, True, f"parts[{place}].privacy.k")
     for key in ("run_id", "output_fingerprint"):
         different = len({part[key] for part in parts})
         yield Comparison(f"parts (different {key})", different, len(parts), "the list of parts")
