@@ -574,7 +574,9 @@ class Engine(Protocol):
         """
         ...
 
-    def contents(self, directory: str, *, largest: int, tail: int) -> Table:
+    def contents(
+        self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
+    ) -> Table:
         """Return what is in the files below a directory, hidden ones left out; lazy.
 
         Parameters
@@ -584,6 +586,8 @@ class Engine(Protocol):
             Bytes of a file; larger ones are left out.
         tail : int
             Bytes at the end of each.
+        whole : sequence of str
+            Beginnings of paths; of these files the tail has every byte.
 
         Returns
         -------

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import orc, parquet
+
+from anonspark.verification.parquet_bytes import find_odd_part
 
 TAIL_BYTES = 2**20
 """The last bytes of a file that are looked at first: most footers are far smaller."""
@@ -18,20 +20,27 @@ TAIL_BYTES = 2**20
 _PARQUET = b"PAR1"
 
 # What Spark and pyarrow write, with the form of its value. Everything else may hold anything.
-_SHORT = re.compile(r"[\w.+:/-]{0,40}")
 _ROWS = "org.apache.spark.sql.parquet.row.metadata"
 _ARROW = "ARROW:schema"
-_SHORT_KEYS = (
-    "org.apache.spark.version",
-    "org.apache.spark.timeZone",
-    "org.apache.spark.legacyDateTime",
-    "org.apache.spark.legacyINT96",
+_SHORT = {
+    "org.apache.spark.version": re.compile(r"\d+(?:\.\d+){1,3}(?:-[a-zA-Z]{1,12}(?:-?\d{1,6})?)?"),
+    "org.apache.spark.timeZone": re.compile(r"[A-Z][A-Za-z]{1,20}(?:[/_][A-Z][A-Za-z]{1,20}){0,4}"),
+    "org.apache.spark.legacyDateTime": re.compile(""),
+    "org.apache.spark.legacyINT96": re.compile(""),
+}
+_WRITER = re.compile(
+    r"parquet-(?:mr|cpp|cpp-arrow) version \d+(?:\.\d+){1,3}(?:-[a-zA-Z]{1,12}(?:-?\d{1,6})?)?"
+    r"(?: \(build [0-9a-f]{40}\))?"
 )
-_WRITER = re.compile(r"parquet-(?:mr|cpp|cpp-arrow) version [\w.()+ -]{1,80}")
 
-# How Spark keeps what a text column was declared as.
+# Types in Spark's JSON that are words, and how a text column was declared.
+_TYPE = re.compile(
+    r"string|byte|short|integer|long|float|double|boolean|binary|date|timestamp|timestamp_ntz|void"
+    r"|variant|time\(\d\)|decimal\(\d{1,2},\d{1,2}\)|struct|array|map"
+    r"|interval (?:year|month|day|hour|minute|second)(?: to (?:month|hour|minute|second))?"
+)
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
-_DECLARATION = re.compile(r"(?:array|map|struct|char|varchar|[\w<>:,() ]){1,200}")
+_DECLARATION = re.compile(r"(?:array<)*(?:var)?char\(\d{1,9}\)>*")
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Footer:
     columns : list of str
         Name and type of every column, in order, as they are stored.
     strange : list of str
-        Names of what neither Spark nor we write there; no values.
+        Names of what neither Spark nor we write; no values.
     """
 
     rows: int
@@ -66,13 +75,15 @@ def tail_to_read(tail: bytes) -> int:
     return len(tail)
 
 
-def read_footer(tail: bytes) -> Footer | None:
+def read_footer(tail: bytes, *, whole: bool = False) -> Footer | None:
     """Read the footer of a file.
 
     Parameters
     ----------
     tail : bytes
         The end of the file; the footer is in it as a whole.
+    whole : bool
+        Whether it is the whole file, and a Parquet file's other bytes are to be looked at, too.
 
     Returns
     -------
@@ -81,7 +92,7 @@ def read_footer(tail: bytes) -> Footer | None:
     """
     try:
         if tail.endswith(_PARQUET):
-            return _of_parquet(parquet.read_metadata(pa.BufferReader(tail)))
+            return _of_parquet(tail, whole=whole)
         file = orc.ORCFile(pa.BufferReader(tail))
     except (pa.ArrowException, OSError, ValueError, KeyError):
         return None
@@ -91,32 +102,26 @@ def read_footer(tail: bytes) -> Footer | None:
         int(file.nrows),
         names,
         [f"{field.name}: {field.type}" for field in file.schema],
-        list(_strange(texts, names)),
+        list(_strange(texts, file.schema)),
     )
 
 
-def _of_parquet(metadata: Any) -> Footer:
+def _of_parquet(content: bytes, *, whole: bool) -> Footer:
+    metadata = parquet.read_metadata(pa.BufferReader(content))
     schema = metadata.schema
-    names = list(schema.to_arrow_schema().names)
+    arrow = schema.to_arrow_schema()
     columns = [
         f"{one.path}: {one.physical_type} {one.logical_type} {one.converted_type} "
         f"{one.length} {one.precision} {one.scale} "
         f"{one.max_definition_level} {one.max_repetition_level}"
         for one in map(schema.column, range(len(schema)))
     ]
-    strange = list(_strange(_texts(metadata.metadata), names))
+    strange = list(_strange(_texts(metadata.metadata), arrow))
     if not _WRITER.fullmatch(metadata.created_by or ""):
         strange.append("created_by")
-    for group in range(metadata.num_row_groups):
-        described = metadata.row_group(group)
-        for number in range(described.num_columns):
-            column = described.column(number)
-            # Since pyarrow 20 only.
-            if getattr(column, "metadata", None):
-                strange.append(f"metadata of column {column.path_in_schema}")
-            if column.file_path:
-                strange.append("file_path")
-    return Footer(int(metadata.num_rows), names, columns, list(dict.fromkeys(strange)))
+    if whole and (odd := find_odd_part(content, schema)):
+        strange.append(odd)
+    return Footer(int(metadata.num_rows), list(arrow.names), columns, strange)
 
 
 def _texts(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
@@ -126,61 +131,80 @@ def _texts(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
     }
 
 
-def _strange(found: Mapping[str, str], names: list[str]) -> Iterator[str]:
+def _strange(found: Mapping[str, str], schema: pa.Schema) -> Iterator[str]:
     """Find what may hold values of the data: unknown keys, and known ones that say more."""
     for key, value in found.items():
         if key == _ROWS:
-            sound = _says_columns_only(value, names)
+            sound = _says_columns_only(value, schema)
         elif key == _ARROW:
-            sound = _is_plain_schema(value, names)
+            sound = _is_plain_schema(value, schema)
         else:
-            sound = key in _SHORT_KEYS and bool(_SHORT.fullmatch(value))
+            sound = key in _SHORT and bool(_SHORT[key].fullmatch(value))
         if not sound:
             yield key
 
 
-def _says_columns_only(text: str, names: list[str]) -> bool:
+def _says_columns_only(text: str, schema: pa.Schema) -> bool:
     """Return whether Spark's own schema has the file's columns, and no metadata of columns."""
     try:
-        schema = json.loads(text)
-        if [field["name"] for field in schema["fields"]] != names:
+        described = json.loads(text, object_pairs_hook=_unlike)
+        between = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+        if [one["name"] for one in described["fields"]] != schema.names or " " in between:
             return False
-        return not any(_metadata_of(schema))
+        return between.isprintable() and not any(_metadata_of(described, set(_names(schema))))
     except (ValueError, TypeError, KeyError, RecursionError):
         return False
 
 
-def _metadata_of(described: object) -> Iterator[str]:
-    """Find metadata in a type of Spark's JSON at any depth, and keys that no type has."""
+def _unlike(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object of JSON; of two equal keys readers look at one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key that is there twice")
+    return found
+
+
+def _names(fields: Iterable[pa.Field]) -> Iterator[str]:
+    for one in fields:
+        yield one.name
+        yield from _names(map(one.type.field, range(one.type.num_fields)))
+
+
+def _metadata_of(described: object, names: set[str]) -> Iterator[str]:
+    """Find metadata in a type of Spark's JSON at any depth, and what no type has."""
     if isinstance(described, list):
         for one in described:
-            yield from _metadata_of(one)
+            yield from _metadata_of(one, names)
         return
     if not isinstance(described, dict):
-        if not isinstance(described, str | bool) or len(str(described)) > 200:
+        if not isinstance(described, bool) and not _TYPE.fullmatch(str(described)):
             yield "value"
         return
-    known = {"type", "fields", "name", "nullable", "metadata"}
+    known = {"type", "fields", "nullable"}
     known |= {"elementType", "containsNull", "keyType", "valueType", "valueContainsNull"}
     for key, value in described.items():
         if key == "metadata":
-            for name, told in value.items():
-                if name != _DECLARED or not _DECLARATION.fullmatch(str(told)):
+            for name, declared in value.items():
+                if name != _DECLARED or not _DECLARATION.fullmatch(str(declared)):
                     yield name
+        elif key == "name" and value in names:
+            continue
         elif key not in known:
             yield key
-        elif key != "name":
-            yield from _metadata_of(value)
+        else:
+            yield from _metadata_of(value, names)
 
 
-def _is_plain_schema(text: str, names: list[str]) -> bool:
+def _is_plain_schema(text: str, expected: pa.Schema) -> bool:
     """Return whether Arrow's own schema has the file's columns, and metadata of Spark at most."""
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
     except (pa.ArrowException, ValueError, OSError):
         return False
     return (
-        list(schema.names) == names
-        and not any(_strange(_texts(schema.metadata), names))
+        schema.names == expected.names
+        # Nothing stands between what it says.
+        and base64.b64encode(schema.serialize()).decode() == text
+        and not any(_strange(_texts(schema.metadata), expected))
         and not any(field.metadata for field in schema)
     )

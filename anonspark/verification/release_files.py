@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -59,7 +60,9 @@ class Content:
     footer: Footer | None = None
 
 
-def read_contents(engine: Engine, directory: str, entries: Iterable[Entry]) -> dict[str, Content]:
+def read_contents(
+    engine: Engine, directory: str, entries: Iterable[Entry], whole: Sequence[str] = ()
+) -> dict[str, Content]:
     """Read files.
 
     Parameters
@@ -69,6 +72,8 @@ def read_contents(engine: Engine, directory: str, entries: Iterable[Entry]) -> d
         Where they are.
     entries : iterable of Entry
         The files, relative to the directory.
+    whole : sequence of str
+        Beginnings of the paths of Parquet files of which every byte is looked at.
 
     Returns
     -------
@@ -85,9 +90,10 @@ def read_contents(engine: Engine, directory: str, entries: Iterable[Entry]) -> d
     """
     wanted = {entry.path: entry for entry in entries}
     address = engine.files.qualified(directory).rstrip("/")
-    found = _in_tasks(engine, address) if any(map(_is_seen, wanted.values())) else {}
+    found = _in_tasks(engine, address, whole) if any(map(_is_seen, wanted.values())) else {}
     return {
-        path: found.get(path) or _by_driver(engine, f"{address}/{path}", entry.bytes)
+        path: found.get(path)
+        or _by_driver(engine, f"{address}/{path}", entry.bytes, whole=path.startswith(tuple(whole)))
         for path, entry in wanted.items()
     }
 
@@ -98,10 +104,10 @@ def _is_seen(entry: Entry) -> bool:
     return not hidden and 0 < entry.bytes <= _LARGEST_IN_TASK
 
 
-def _in_tasks(engine: Engine, address: str) -> dict[str, Content]:
+def _in_tasks(engine: Engine, address: str, whole: Sequence[str]) -> dict[str, Content]:
     try:
-        table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES)
-        rows = table.map_batches(_read_footers, _ROWS).collect().to_pylist()
+        table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=whole)
+        rows = table.map_batches(partial(_read_footers, tuple(whole)), _ROWS).collect().to_pylist()
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
@@ -116,36 +122,40 @@ def _in_tasks(engine: Engine, address: str) -> dict[str, Content]:
     }
 
 
-def _read_footers(batches: Batches) -> Batches:
+def _read_footers(whole: tuple[str, ...], batches: Batches) -> Batches:
     for batch in batches:
         tails = [tail.as_py() for tail in batch.column("tail")]
-        footers = [read_footer(tail) for tail in tails]
+        paths = batch.column("path").to_pylist()
+        footers = [
+            read_footer(tail, whole=path.startswith(whole))
+            for path, tail in zip(paths, tails, strict=True)
+        ]
         texts = [None if one is None else json.dumps(one.as_dict()) for one in footers]
-        whole = [tail_to_read(tail) <= max(len(tail), 8) for tail in tails]
+        is_whole = [tail_to_read(tail) <= max(len(tail), 8) for tail in tails]
         yield pa.RecordBatch.from_arrays(
             [
                 batch.column("path"),
                 batch.column("sha256"),
                 pa.array(texts, pa.string()),
-                pa.array(whole, pa.bool_()),
+                pa.array(is_whole, pa.bool_()),
             ],
             schema=_ROWS,
         )
 
 
-def _by_driver(engine: Engine, path: str, size: int) -> Content:
+def _by_driver(engine: Engine, path: str, size: int, *, whole: bool) -> Content:
     files = engine.files
     failures: tuple[type[Exception], ...] = (OSError, ConfigurationError, *engine.failures)
     try:
         digest = files.sha256(path)
-        length = min(size, TAIL_BYTES)
+        length = size if whole else min(size, TAIL_BYTES)
         tail = files.read_part(path, size - length, length)
         needed = min(tail_to_read(tail), size)
         if needed > length:
             tail = files.read_part(path, size - needed, needed)
     except failures:
         return Content(None)
-    return Content(digest, read_footer(tail) if size else None)
+    return Content(digest, read_footer(tail, whole=whole) if size else None)
 
 
 _WITH_FOOTERS = ("parquet", "orc")
@@ -210,7 +220,9 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
         for entry in entries
         if entry.kind == "file" and entry.path != MANIFEST and entry.path not in strange
     ]
-    contents = read_contents(engine, release, own)
+    # What others wrote of a table of Delta is theirs.
+    data = ("data/",) if data_format == "parquet" else ()
+    contents = read_contents(engine, release, own, ("metrics/", "left_out/", *data))
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
@@ -370,7 +382,7 @@ def _one_table(
     if ours and strange:
         paths = [path for path, footer in there.items() if footer.strange]
         failures.append(
-            f"{where}: the metadata of {named(paths)} say more than anonspark writes, under "
+            f"{where}: {named(paths)} hold more than anonspark writes, under "
             f"{named([repr(key[:80]) for key in strange])}; publish the release again"
         )
     return failures

@@ -45,6 +45,9 @@ def release(request: pytest.FixtureRequest, made: Path, tmp_path: Path) -> Path:
     return target
 
 
+WHOLE = ("data/", "metrics/")
+
+
 def failures(release: Path) -> str:
     engine = LocalEngine()
     manifest = read_manifest(engine.files, str(release))
@@ -168,11 +171,11 @@ def test_a_sound_release(
 ) -> None:
     """Read in tasks or by the driver; with a report that was made later."""
     assert failures(release) == ""
-    in_tasks = contents._in_tasks(engine, f"file:{release}")
+    in_tasks = contents._in_tasks(engine, f"file:{release}", WHOLE)
     monkeypatch.setattr(contents, "_in_tasks", lambda *_: {})
     entries = [one for one in engine.files.tree(str(release)) if one.path in in_tasks]
     assert len(entries) > 6
-    assert contents.read_contents(engine, f"file:{release}", entries) == in_tasks
+    assert contents.read_contents(engine, f"file:{release}", entries, WHOLE) == in_tasks
     files = engine.files
     for text in ("night", "day"):
         place = report_place(files, str(release), None)

@@ -141,7 +141,9 @@ class LocalEngine:
         """Check, before any work, that tables can be published in a format."""
         require_format(data_format)
 
-    def contents(self, directory: str, *, largest: int, tail: int) -> LocalTable:
+    def contents(
+        self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
+    ) -> LocalTable:
         """Return what is in the files below a directory, hidden ones left out."""
         root = self.files.local_path(directory)
         paths = [
@@ -152,7 +154,10 @@ class LocalEngine:
             # A pipe would be waited for.
             and Path(root, path).is_file()
         ]
-        sources = [partial(_content, f"{root}/{path}", path, tail) for path in paths]
+        sources = [
+            partial(_content, f"{root}/{path}", path, 0 if path.startswith(tuple(whole)) else tail)
+            for path in paths
+        ]
         return LocalTable(self, self.resources, _CONTENTS, lambda: sources)
 
     @property

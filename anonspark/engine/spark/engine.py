@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import pandas as pd
 import pyarrow as pa
@@ -33,6 +35,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.spark.parquet_files import find_unprovable_settings
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
@@ -160,18 +163,29 @@ class SparkEngine:
                 f"output.format: this Spark has no data source {data_format!r}; expected parquet, "
                 "orc or the name of one whose package Spark was started with"
             ) from error
+        if odd := find_unprovable_settings(self.session):
+            raise ConfigurationError(
+                f"Spark's Hadoop settings {', '.join(odd)}: verify cannot prove what files that "
+                "follow them hold beside their records; unset them (metrics are always Parquet)"
+            )
 
-    def contents(self, directory: str, *, largest: int, tail: int) -> SparkTable:
+    def contents(
+        self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
+    ) -> SparkTable:
         """Return what is in the files below a directory, hidden ones left out."""
         address = self.files.qualified(directory).rstrip("/")
         reader = self.session.read.format("binaryFile").option("recursiveFileLookup", "true")
+        path = sf.col("path").substr(len(address) + 2, _LONGEST_PATH)
+        is_whole = reduce(or_, map(path.startswith, whole), sf.lit(False))
         return self.wrap(
             reader.load(literal(address))
             .where(sf.col("length") <= largest)
             .select(
-                sf.col("path").substr(len(address) + 2, _LONGEST_PATH).alias("path"),
+                path.alias("path"),
                 sf.sha2("content", 256).alias("sha256"),
-                sf.substring("content", -tail, tail).alias("tail"),
+                sf.when(is_whole, sf.col("content"))
+                .otherwise(sf.substring("content", -tail, tail))
+                .alias("tail"),
             )
         )
 

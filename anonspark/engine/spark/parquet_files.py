@@ -47,6 +47,9 @@ _COMMITTERS = (
 )
 
 
+_UNPROVABLE = ("bloom.filter", "crypto", "encryption", "writer.version")
+
+
 def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
     """Encode a file.
 
@@ -82,6 +85,19 @@ def _value(kind: str, content: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([kind]), value], [KIND, "value"])
 
 
+def find_unprovable_settings(spark: SparkSession) -> list[str]:
+    """Return the Hadoop settings of whose files nobody can prove that they hold nothing else.
+
+    Bloom filters, what is encrypted, and pages of the format's second version.
+    """
+    return [f"parquet.{key}" for key in _hadoop_settings(spark) if key.startswith(_UNPROVABLE)]
+
+
+def _hadoop_settings(spark: SparkSession) -> list[str]:
+    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+    return sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet())))
+
+
 def find_encoding(spark: SparkSession, schema: pa.Schema) -> Encoding | str:
     """Return how to encode a table, or why Spark's own writer has to.
 
@@ -108,8 +124,7 @@ def find_encoding(spark: SparkSession, schema: pa.Schema) -> Encoding | str:
     committer = "spark.sql.parquet.output.committer.class"
     if spark.conf.get(committer, None) not in _COMMITTERS:
         return committer
-    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    for key in sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet()))):
+    for key in _hadoop_settings(spark):
         return f"parquet.{key}"
     codec = (spark.conf.get("spark.sql.parquet.compression.codec", None) or "snappy").lower()
     if codec not in CODECS:

@@ -18,7 +18,9 @@ from helpers import command, configuration_file, metrics, summary, write_table
 
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.parquet_files import find_encoding
+from anonspark.errors import ConfigurationError
 from anonspark.layers.publish import division, writing
 
 if TYPE_CHECKING:
@@ -267,6 +269,9 @@ def test_every_type_as_spark_writes_it(
         require_listed(release)
     outcome = command(capsys, "verify", releases["by tasks"], "--original", source)
     assert outcome.code == 0, outcome.err
+    # Every byte of what Spark's writer wrote is known, too.
+    outcome = command(capsys, "verify", releases["by Spark"])
+    assert outcome.code == 0, outcome.err
     by_tasks, by_spark = (release / "data" for release in releases.values())
     assert parquet_schema(releases["by tasks"]) == parquet_schema(releases["by Spark"])
     read_by_arrow = [pq.read_table(path) for path in (by_tasks, by_spark)]
@@ -306,3 +311,16 @@ def test_what_only_spark_can_write(
     else:
         assert isinstance(found, str)
         assert found.endswith(reason)
+
+
+@pytest.mark.parametrize("key", ["bloom.filter.enabled", "writer.version", "crypto.factory.class"])
+def test_settings_whose_files_nobody_can_prove_are_refused_before_any_work(
+    engine: SparkEngine, key: str
+) -> None:
+    engine.require_format("parquet")
+    engine.session.conf.set(f"parquet.{key}", "true")
+    try:
+        with pytest.raises(ConfigurationError, match=f"parquet.{key}: verify cannot prove"):
+            engine.require_format("orc")
+    finally:
+        engine.session.conf.unset(f"parquet.{key}")

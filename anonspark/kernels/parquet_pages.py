@@ -1,0 +1,131 @@
+"""Values of Parquet's pages, walked as they are encoded, up to the last byte that is one."""
+
+from __future__ import annotations
+
+from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, int64, types, uint8
+
+_PAGE = types.Array(uint8, 1, "C", readonly=True)
+
+
+@kernel(int64(_PAGE, int64, int64, int64, int64[::1]))
+def count_runs(page, start, width, values, counts):
+    """Count the numbers of runs, repeated or packed into bits ("RLE" in Parquet).
+
+    Parameters
+    ----------
+    page : uint8 ndarray
+        Decompressed.
+    start : int
+        Where the first run begins.
+    width : int
+        Bits of a number, 32 at most.
+    values : int
+        How many there are.
+    counts : int64 ndarray
+        To add to: of each number how often it is there.
+
+    Returns
+    -------
+    int
+        Where the last run ends; -1 where there are fewer, runs that hold more, others than zeros
+        fill the last byte, or a number has no count.
+    """
+    position, size, left = start, len(page), values
+    mask = (1 << width) - 1
+    while left > 0:
+        header, shift, byte = 0, 0, 128
+        while byte >= 128:
+            if position >= size or shift > 35:
+                return -1
+            byte = int64(page[position])
+            position += 1
+            header |= (byte & 127) << shift
+            shift += 7
+        packed = header & 1 == 1
+        run = (header >> 1) * 8 if packed else header >> 1
+        taken = (run // 8) * width if packed else (width + 7) // 8
+        if run == 0 or run - left >= (8 if packed else 1) or position + taken > size:
+            return -1
+        buffer, bits = 0, 0
+        end = position + taken
+        for i in range(run if packed else 1):
+            while bits < width and position < end:
+                buffer |= int64(page[position]) << bits
+                bits += 8
+                position += 1
+            number = buffer & mask if packed else buffer
+            buffer >>= width
+            bits -= width
+            if i >= left:
+                if number != 0:
+                    return -1
+            elif number >= len(counts):
+                return -1
+            else:
+                counts[number] += 1 if packed else run
+        position = end
+        left -= run
+    return position
+
+
+@kernel(int64(_PAGE, int64, int64, boolean, int64[::1], int64[::1]))
+def measure_texts(page, start, width, is_signed, counts, measured):
+    """Find the smallest and the largest of some texts.
+
+    Parameters
+    ----------
+    page : uint8 ndarray
+        Decompressed.
+    start : int
+        Where the first text begins.
+    width : int
+        Bytes of each; -1 where four bytes before each say how many.
+    is_signed : bool
+        Whether the first bit is a sign.
+    counts : int64 ndarray
+        How often each is there; those that are not are passed over.
+    measured : int64 ndarray of shape (5,)
+        Gets first and last byte of the smallest and of the largest (0 where there is none), and
+        the bytes of all, as often as they are there.
+
+    Returns
+    -------
+    int
+        Where the last text ends; -1 where there are fewer.
+    """
+    measured[:] = 0
+    position, size = start, len(page)
+    flip = 128 if is_signed else 0
+    any_text = False
+    for i in range(len(counts)):
+        length = width
+        if width < 0:
+            if position + 4 > size:
+                return -1
+            length = 0
+            for j in range(4):
+                length |= int64(page[position + j]) << (8 * j)
+            position += 4
+        end = position + length
+        if end > size:
+            return -1
+        if counts[i] > 0:
+            measured[4] += length * counts[i]
+            for side in range(2):
+                first, last = measured[2 * side], measured[2 * side + 1]
+                order = 0
+                for j in range(min(length, last - first)):
+                    mine, other = int64(page[position + j]), int64(page[first + j])
+                    if mine != other:
+                        if j == 0:
+                            mine, other = mine ^ flip, other ^ flip
+                        order = mine - other
+                        break
+                if order == 0:
+                    order = length - (last - first)
+                if not any_text or (order < 0 if side == 0 else order > 0):
+                    measured[2 * side], measured[2 * side + 1] = position, end
+            any_text = True
+        position = end
+    return position
