@@ -252,7 +252,7 @@ def explain(
             if near is None and elsewhere:
                 remedy = f"did you mean {one_of(elsewhere)}?"
             elif near is None:
-                remedy = f"expected {one_of(known)}; remove it"
+                remedy = f"expected {one_of(known)}; remove it" if known else "remove it"
             else:
                 remedy = f"did you mean {near!r}?"
                 meant.add((*location[:-1], near))
