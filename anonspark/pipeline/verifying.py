@@ -50,27 +50,6 @@ from anonspark.verification.units import MeasuredUnits
 
 _UNITS = "units"
 _CLASSES = "classes"
-_PAIRS = pa.schema([(CLASS_ID, pa.int64()), (UNIT, pa.int64())])
-_NUMBERS = pa.schema([(_UNITS, pa.int64())])
-
-
-@dataclass(frozen=True)
-class _FindPairs:
-    """Yields each class and whom its records are about, batch by batch, each pair once."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            pairs = pa.Table.from_batches([batch]).group_by(_PAIRS.names).aggregate([])
-            yield from pairs.cast(_PAIRS).to_batches()
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """Yields the numbers of people alone."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            yield pa.RecordBatch.from_arrays([batch.column(_UNITS)], schema=_NUMBERS)
 
 
 def require_units(
@@ -106,8 +85,8 @@ def require_units(
         return None
     if not snapshot.units.repeat:
         return published.sizes
-    pairs = finished.map_batches(_FindPairs(), _PAIRS, _PAIRS.names).aggregate(_PAIRS.names)
-    units = pairs.aggregate([CLASS_ID], count=_UNITS).map_batches(_Numbers(), _NUMBERS)
+    pairs = finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
+    units = pairs.aggregate([CLASS_ID], count=_UNITS).select([_UNITS])
     found = units.aggregate([_UNITS], count=_CLASSES).collect()
     numbers = dict(zip(found[_UNITS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
     if min(numbers) < k:

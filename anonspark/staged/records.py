@@ -177,6 +177,10 @@ class Rows:
         """Of the records."""
         return self.table.schema
 
+    def rows(self, *names: str) -> Table:
+        """Return some columns; as :meth:`Records.rows`."""
+        return self.table.select(names)
+
     def map_batches(self, function: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
         """Apply a function to some columns; as :meth:`Records.map_batches`."""
         return self.table.select(names).map_batches(function, schema)

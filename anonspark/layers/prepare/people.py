@@ -22,12 +22,11 @@ _VALUES = pa.schema([("attribute", pa.int64()), ("item", pa.int64()), (UNIT, pa.
 _PARTS = pa.schema([("item", pa.int64()), ("values", pa.int64())])
 _RANGES = pa.schema([(name, pa.int64()) for name in ("attribute", UNIT, "least", "most")])
 _ENDS = pa.schema([("end", pa.int64()), ("item", pa.int64())])
-_ITEMS = pa.schema([("item", pa.int64())])
 
 
 @dataclass(frozen=True)
 class _FindPairs:
-    """Yields the people of a task, behind all values, and each value of theirs."""
+    """Yields whom each record is about, behind all values, and its values."""
 
     criteria: Criteria
 
@@ -38,18 +37,7 @@ class _FindPairs:
             items = [*_numbers(batch, self.criteria), np.full(len(people), person)]
             for item in items:
                 arrays = [pa.array(item, pa.int64()), people]
-                pairs = pa.Table.from_arrays(arrays, schema=_PAIRS)
-                found = pairs.group_by(_PAIRS.names).aggregate([])
-                yield from found.select(_PAIRS.names).cast(_PAIRS).to_batches()
-
-
-@dataclass(frozen=True)
-class _Items:
-    """Yields what each pair is of."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            yield batch.select(_ITEMS.names)
+                yield pa.RecordBatch.from_arrays(arrays, schema=_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -98,7 +86,7 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
     """
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
     pairs = records.map_batches(_FindPairs(criteria), _PAIRS, names).aggregate(_PAIRS.names)
-    counted = pairs.map_batches(_Items(), _ITEMS).aggregate(["item"], count="people").collect()
+    counted = pairs.select(["item"]).aggregate(["item"], count="people").collect()
     values = int(criteria.first_value[-1])
     counts = np.zeros(values + 1, np.int64)
     counts[counted["item"].to_numpy()] = counted["people"].to_numpy()
@@ -119,7 +107,7 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
 
 @dataclass(frozen=True)
 class _FindRanges:
-    """Yields the first and the last value of each person in a batch, attribute by attribute."""
+    """Yields each record's value as the first and the last one of whom it is about."""
 
     criteria: Criteria
 
@@ -127,12 +115,9 @@ class _FindRanges:
         for batch in batches:
             people = batch.column(UNIT)
             for place, item in enumerate(_numbers(batch, self.criteria)):
-                table = pa.table({UNIT: people, "least": item, "most": item})
-                found = table.group_by(UNIT).aggregate([("least", "min"), ("most", "max")])
-                found = found.rename_columns([UNIT, "least", "most"])
-                own = pa.repeat(pa.scalar(place, pa.int64()), len(found))
-                found = found.append_column("attribute", own)
-                yield from found.select(_RANGES.names).cast(_RANGES).to_batches()
+                own, value = pa.repeat(place, len(item)), pa.array(item, pa.int64())
+                columns = [own, people, value, value]
+                yield pa.RecordBatch.from_arrays(columns, schema=_RANGES)
 
 
 @dataclass(frozen=True)
@@ -142,7 +127,7 @@ class _ByEnd:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             for end, name in enumerate(("least", "most")):
-                ends = pa.repeat(pa.scalar(end, pa.int64()), batch.num_rows)
+                ends = pa.repeat(end, batch.num_rows)
                 yield pa.RecordBatch.from_arrays([ends, batch.column(name)], schema=_ENDS)
 
 
@@ -221,7 +206,7 @@ def of_people(criteria: Criteria, people: PeopleOfGroup, records: Records | Rows
 
 @dataclass(frozen=True)
 class _FindValues:
-    """Yields each attribute's values, and whom they are of, each pair once in a batch."""
+    """Yields each attribute's values, and whom they are of."""
 
     criteria: Criteria
 
@@ -229,14 +214,8 @@ class _FindValues:
         for batch in batches:
             people = batch.column(UNIT)
             for place, item in enumerate(_numbers(batch, self.criteria)):
-                columns = [
-                    pa.repeat(pa.scalar(place, pa.int64()), len(item)),
-                    pa.array(item, pa.int64()),
-                    people,
-                ]
-                table = pa.Table.from_arrays(columns, schema=_VALUES)
-                found = table.group_by(_VALUES.names).aggregate([])
-                yield from found.select(_VALUES.names).cast(_VALUES).to_batches()
+                columns = [pa.repeat(place, len(item)), pa.array(item, pa.int64()), people]
+                yield pa.RecordBatch.from_arrays(columns, schema=_VALUES)
 
 
 @dataclass(frozen=True)

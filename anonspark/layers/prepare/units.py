@@ -16,21 +16,10 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.staged.records import Records, Rows
 
-_COUNTS = pa.schema([(UNIT, pa.int64()), ("records", pa.int64())])
 _UNITS = pa.schema([(UNIT, pa.int64())])
 _FOUND = pa.schema(
     [(name, pa.int64()) for name in ("units", "missing")] + [("largest", pa.list_(pa.int64()))]
 )
-
-
-@dataclass(frozen=True)
-class _CountRecords:
-    """Counts the records of each unit, batch by batch."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            counted = batch.column(0).value_counts()
-            yield pa.RecordBatch.from_arrays(counted.flatten(), schema=_COUNTS)
 
 
 @dataclass(frozen=True)
@@ -77,9 +66,7 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     One job with one shuffle of the different units of each task; of each task k counts are
     collected.
     """
-    counted = records.map_batches(_CountRecords(), _COUNTS, [UNIT]).aggregate(
-        [UNIT], sums=["records"]
-    )
+    counted = records.rows(UNIT).aggregate([UNIT], count="records")
     # Of the k people with the most records k - 1 are asked for, and one where k is 1.
     found = counted.map_batches(_FindLargest(max(k - 1, 1)), _FOUND).collect()
     missing = sum(found["missing"].to_pylist())
