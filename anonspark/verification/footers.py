@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import orc, parquet
 
@@ -56,12 +57,17 @@ class Footer:
         Name and type of every column, in order, as they are stored.
     strange : list of str
         Names of what neither Spark nor we write; no values.
+    runs : int
+        How often the labels change from one record to the next, and one for the first of a group.
+    row_groups : int
     """
 
     rows: int
     names: list[str]
     columns: list[str]
     strange: list[str]
+    runs: int = 0
+    row_groups: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -75,7 +81,7 @@ def tail_to_read(tail: bytes) -> int:
     return len(tail)
 
 
-def read_footer(tail: bytes, *, whole: bool = False) -> Footer | None:
+def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ()) -> Footer | None:
     """Read the footer of a file.
 
     Parameters
@@ -84,6 +90,8 @@ def read_footer(tail: bytes, *, whole: bool = False) -> Footer | None:
         The end of the file; the footer is in it as a whole.
     whole : bool
         Whether it is the whole file, and a Parquet file's other bytes are to be looked at, too.
+    labels : sequence of str
+        Columns whose changes from record to record are counted then.
 
     Returns
     -------
@@ -92,7 +100,9 @@ def read_footer(tail: bytes, *, whole: bool = False) -> Footer | None:
     """
     try:
         if tail.endswith(_PARQUET):
-            return _of_parquet(tail, whole=whole)
+            footer = _of_parquet(tail, whole=whole)
+            sound = whole and not footer.strange and set(labels) <= set(footer.names)
+            return replace(footer, runs=_runs(tail, labels)) if sound and labels else footer
         file = orc.ORCFile(pa.BufferReader(tail))
     except (pa.ArrowException, OSError, ValueError, KeyError):
         return None
@@ -121,7 +131,31 @@ def _of_parquet(content: bytes, *, whole: bool) -> Footer:
         strange.append("created_by")
     if whole and (odd := find_odd_part(content, schema)):
         strange.append(odd)
-    return Footer(int(metadata.num_rows), list(arrow.names), columns, strange)
+    return Footer(
+        int(metadata.num_rows),
+        list(arrow.names),
+        columns,
+        strange,
+        row_groups=int(metadata.num_row_groups),
+    )
+
+
+def _runs(content: bytes, labels: Sequence[str]) -> int:
+    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=list(labels))
+    runs = 0
+    for number in range(file.num_row_groups):
+        group = file.read_row_group(number, columns=list(labels), use_threads=False)
+        changes = np.zeros(max(len(group) - 1, 0), bool)
+        for column in group.combine_chunks().columns:
+            # Sets and bounds that are lists have no codes; the others are enough.
+            if not pa.types.is_nested(column.type) and len(group):
+                codes = column.chunk(0)
+                if not pa.types.is_dictionary(codes.type):
+                    codes = codes.dictionary_encode()
+                codes = codes.indices.fill_null(-1).to_numpy()
+                changes |= codes[1:] != codes[:-1]
+        runs += int(changes.sum()) + bool(len(group))
+    return runs
 
 
 def _texts(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:

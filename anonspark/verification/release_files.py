@@ -61,7 +61,11 @@ class Content:
 
 
 def read_contents(
-    engine: Engine, directory: str, entries: Iterable[Entry], whole: Sequence[str] = ()
+    engine: Engine,
+    directory: str,
+    entries: Iterable[Entry],
+    whole: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> dict[str, Content]:
     """Read files.
 
@@ -74,6 +78,8 @@ def read_contents(
         The files, relative to the directory.
     whole : sequence of str
         Beginnings of the paths of Parquet files of which every byte is looked at.
+    labels : sequence of str
+        Columns whose changes from record to record are counted in those that have them.
 
     Returns
     -------
@@ -90,10 +96,12 @@ def read_contents(
     """
     wanted = {entry.path: entry for entry in entries}
     address = engine.files.qualified(directory).rstrip("/")
-    found = _in_tasks(engine, address, whole) if any(map(_is_seen, wanted.values())) else {}
+    found = _in_tasks(engine, address, whole, labels) if any(map(_is_seen, wanted.values())) else {}
     return {
         path: found.get(path)
-        or _by_driver(engine, f"{address}/{path}", entry.bytes, whole=path.startswith(tuple(whole)))
+        or _by_driver(
+            engine, f"{address}/{path}", entry.bytes, path.startswith(tuple(whole)), labels
+        )
         for path, entry in wanted.items()
     }
 
@@ -104,10 +112,16 @@ def _is_seen(entry: Entry) -> bool:
     return not hidden and 0 < entry.bytes <= _LARGEST_IN_TASK
 
 
-def _in_tasks(engine: Engine, address: str, whole: Sequence[str]) -> dict[str, Content]:
+def _in_tasks(
+    engine: Engine, address: str, whole: Sequence[str], labels: Sequence[str] = ()
+) -> dict[str, Content]:
     try:
         table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=whole)
-        rows = table.map_batches(partial(_read_footers, tuple(whole)), _ROWS).collect().to_pylist()
+        rows = (
+            table.map_batches(partial(_read_footers, tuple(whole), tuple(labels)), _ROWS)
+            .collect()
+            .to_pylist()
+        )
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
@@ -122,12 +136,12 @@ def _in_tasks(engine: Engine, address: str, whole: Sequence[str]) -> dict[str, C
     }
 
 
-def _read_footers(whole: tuple[str, ...], batches: Batches) -> Batches:
+def _read_footers(whole: tuple[str, ...], labels: tuple[str, ...], batches: Batches) -> Batches:
     for batch in batches:
         tails = [tail.as_py() for tail in batch.column("tail")]
         paths = batch.column("path").to_pylist()
         footers = [
-            read_footer(tail, whole=path.startswith(whole))
+            read_footer(tail, whole=path.startswith(whole), labels=labels)
             for path, tail in zip(paths, tails, strict=True)
         ]
         texts = [None if one is None else json.dumps(one.as_dict()) for one in footers]
@@ -143,7 +157,7 @@ def _read_footers(whole: tuple[str, ...], batches: Batches) -> Batches:
         )
 
 
-def _by_driver(engine: Engine, path: str, size: int, *, whole: bool) -> Content:
+def _by_driver(engine: Engine, path: str, size: int, whole: bool, labels: Sequence[str]) -> Content:
     files = engine.files
     failures: tuple[type[Exception], ...] = (OSError, ConfigurationError, *engine.failures)
     try:
@@ -155,7 +169,7 @@ def _by_driver(engine: Engine, path: str, size: int, *, whole: bool) -> Content:
             tail = files.read_part(path, size - needed, needed)
     except failures:
         return Content(None)
-    return Content(digest, read_footer(tail, whole=whole) if size else None)
+    return Content(digest, read_footer(tail, whole=whole, labels=labels) if size else None)
 
 
 _WITH_FOOTERS = ("parquet", "orc")
@@ -222,7 +236,8 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     ]
     # What others wrote of a table of Delta is theirs.
     data = ("data/",) if data_format == "parquet" else ()
-    contents = read_contents(engine, release, own, ("metrics/", "left_out/", *data))
+    labels = manifest.published.get("quasi_identifier_columns") or ()
+    contents = read_contents(engine, release, own, ("metrics/", "left_out/", *data), labels)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
@@ -296,6 +311,12 @@ def _tables(
             f"{release}: files of tables are empty: {named(empty)}; restore the release or publish "
             "it again"
         )
+    classes = tables.get("metrics/classes", {}).values()
+    if not manifest.parts and all(classes) and _is_in_disorder(tables.get("data", {}), classes):
+        failures.append(
+            f"{release}/data: records of a class do not stand together, so their order may say "
+            "where they stood in the input; the release must not be used"
+        )
     for folder, footers in tables.items():
         if folder == "data":
             # Earlier versions did not say it.
@@ -310,6 +331,18 @@ def _tables(
             known = {part.split()[0] for part in _METRICS[folder].split(", ")}
             failures += _one_table(release, footers, None, known)
     return failures
+
+
+def _is_in_disorder(data: Mapping[str, Footer | None], classes: Iterable[Footer | None]) -> bool:
+    """Return whether labels change more often than classes that stand together have them change.
+
+    A class of more than an eighth of a file's records may be in all files, suppressed records are a
+    class that the table of classes does not have, and each row group is looked at alone.
+    """
+    known = sum(footer.rows for footer in classes if footer is not None)
+    groups = sum(footer.row_groups for footer in data.values() if footer is not None)
+    runs = sum(footer.runs for footer in data.values() if footer is not None)
+    return known > 0 and runs > known + 1 + groups + 9 * len(data) * (len(data) - 1)
 
 
 def _one_table(

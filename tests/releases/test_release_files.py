@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -185,6 +186,16 @@ def test_a_sound_release(
     # Whoever changes it has to say so in the manifest.
     rewrite(release / "report.html", b"<table>Zebediah</table>")
     assert "report.html" in failures(release)
+
+
+def test_records_in_another_order(release: Path) -> None:
+    """As they stood in the input, for instance: classes stand together in files of ours."""
+    for number in range(3):
+        table = pq.read_table(part(release, number))
+        shuffled = table.take(np.random.default_rng(number).permutation(len(table)))
+        pq.write_table(shuffled.replace_schema_metadata(None), part(release, number))
+        part(release, number).with_name(f".part-1000{number}.parquet.crc").unlink(missing_ok=True)
+    assert "records of a class do not stand together" in failures(release)
 
 
 def test_files_that_are_gone_or_changed(release: Path) -> None:
