@@ -32,8 +32,8 @@ from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.sharing.selection.counting import count_tables
+from anonspark.sharing.selection.request import open_wanted
 from anonspark.sharing.selection.settings import load_selection
-from anonspark.sharing.selection.wanted import open_wanted
 
 ROWS_PER_FILE = 500_000
 MOST_OF_IDENTITY = 1.0

@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 COPIED = ("anonspark", "tests", "benchmarks", "pyproject.toml")
 
 NOISE, SCORES = "core/exact_noise.py", "core/attribute_scores.py"
-MECHANISMS, WANTED = "sharing/selection/mechanisms.py", "sharing/selection/wanted.py"
+MECHANISMS, WANTED = "sharing/selection/mechanisms.py", "sharing/selection/request.py"
 SELECTING, COUNTING, DOMAINS = (
     f"sharing/selection/{name}.py" for name in ("selecting", "counting", "domains")
 )

@@ -164,7 +164,7 @@ def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> S
 def _asked_for(table: DataFrame, plan: Plan) -> DataFrame:
     """Return those columns of a table that a plan names, all others being nobody's business."""
     conditions = [one.column for recipient in plan.recipients for one in recipient.conditions]
-    names = {*plan.source.attributes, *plan.subject, *conditions}
+    names = {*plan.source.attributes, *plan.file.subject, *conditions}
     table = with_fields(table)
     return table.select(*(quoted(name) for name in table.columns if name in names))
 

@@ -24,9 +24,9 @@ from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.sharing.selection.counting import count_tables
+from anonspark.sharing.selection.request import open_wanted
 from anonspark.sharing.selection.selecting import look_ahead, select
 from anonspark.sharing.selection.settings import parse_selection
-from anonspark.sharing.selection.wanted import open_wanted
 
 # So many records, and so many of one value: numbers that occur nowhere else.
 ROWS, PLANTED_RECORDS = 73_129, 51_847

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.sharing.holders.union import Union
     from anonspark.sharing.recipients.distribute import Distribution
-    from anonspark.sharing.recipients.looking import PlanLook
+    from anonspark.sharing.recipients.dry_run import PlanLook
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
 
@@ -43,14 +43,14 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
 ) -> None:
     """Make a release for each recipient of a plan, or none if together they tell too much."""
     from anonspark.cli.sharing.recipients_display import show_distribution, show_look
-    from anonspark.sharing.recipients.looking import PlanLook
+    from anonspark.sharing.recipients.dry_run import PlanLook
     from anonspark.sharing.recipients.plan import load_plan
 
     progress = LOG.get().follow(quiet=quiet, run_id=run_id)
 
     def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
         from anonspark.sharing.recipients.distribute import distribute as carry
-        from anonspark.sharing.recipients.looking import look_at_plan
+        from anonspark.sharing.recipients.dry_run import look_at_plan
 
         if look:
             return look_at_plan(engine, wanted, progress=progress)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anonspark.sharing.holders.union import Union
     from anonspark.sharing.ledger.releases import LedgerRelease
     from anonspark.sharing.recipients.distribute import Distribution
-    from anonspark.sharing.recipients.looking import PlanLook
+    from anonspark.sharing.recipients.dry_run import PlanLook
 
 _WORST = 10
 

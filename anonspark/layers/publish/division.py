@@ -244,7 +244,7 @@ def _equal_records(
     by = [CLASS_ID, PAYLOAD_HASH]
     counts = finished.packed.map_batches(_CountEqual(names), _CountEqual.SCHEMA)
     summed = counts.aggregate(by, sums=[ROWS])
-    many = summed.map_batches(_MoreThan(most), summed.schema).collect()
+    many = summed.map_batches(MoreThan(ROWS, most), summed.schema).collect()
     totals = {(row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS] for row in many.to_pylist()}
     if not totals:
         return {}
@@ -267,11 +267,20 @@ def _by_batch(
 
 
 @dataclass(frozen=True)
-class _MoreThan:
-    """Keeps the counts of more records than stay together."""
+class MoreThan:
+    """Keeps the rows of a larger count.
 
+    Parameters
+    ----------
+    column : str
+        Of counts.
+    most : int
+    """
+
+    column: str
     most: int
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows whose count is larger than `most`."""
         for batch in batches:
-            yield batch.filter(pa.array(batch.column(ROWS).to_numpy() > self.most))
+            yield batch.filter(pa.array(batch.column(self.column).to_numpy() > self.most))

@@ -27,7 +27,7 @@ from anonspark.layers.partition.distribution import (
     pack_by_task,
     received_tables,
 )
-from anonspark.layers.publish.division import Division, files_for
+from anonspark.layers.publish.division import Division, MoreThan, files_for
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.dictionaries import put_together, with_dictionaries, without_dictionaries
 from anonspark.staged.records import bytes_of
@@ -47,17 +47,6 @@ _COMPRESSION = 4
 
 # What the records of a row group take before they are encoded: it travels as one value.
 _ROW_GROUP_BYTES = 32 * 2**20
-
-
-@dataclass(frozen=True)
-class _MoreThan:
-    """Keeps the counts that are larger than one."""
-
-    most: int
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            yield batch.filter(pa.array(batch.column(_RECORDS).to_numpy() > self.most))
 
 
 @dataclass(frozen=True)
@@ -295,4 +284,4 @@ def _together(tables: Sequence[Table]) -> Table:
 def _many(hashes: Table, most: int) -> pa.Table:
     """Return the hashes of which there are more than so many, which are few."""
     counted = hashes.aggregate(hashes.schema.names, count=_RECORDS)
-    return counted.map_batches(_MoreThan(most), counted.schema).collect()
+    return counted.map_batches(MoreThan(_RECORDS, most), counted.schema).collect()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -16,6 +16,7 @@ from anonspark.config.problems import found
 from anonspark.core.arrays import Flags
 from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
 from anonspark.engine.values.value_texts import parse
+from anonspark.sharing.recipients.plan_file import ConditionFile
 
 Value = str | int | float | bool
 
@@ -29,20 +30,12 @@ class Condition:
     Parameters
     ----------
     column : str
-    among, not_among : tuple of Value or None
-        None asks nothing.
-    low, high : Value or None
-        Bounds, both included.
-    missing : bool or None
-        Whether the value is missing.
+    asked : ConditionFile
+        As the plan says it.
     """
 
     column: str
-    among: tuple[Value, ...] | None = None
-    not_among: tuple[Value, ...] | None = None
-    low: Value | None = None
-    high: Value | None = None
-    missing: bool | None = None
+    asked: ConditionFile
 
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return what is wrong with the condition for a column of a type.
@@ -52,7 +45,8 @@ class Condition:
         data_type : pyarrow.DataType
             That the column's values are read as.
         """
-        bounded = self.low is not None or self.high is not None
+        low, high = self.asked.min, self.asked.max
+        bounded = low is not None or high is not None
         if bounded and not (is_number(data_type) or is_time(data_type)):
             return [
                 f"found min or max, but the column has type {type_name(data_type)}; expected a "
@@ -65,15 +59,16 @@ class Condition:
                     f"found {found(value)}, but the column has type {type_name(data_type)}; "
                     f"expected {_expected(data_type)}"
                 )
-        if not told and self.low is not None and self.high is not None:
-            low, high = _typed(self.low, data_type), _typed(self.high, data_type)
+        if not told and low is not None and high is not None:
+            low, high = _typed(low, data_type), _typed(high, data_type)
             if low > high:
                 told.append("found a min above max; expected at most max; correct one of them")
         return told
 
     def _values(self) -> list[Value]:
-        bounds = [one for one in (self.low, self.high) if one is not None]
-        return [*(self.among or ()), *(self.not_among or ()), *bounds]
+        asked = self.asked
+        bounds = [one for one in (asked.min, asked.max) if one is not None]
+        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
 
     def holds(self, values: pa.Array, missing: Flags) -> Flags:
         """Return which records satisfy the condition.
@@ -87,21 +82,21 @@ class Condition:
         Returns
         -------
         bool ndarray of shape (n,)
-            A missing value satisfies ``missing`` and ``not_among`` only.
+            A missing value satisfies ``missing`` and ``not_in`` only.
         """
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         if is_text(values.type):
             values = pc.utf8_trim(values, _BLANKS)
-        there = ~missing & values.is_valid().to_numpy(zero_copy_only=False)
+        asked, there = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
         holds = np.ones(len(values), bool)
-        if self.missing is not None:
-            holds &= missing == self.missing
-        if self.among is not None:
-            holds &= there & self._is_in(values, self.among)
-        if self.not_among is not None:
-            holds &= ~(there & self._is_in(values, self.not_among))
-        for bound, compare in ((self.low, pc.greater_equal), (self.high, pc.less_equal)):
+        if asked.missing is not None:
+            holds &= missing == asked.missing
+        if asked.among is not None:
+            holds &= there & self._is_in(values, asked.among)
+        if asked.not_in is not None:
+            holds &= ~(there & self._is_in(values, asked.not_in))
+        for bound, compare in ((asked.min, pc.greater_equal), (asked.max, pc.less_equal)):
             if bound is not None:
                 of = pa.scalar(_typed(bound, values.type))
                 found_flags = pc.fill_null(compare(values, of), False)
@@ -118,17 +113,9 @@ class Condition:
 
 def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
     """Return conditions as ledger and manifest tell them."""
-    told = {}
-    for one in conditions:
-        parts: Mapping[str, Any] = {
-            "in": None if one.among is None else list(one.among),
-            "not_in": None if one.not_among is None else list(one.not_among),
-            "min": one.low,
-            "max": one.high,
-            "missing": one.missing,
-        }
-        told[one.column] = {name: part for name, part in parts.items() if part is not None}
-    return told
+    return {
+        one.column: one.asked.model_dump(by_alias=True, exclude_none=True) for one in conditions
+    }
 
 
 def _typed(value: Value, data_type: pa.DataType) -> Any:

@@ -49,6 +49,7 @@ from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import Kept, keep
 from anonspark.sharing.ledger.stored_files import require_files
 from anonspark.sharing.recipients.conditions import told_conditions
+from anonspark.sharing.recipients.crash_recovery import is_published, require_known_releases, settle
 from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
 from anonspark.sharing.recipients.joint_check import (
     check_jointly,
@@ -56,13 +57,12 @@ from anonspark.sharing.recipients.joint_check import (
     require_joint_classes,
     requires_check,
 )
-from anonspark.sharing.recipients.making import prepare_making
 from anonspark.sharing.recipients.members import StagedMembers, require_presence, stage_members
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.other_strategy import OtherStrategy
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.sharing.recipients.settling import is_published, require_known_releases, settle
-from anonspark.sharing.recipients.source import Source, read_source, require_places, require_rows
+from anonspark.sharing.recipients.preparation import prepare_making
+from anonspark.sharing.recipients.source import read_source, require_places, require_rows
 from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
 
 _FROZEN = "frozen"
@@ -180,15 +180,15 @@ def distribute(
     tell_warnings(seed_warnings(plan.base))
     key = _key_of(plan, run_id)
     ledger = None
-    if plan.ledger is not None:
-        ledger = open_ledger(files, plan.ledger.path, key)
+    if plan.file.ledger is not None:
+        ledger = open_ledger(files, plan.file.ledger.path, key)
         _require_subject(plan, ledger)
     with ExitStack() as stack:
         published = stack.enter_context(_watched(files, plan, progress))
-        if ledger is not None and plan.ledger is not None:
+        if ledger is not None and plan.file.ledger is not None:
             stack.enter_context(locked(files, ledger.layout, run_id))
             # Now that nobody else adds to it.
-            ledger = open_ledger(files, plan.ledger.path, key)
+            ledger = open_ledger(files, plan.file.ledger.path, key)
             require_files(ledger)
             ledger.events.remember()
             require_known_releases(files, plan, ledger)
@@ -244,8 +244,8 @@ def _watched(
 
 def _key_of(plan: Plan, run_id: str) -> Key:
     """Return the ledger's key, or one for this run alone."""
-    if plan.ledger is not None:
-        return read_key(plan.ledger.key_file)
+    if plan.file.ledger is not None:
+        return read_key(plan.file.ledger.key_file)
     seed = str(plan.base.execution.seed).encode()
     return Key(hashlib.blake2b(run_id.encode(), key=hashlib.blake2b(seed).digest()).digest())
 
@@ -253,8 +253,8 @@ def _key_of(plan: Plan, run_id: str) -> Key:
 def _require_subject(plan: Plan, ledger: Ledger) -> None:
     """Check that plan and ledger tell people, and records, apart by the same columns."""
     for key, names, known in (
-        ("subject", plan.subject, ledger.subject),
-        ("record", plan.record, ledger.record),
+        ("subject", plan.file.subject, ledger.subject),
+        ("record", plan.file.record, ledger.record),
     ):
         if list(names) != known:
             raise ConfigurationError(
@@ -302,7 +302,7 @@ class _Carrying:
         with self.progress.stage("freeze the source"):
             frozen = self.frozen = self._read_source(table)
             # Two equal ones of two nights would show that nobody came, however little is given.
-            people = self.plan.subject if self.ledger is None else ()
+            people = self.plan.file.subject if self.ledger is None else ()
             self.source = source_fingerprint(frozen, people, self.run_id)
             strata = frozen.strata()
         require_rows(self.plan, [rows_of(strata, bit) for bit in range(len(self.plan.recipients))])
@@ -313,7 +313,7 @@ class _Carrying:
         ]
         with self.progress.stage("joint check"):
             checks = self._check(made, coalitions)
-        if self.plan.compare_strategies:
+        if self.plan.file.evaluate.compare_strategies:
             other = OtherStrategy(
                 self.engine, self.plan, self.staging, self.progress, self.key, self.run_id
             )
@@ -326,15 +326,15 @@ class _Carrying:
         """Return the frozen source, that of an earlier attempt if there is one."""
         state, path = self.staging.state, f"{self.staging.place.kept}/{_FROZEN}"
         told = state.kept(_FROZEN)
-        if told is not None:
-            source = Source.again(self.engine, path, json.loads(told))
+        if told is None:
+            frozen = read_source(self.engine, self.plan, self.key, path, table)
         else:
-            source = read_source(self.engine, self.plan, self.key, path, table)
-        self.subject_types = source.subject_types
+            frozen = FrozenSource.again(self.engine, path, json.loads(told))
+        self.subject_types = list(frozen.subject_types)
         self._require_subject_types()
         if told is None:
-            state.keep(_FROZEN, json.dumps(source.told()))
-        return source.frozen
+            state.keep(_FROZEN, json.dumps(frozen.told()))
+        return frozen
 
     def _require_subject_types(self) -> None:
         known = None if self.ledger is None else self.ledger.subject_types
@@ -346,7 +346,7 @@ class _Carrying:
             )
 
     def _strategy(self, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
-        if self.plan.strategy == "independent":
+        if self.plan.file.strategy == "independent":
             return Independent(frozen, strata)
         maker = NestedMaker(
             self.engine, self.plan, self.staging, self.progress, self.key, self.ledger
@@ -440,7 +440,7 @@ class _Carrying:
             "approved": asked.approved,
             "until": asked.until,
             "run_id": self.run_id,
-            "strategy": self.plan.strategy,
+            "strategy": self.plan.file.strategy,
             "collusion": {
                 "k": demand.k,
                 # Of attributes that the recipient does not get nothing is told.
@@ -561,8 +561,9 @@ class _Carrying:
             "subject_types": self.subject_types,
             "where": told_conditions(one.recipient.conditions),
             "privacy": configuration.public_dict()["privacy"],
-            "strategy": self.plan.strategy,
-            "collusion": self.plan.collusion.model_dump(mode="json") | {"k": self.plan.demand.k},
+            "strategy": self.plan.file.strategy,
+            "collusion": self.plan.file.collusion.model_dump(mode="json")
+            | {"k": self.plan.demand.k},
             "rows": summary["rows_published"],
             "rows_requested": one.making.rows_requested,
             "rows_withheld": one.making.rows_withheld,

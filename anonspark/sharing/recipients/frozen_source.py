@@ -18,7 +18,7 @@ from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.sharing.recipients.freezing import PATTERN, FreezeRows
+from anonspark.sharing.recipients.freezing import PATTERN, FreezeRows, type_family
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 MOST_PATTERNS = 100_000
@@ -36,21 +36,26 @@ class FrozenSource:
         :data:`PATTERN`, and :data:`~anonspark.core.columns.ATOM` where there are atoms.
     columns : tuple of str
         Names of the columns in the input.
+    subject_types : tuple of str
+        Families of the types of the columns that tell people, and records, apart.
     """
 
     records: Records
     columns: tuple[str, ...]
+    subject_types: tuple[str, ...] = ()
 
     @classmethod
     def again(cls, engine: Engine, path: str, told: Mapping[str, Any]) -> FrozenSource:
         """Return what an earlier attempt has staged, given what it told of it."""
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
-        return cls(Records(engine.staged([path], PACKED), schema), tuple(told["columns"]))
+        records = Records(engine.staged([path], PACKED), schema)
+        return cls(records, tuple(told["columns"]), tuple(told["subject_types"]))
 
     def told(self) -> dict[str, Any]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.records.schema.serialize().to_pybytes().hex()
-        return {"columns": list(self.columns), "schema": schema}
+        types = list(self.subject_types)
+        return {"columns": list(self.columns), "schema": schema, "subject_types": types}
 
     @property
     def has_atoms(self) -> bool:
@@ -119,7 +124,11 @@ def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> Fro
     names = list(dict.fromkeys([*freezing.columns, *freezing.subject, *freezing.record]))
     frozen = table.select(names).map_batches(freezing, schema)
     frozen.map_batches(PackRecords(), PACKED).stage(path)
-    return FrozenSource(Records(engine.staged([path], PACKED), schema), freezing.columns)
+    types = [
+        type_family(table.schema.field(name).type) for name in (*freezing.subject, *freezing.record)
+    ]
+    records = Records(engine.staged([path], PACKED), schema)
+    return FrozenSource(records, freezing.columns, tuple(types))
 
 
 def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str) -> str:

@@ -34,7 +34,7 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
     strangers = [
         f"collusion.together[{place}]: neither the plan nor the ledger knows {name!r}; expected "
         f"one of {', '.join(sorted(known))}; correct it"
-        for place, group in enumerate(plan.collusion.together)
+        for place, group in enumerate(plan.file.collusion.together)
         for name in group
         if name not in known
     ]
@@ -42,11 +42,11 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
         raise ConfigurationError(*strangers)
     public = {one.name for one in plan.recipients if one.request.public}
     public |= {one.recipient for one in earlier if one.public}
-    most = plan.collusion.recipients
+    most = plan.file.collusion.recipients
     return list_coalitions(
         known,
         public=public,
-        together=plan.collusion.together,
+        together=plan.file.collusion.together,
         size=None if most == "all" else most,
         of_plan=plan.names,
     )
@@ -80,7 +80,7 @@ def check_jointly(
     """
     if not requires_check(plan):
         return []
-    repeated = bool(plan.record)
+    repeated = bool(plan.file.record)
     signatures = Signatures.of(releases, list(plan.demand.diversity), repeated=repeated)
     try:
         return [row for one in coalitions for row in signatures.check(sorted(one), plan.demand)]

@@ -23,10 +23,10 @@ from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.ledger import open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, sensitive_column
+from anonspark.sharing.recipients.crash_recovery import settle
 from anonspark.sharing.recipients.freezing import column_of
 from anonspark.sharing.recipients.frozen_source import FrozenSource
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.sharing.recipients.settling import settle
 from anonspark.verification.presence import Presence, measure_presence
 
 # More classes than these are brought to the records by a shuffle.
@@ -259,9 +259,9 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
         for place in find_stagings(files, output, staging_path)
         if run_id in (None, place.run_id)
     ]
-    if plan.ledger is not None:
-        key = read_key(plan.ledger.key_file)
-        layout = open_ledger(files, plan.ledger.path, key).layout
+    if plan.file.ledger is not None:
+        key = read_key(plan.file.ledger.key_file)
+        layout = open_ledger(files, plan.file.ledger.path, key).layout
         with locked(files, layout, "clean"):
-            settle(files, open_ledger(files, plan.ledger.path, key), staging_path)
+            settle(files, open_ledger(files, plan.file.ledger.path, key), staging_path)
     return found

@@ -48,8 +48,8 @@ from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, Partit
 from anonspark.sharing.recipients.freezing import PATTERN, column_of
 from anonspark.sharing.recipients.frozen_input import OpenFrozen
 from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of
-from anonspark.sharing.recipients.making import too_few_left
 from anonspark.sharing.recipients.plan import Plan
+from anonspark.sharing.recipients.preparation import too_few_left
 from anonspark.sharing.recipients.strategy import Making
 from anonspark.staged.records import PACKED, PackRecords, Records
 
@@ -453,7 +453,7 @@ class NestedMaker:
     def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:
         """Stage the atoms, and the records with their atoms."""
         demand = Soundness(self.plan.demand.k, self.plan.demand.diversity)
-        people = {PEOPLE: demand.k} if self.plan.record else {}
+        people = {PEOPLE: demand.k} if self.plan.file.record else {}
         of_strata = Soundness(demand.k, {**demand.diversity, **people})
         place, files = self.staging.place.kept, self.engine.files
         reused = self._reused(frozen, demand)
@@ -498,7 +498,7 @@ class NestedMaker:
         return snapshot
 
     def _reused(self, frozen: FrozenSource, demand: Soundness) -> Table | None:
-        if self.ledger is None or not self.plan.reuse:
+        if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
             # Nodes of other records may divide them: the joint check decides.
@@ -511,7 +511,7 @@ class NestedMaker:
             demand,
             recipients,
             self.key.of_values,
-            repeated=bool(self.plan.record),
+            repeated=bool(self.plan.file.record),
         )
 
 

@@ -18,9 +18,9 @@ from anonspark.progress import InnerProgress, Progress
 from anonspark.sharing.ledger.joint_classes import Demand
 from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.recipients.frozen_source import FrozenSource
-from anonspark.sharing.recipients.making import prepare_making
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.plan import NESTED_MODELS, Plan, Recipient
+from anonspark.sharing.recipients.preparation import prepare_making
 from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
 
 
@@ -64,7 +64,7 @@ class OtherStrategy:
         makers: dict[int, Strategy] = {}
         for place, recipient in enumerate(self.plan.recipients):
             # Of an independent plan, each k has a base partition of its own.
-            k = 0 if self.plan.strategy == "nested" else recipient.configuration.privacy.k
+            k = 0 if self.plan.file.strategy == "nested" else recipient.configuration.privacy.k
             with self.progress.stage(f"the other way: {recipient.name}"):
                 try:
                     if k not in makers:

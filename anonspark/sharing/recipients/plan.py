@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.overrides import assign, parse_overrides, written_overrides
@@ -24,8 +24,6 @@ from anonspark.redaction import Redacted
 from anonspark.sharing.ledger.joint_classes import Demand
 from anonspark.sharing.recipients.conditions import Condition
 from anonspark.sharing.recipients.plan_file import (
-    CollusionFile,
-    LedgerFile,
     PlanFile,
     PresenceFile,
     RequestFile,
@@ -74,7 +72,8 @@ class Plan(Redacted):
 
     Parameters
     ----------
-    title : str or None
+    file : PlanFile
+        As it says it.
     base : Configuration
         What may be given at all; its output is a stand-in.
     source : Configuration
@@ -82,37 +81,23 @@ class Plan(Redacted):
     partition : Configuration
         Of the groups that no release of a nested plan divides: all requested quasi-identifiers,
         missing values as a category, and what is demanded of joint classes.
-    subject : tuple of str
-        The columns that tell people apart; empty where records do.
-    record : tuple of str
-        The columns that tell records apart, where people have several; else empty.
-    strategy : str
-    collusion : CollusionFile
     demand : Demand
         What has to hold for joint classes.
-    ledger : LedgerFile or None
-    reuse : bool
-        Whether the atoms of earlier plans hold on.
-    compare_strategies : bool
-    output : str
     recipients : tuple of Recipient
         In the order of their names, which is that of the bits of patterns.
     """
 
-    title: str | None
+    file: PlanFile
     base: Configuration
     source: Configuration
     partition: Configuration
-    subject: tuple[str, ...]
-    record: tuple[str, ...]
-    strategy: Literal["nested", "independent"]
-    collusion: CollusionFile
     demand: Demand
-    ledger: LedgerFile | None
-    reuse: bool
-    compare_strategies: bool
-    output: str
     recipients: tuple[Recipient, ...]
+
+    @property
+    def output(self) -> str:
+        """Directory of the releases."""
+        return self.file.output.rstrip("/")
 
     @property
     def names(self) -> list[str]:
@@ -123,7 +108,8 @@ class Plan(Redacted):
         """Return what decides which engine carries it out."""
         of_base = Work.of(self.base)
         written = [one.configuration.output.path for one in self.recipients]
-        written += [self.output, *([] if self.ledger is None else [self.ledger.path])]
+        ledger = self.file.ledger
+        written += [self.output, *([] if ledger is None else [ledger.path])]
         return replace(of_base, written=(*of_base.written[1:], *written))
 
     @property
@@ -131,11 +117,11 @@ class Plan(Redacted):
         """SHA-256 of what decides what is given, in hexadecimal digits."""
         document = {
             "base": self.base.fingerprint(),
-            "subject": self.subject,
-            **({"record": self.record} if self.record else {}),
-            "strategy": self.strategy,
-            "collusion": self.collusion.model_dump(mode="json"),
-            "reuse": self.reuse,
+            "subject": self.file.subject,
+            **({"record": self.file.record} if self.file.record else {}),
+            "strategy": self.file.strategy,
+            "collusion": self.file.collusion.model_dump(mode="json"),
+            "reuse": self.file.base_partition.reuse,
             "recipients": {
                 one.name: [one.configuration.fingerprint(), one.request.model_dump(mode="json")]
                 for one in self.recipients
@@ -251,7 +237,6 @@ class _Reading:
         except ConfigurationError as error:
             self.problems += [f"base: {problem}" for problem in error.problems]
             return None
-        file = self.file
         self._check_base(base)
         names = self._chosen(only)
         recipients = [one for name in names if (one := self._recipient(name, base)) is not None]
@@ -264,22 +249,7 @@ class _Reading:
         partition = self._partition(base, recipients, demand)
         if self.problems or source is None or partition is None:
             return None
-        return Plan(
-            file.title,
-            base,
-            source,
-            partition,
-            tuple(file.subject),
-            tuple(file.record),
-            file.strategy,
-            file.collusion,
-            demand,
-            file.ledger,
-            file.base_partition.reuse,
-            file.evaluate.compare_strategies,
-            file.output.rstrip("/"),
-            tuple(recipients),
-        )
+        return Plan(self.file, base, source, partition, demand, tuple(recipients))
 
     def _chosen(self, only: Sequence[str]) -> list[str]:
         known = sorted(self.file.recipients)
@@ -465,14 +435,7 @@ class _Reading:
                     f"{at}: a condition on a sensitive attribute tells it of everybody in the "
                     f"release; add {where}.presence, or drop the condition"
                 )
-            yield Condition(
-                name,
-                None if one.among is None else tuple(one.among),
-                None if one.not_in is None else tuple(one.not_in),
-                one.min,
-                one.max,
-                one.missing,
-            )
+            yield Condition(name, one)
 
     def _configuration(
         self, where: str, name: str, request: RequestFile, base: Configuration

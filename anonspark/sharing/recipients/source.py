@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import DataError
@@ -13,38 +9,14 @@ from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.publish.paths import require_apart, require_target
 from anonspark.sharing.ledger.key import Key
-from anonspark.sharing.recipients.freezing import RowsOf, plan_freezing, type_family
+from anonspark.sharing.recipients.freezing import RowsOf, plan_freezing
 from anonspark.sharing.recipients.frozen_source import FrozenSource, freeze, require_subjects
 from anonspark.sharing.recipients.plan import Plan, Recipient
 
 
-@dataclass(frozen=True)
-class Source:
-    """The source of a plan.
-
-    Parameters
-    ----------
-    frozen : FrozenSource
-    subject_types : list of str
-        Families of the types of the columns that tell people, and records, apart.
-    """
-
-    frozen: FrozenSource
-    subject_types: list[str]
-
-    @classmethod
-    def again(cls, engine: Engine, path: str, told: Mapping[str, Any]) -> Source:
-        """Return what an earlier attempt has staged, given what it told of it."""
-        return cls(FrozenSource.again(engine, path, told), told["subject_types"])
-
-    def told(self) -> dict[str, Any]:
-        """Return what :meth:`again` needs, as JSON has it."""
-        return self.frozen.told() | {"subject_types": self.subject_types}
-
-
 def read_source(
     engine: Engine, plan: Plan, key: Key, path: str, table: Table | None = None
-) -> Source:
+) -> FrozenSource:
     """Read the source of a plan once, and write the private copy.
 
     Parameters
@@ -77,16 +49,14 @@ def read_source(
             read_hierarchies(engine.files, wanted),
             [_rows_of(one) for one in plan.recipients],
             plan.names,
-            plan.subject,
+            plan.file.subject,
             key,
-            plan.record,
+            plan.file.record,
         )
-        names = (*plan.subject, *plan.record)
-        types = [type_family(opened.schema.field(name).type) for name in names]
         frozen = freeze(engine, opened, freezing, path)
-    if plan.subject:
-        require_subjects(frozen, plan.subject, plan.record)
-    return Source(frozen, types)
+    if plan.file.subject:
+        require_subjects(frozen, plan.file.subject, plan.file.record)
+    return frozen
 
 
 def _rows_of(recipient: Recipient) -> RowsOf:
@@ -138,8 +108,8 @@ def require_places(files: Files, plan: Plan) -> None:
     }
     for key, path in {"output": plan.output, **places}.items():
         require_target(files, key, path)
-    if plan.ledger is not None:
-        places["ledger.path"] = plan.ledger.path
+    if plan.file.ledger is not None:
+        places["ledger.path"] = plan.file.ledger.path
     if plan.base.execution.staging_path is not None:
         places["base.execution.staging_path"] = plan.base.execution.staging_path
     for number, path in enumerate(plan.base.input.paths_of_files):

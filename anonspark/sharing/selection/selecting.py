@@ -29,8 +29,8 @@ from anonspark.sharing.ledger.budget import (
 )
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.mechanisms import choose, rank, with_noise
+from anonspark.sharing.selection.request import Wanted, open_wanted
 from anonspark.sharing.selection.settings import SelectionSettings
-from anonspark.sharing.selection.wanted import Wanted, open_wanted
 from anonspark.sharing.selection.writing import (
     Drawn,
     Selection,

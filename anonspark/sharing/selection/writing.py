@@ -22,8 +22,8 @@ from anonspark.layers.publish.paths import require_apart, require_apart_from_inp
 from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, TABLES
 from anonspark.sharing.ledger.budget import Entry
 from anonspark.sharing.selection.mechanisms import Ranked
+from anonspark.sharing.selection.request import Wanted
 from anonspark.sharing.selection.settings import SelectionSettings
-from anonspark.sharing.selection.wanted import Wanted
 
 _SCORES = pa.schema([("attribute", pa.string()), ("rank", pa.int64()), ("score", pa.float64())])
 

@@ -20,9 +20,9 @@ from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.table import frame_of
 from anonspark.sharing.selection.counting import Person, count_tables
 from anonspark.sharing.selection.domains import Domain
+from anonspark.sharing.selection.request import open_wanted
 from anonspark.sharing.selection.selecting import select
 from anonspark.sharing.selection.settings import parse_selection
-from anonspark.sharing.selection.wanted import open_wanted
 
 DOMAINS = (Domain.of_values("job", ["a", "b"]), Domain.of_edges("age", [30, 40.5]))
 TARGET = Domain.of_values("ill", ["no", "yes"])

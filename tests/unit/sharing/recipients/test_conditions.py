@@ -10,10 +10,11 @@ from arrow_types import arrow_type
 from cases import cases
 
 from anonspark.sharing.recipients.conditions import Condition, told_conditions
+from anonspark.sharing.recipients.plan_file import ConditionFile
 
 
 def condition_of(keys: dict[str, Any]) -> Condition:
-    return Condition("a", **{k: tuple(v) if isinstance(v, list) else v for k, v in keys.items()})
+    return Condition("a", ConditionFile.model_validate(keys))
 
 
 @cases(__file__, "keys", "values", "name", "expected")
@@ -28,7 +29,7 @@ def test_conditions(
 
 def test_texts_that_are_coded() -> None:
     coded = pa.array(["f", "m", None, "f"]).dictionary_encode()
-    condition = Condition("a", among=("f",))
+    condition = condition_of({"in": ["f"]})
     missing = np.array([False, False, True, False])
     assert condition.holds(coded, missing).tolist() == [True, False, False, True]
 
@@ -40,5 +41,6 @@ def test_conditions_that_do_not_fit(keys: dict[str, Any], name: str, told: str) 
 
 
 def test_what_is_told_of_conditions() -> None:
-    told = told_conditions([Condition("a", low=3), Condition("b", among=("x",), missing=False)])
+    other = ConditionFile.model_validate({"in": ["x"], "missing": False})
+    told = told_conditions([condition_of({"min": 3}), Condition("b", other)])
     assert told == {"a": {"min": 3}, "b": {"in": ["x"], "missing": False}}

@@ -38,7 +38,7 @@ def problems(plan: dict[str, Any]) -> str:
 def test_a_plan() -> None:
     plan = parse_plan(PLAN)
     assert plan.names == ["labour", "press"]
-    assert plan.strategy == "nested"
+    assert plan.file.strategy == "nested"
     assert plan.base.model.name == "smondrian"
     assert plan.demand.k == 5
     labour, press = plan.recipients
@@ -101,7 +101,7 @@ def test_the_base_lies_beside_the_plan(tmp_path: Path) -> None:
     )
     plan = load_plan(path, ["strategy=independent"])
     assert plan.recipients[0].configuration.privacy.k == 6
-    assert plan.strategy == "independent"
+    assert plan.file.strategy == "independent"
     assert load_plan(path, only=["press"]).names == ["press"]
     with pytest.raises(ConfigurationError, match="--only: the plan has no recipient"):
         load_plan(path, only=["pres"])

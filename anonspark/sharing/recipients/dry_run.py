@@ -66,9 +66,9 @@ def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None
     run_id = f"check-{uuid.uuid4().hex[:12]}"
     ledger = None
     key = Key.random()
-    if plan.ledger is not None:
-        key = read_key(plan.ledger.key_file)
-        ledger = open_ledger(files, plan.ledger.path, key)
+    if plan.file.ledger is not None:
+        key = read_key(plan.file.ledger.key_file)
+        ledger = open_ledger(files, plan.file.ledger.path, key)
         require_files(ledger)
     coalitions = coalitions_of(plan, ledger.counted if ledger else [])
     staging_path = plan.base.execution.staging_path
@@ -77,8 +77,8 @@ def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None
         engine.running(run_id, progress),
         progress.stage("freeze the source"),
     ):
-        source = read_source(engine, plan, key, f"{staging.records}/frozen")
-        strata = source.frozen.strata()
+        frozen = read_source(engine, plan, key, f"{staging.records}/frozen")
+        strata = frozen.strata()
     rows = [rows_of(strata, bit) for bit in range(len(plan.recipients))]
     require_rows(plan, rows)
     requests = [
