@@ -677,7 +677,7 @@ def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...]
     """Return the values of a label, None for all, and whether missing is one of them."""
     if label == _EVERYTHING:
         return None, False
-    quoted = _quoted_value(label)
+    quoted = quoted_value(label)
     # Quoted ones first: a label that looks like a quoted one is itself published in quotes.
     for own in (quoted, label):
         if leaves is not None and own is not None and own in leaves:
@@ -687,12 +687,12 @@ def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...]
     if label.startswith('"'):
         raise UnreadableLabelError("not a quoted value")
     if leaves is None and label.startswith("{"):
-        region = _set_region(_set_members(label), None)
+        region = _set_region(set_members(label), None)
         return region.values, region.missing
     return (label,), False
 
 
-def _quoted_value(label: str) -> str | None:
+def quoted_value(label: str) -> str | None:
     """Return the value that a label quotes as a whole, None where it does not."""
     if not label.startswith('"'):
         return None
@@ -733,7 +733,7 @@ def _ordered_set_region(
     return OrderedRegion(tuple(intervals), None in members)
 
 
-def _set_members(label: str) -> list[str | None]:
+def set_members(label: str) -> list[str | None]:
     """Return the members of ``{a, b}``, None for missing."""
     if not label.endswith("}"):
         raise UnreadableLabelError("a set without end")

@@ -14,6 +14,7 @@ from anonspark.core.columns import published_column
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.verification.class_table import ClassLabels, LabelSums, ReadLabels
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class PublishedClasses:
         Sum and exclusive or of the hashes of the records.
     homogeneous : mapping of str to int
         Records of the classes with only one value of an attribute; of those that were asked for.
+    labels : ReadLabels or None
+        What labels say; None where they were not read.
     """
 
     rows: int
@@ -44,6 +47,7 @@ class PublishedClasses:
     hash_sum: int
     hash_xor: int
     homogeneous: Mapping[str, int] = field(default_factory=dict)
+    labels: ReadLabels | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -52,7 +56,10 @@ class PublishedClasses:
 
 
 def count_published_classes(
-    data: Table, quasi_identifiers: Sequence[str], attributes: Sequence[str] = ()
+    data: Table,
+    quasi_identifiers: Sequence[str],
+    attributes: Sequence[str] = (),
+    labels: ClassLabels | None = None,
 ) -> PublishedClasses:
     """Count the classes of published records.
 
@@ -66,6 +73,8 @@ def count_published_classes(
         Published columns of which classes with only one value are counted, too; missing is one
         more value. Values are compared by 64-bit hashes, of which a class needs the smallest and
         the largest alone, however many values it has.
+    labels : ClassLabels or None
+        How the labels of these columns are read, each different one of a batch of classes once.
 
     Returns
     -------
@@ -87,23 +96,29 @@ def count_published_classes(
     }
     least = {f"least_{place}": f"value_{place}" for place in range(len(attributes))}
     most = {f"most_{place}": f"value_{place}" for place in range(len(attributes))}
-    alike = [f"homogeneous_{place}" for place in range(len(attributes))]
     classes = (
         data.select(numbered)
         .with_hashes(hashes)
         .select({**dict(zip(by, by, strict=True)), "content": "content", **least, **most})
         .aggregate(by, count="size", least=list(least), most=list(most), hashes="content")
     )
-    if attributes:
+    read = None
+    if labels is not None:
+        columns = tuple(published_column(names.index(name)) for name in labels.columns)
+        read = LabelSums(labels, columns)
+    alike = [f"homogeneous_{place}" for place in range(len(attributes))]
+    counts = [*alike, *(read.names if read else ())]
+    if counts:
         own = [classes.schema.field(name) for name in ("size", "content_sum", "content_xor")]
-        schema = pa.schema([*own, *((name, pa.int64()) for name in alike)])
-        classes = classes.map_batches(_FindHomogeneous(schema), schema)
+        schema = pa.schema([*own, *((name, pa.int64()) for name in counts)])
+        classes = classes.map_batches(_DescribeClasses(schema, len(attributes), read), schema)
     found = classes.aggregate(
-        ["size"], count="classes", sums=["content_sum", *alike], hashes="content_xor"
+        ["size"], count="classes", sums=["content_sum", *counts], hashes="content_xor"
     ).collect()
     numbers = zip(found["size"].to_pylist(), found["classes"].to_pylist(), strict=True)
     sizes = dict(numbers)
     records = sum(size * classes for size, classes in sizes.items())
+    sums = {name: sum(found[name].to_pylist()) for name in counts}
     return PublishedClasses(
         rows=records,
         classes=sum(sizes.values()),
@@ -112,23 +127,29 @@ def count_published_classes(
         sizes=sizes,
         hash_sum=sum(map(int, found["content_sum"].to_pylist())),
         hash_xor=reduce(xor, found["content_xor_xor"].to_pylist(), 0),
-        homogeneous={
-            name: sum(found[column].to_pylist())
-            for name, column in zip(attributes, alike, strict=True)
-        },
+        homogeneous={name: sums[own] for name, own in zip(attributes, alike, strict=True)},
+        labels=None if read is None else read.read(sums),
     )
 
 
 @dataclass(frozen=True)
-class _FindHomogeneous:
-    """Yields the records of each class once more where its smallest value is the largest one."""
+class _DescribeClasses:
+    """Yields sizes and hashes of classes, and the records that are counted otherwise.
+
+    Of each attribute those of the classes whose smallest value is the largest one; and what labels
+    say.
+    """
 
     schema: pa.Schema
+    attributes: int
+    labels: LabelSums | None
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             columns = [batch.column(name) for name in self.schema.names[:3]]
-            for place in range(len(self.schema) - 3):
+            for place in range(self.attributes):
                 ends = (batch.column(f"{end}_{place}") for end in ("least", "most"))
                 columns.append(pc.if_else(pc.equal(*ends), batch.column("size"), 0))
+            if self.labels is not None:
+                columns += self.labels.of_classes(batch)
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
