@@ -20,9 +20,11 @@ from anonspark.progress import tell
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim
+from anonspark.verification.class_table import ClassLabels
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.matching import (
+    ByOriginal,
     Labels,
     broken_attacks,
     linked_values_warnings,
@@ -189,7 +191,8 @@ def audit_table(
     """
     _require_columns(data, claim, original, population, where)
     tell("counting classes")
-    published = count_published_classes(data, claim.columns)
+    misread, readable = _class_labels(data, claim, where)
+    published = count_published_classes(data, claim.columns, labels=readable)
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
     tell(f"measuring sensitive values of {published.rows:,} records")
@@ -197,7 +200,7 @@ def audit_table(
     of_people = measure_criteria_of_people(data, claim, published)
     if of_people is not None:
         sensitive = replace(sensitive, criteria=of_people)
-    failures = [*claim.failures, *_unwanted_columns(data, claim, where)]
+    failures = [*claim.failures, *_unwanted_columns(data, claim, where), *misread]
     failures += broken_promises(published, k=claim.privacy.k, measured=sensitive.criteria)
     if claim.fingerprint is not None and published.fingerprint != claim.fingerprint:
         failures.append(
@@ -224,6 +227,7 @@ def audit_table(
     if original is not None:
         tell("matching with the original")
     by_original = None if original is None else match_original(labels, published, original)
+    failures += _mismeasured(claim, published, by_original)
     if population is not None:
         tell("attacking with the population")
     by_population = None if population is None else match_population(labels, population)
@@ -337,6 +341,19 @@ def _require_columns(
         raise DataError(*odd)
 
 
+def _class_labels(data: Table, claim: Claim, where: str) -> tuple[list[str], ClassLabels | None]:
+    """Return which columns have other types than was said, and how labels are read if none has."""
+    said = None if claim.statements is None else claim.statements.labels
+    if said is None:
+        return [], None
+    misread = said.misread(data.schema)
+    if misread:
+        columns = ", ".join(map(repr, misread))
+        text = f"{where}: the columns {columns} have other types than published.quasi_identifiers"
+        return [f"{text} says; restore the release or publish it again"], None
+    return [], said if sorted(said.columns) == sorted(claim.columns) else None
+
+
 def _presence(labels: Labels) -> Presence | None:
     """Measure delta-presence, where it is required."""
     claim, engine = labels.claim, labels.data.engine
@@ -380,6 +397,13 @@ def _miscounted(
         presence if same else None,
         {one.attribute: one.values for one in sensitive.figures},
     )
+
+
+def _mismeasured(claim: Claim, published: PublishedClasses, found: ByOriginal | None) -> list[str]:
+    """Tell what is said of the release otherwise than the original shows."""
+    if claim.statements is None or found is None:
+        return []
+    return claim.statements.mismeasured(published, found.loss, found.rows, found.columns)
 
 
 def _misheld(data: Table, claim: Claim) -> list[str]:

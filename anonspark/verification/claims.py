@@ -149,7 +149,12 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     )
     failures = audit_release_files(engine, release, manifest)
     statements = read_statements(
-        engine, release, manifest.document, described.privacy, described.risk
+        engine,
+        release,
+        manifest.document,
+        described.privacy,
+        described.risk,
+        described.hierarchies,
     )
     failures += statements.contradictions()
     unreadable: tuple[type[Exception], ...] = (ValueError, *engine.failures)

@@ -11,22 +11,41 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
+from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import K_UNITS
-from anonspark.core.figures import OF_EVERY_RUN, TABLES
+from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
-from anonspark.release.manifest import MANIFEST
+from anonspark.release.class_bounds import (
+    BoundsReader,
+    hierarchy_labels,
+    is_alike,
+    type_of_name,
+)
+from anonspark.release.manifest import MANIFEST, Manifest
+from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.release.sections import owners
+from anonspark.verification.class_table import (
+    ClassLabels,
+    ClassTable,
+    class_schema,
+    read_class_table,
+)
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.derived_tables import Claim, Derivation, Within
+from anonspark.verification.loss import Loss
 from anonspark.verification.nodes import Counted, claims_of_nodes, count_nodes
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
@@ -36,22 +55,8 @@ Row = Mapping[str, Any]
 _OF_UNIONS = ("summary", "privacy", "risk")
 """The tables of metrics that a union has; the others tell of a run."""
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "boolean": (bool,),
-    "timestamp": (datetime,),
-    "double": (int, float),
-    "decimal(38,0)": (int, Decimal),
-}
-
-# Without these no row can be told from another one.
-_NEEDED = {
-    "rounds": ("round",),
-    "attributes": ("position", "attribute", "kind", "weight"),
-    "privacy": ("criterion", "required", "measured"),
-    "risk": ("attacker",),
-    "nodes": ("round", "node", "levels", "classes", "min_class_size", "loss"),
-}
+# Without these no row of the table of nodes can be told from another one.
+_NODES_NEED = ("round", "node", "levels", "classes", "min_class_size", "loss")
 
 # These tables have some rows for each round or attribute.
 _LARGEST_TABLE = 64 * 2**20
@@ -117,12 +122,15 @@ class Statements:
     risk : RiskOptions
         Those of the manifest.
     tables : mapping of str to list of mapping
-        Rows of the metrics that are there, by name of the table; of ``classes`` one row a size of
-        classes: ``size``, ``classes`` and ``ncp``, the sum of the losses of a record in each.
+        Rows of the metrics that are there, by name of the table.
     unread : tuple of str
-        Tables that are there and cannot be read.
+        Tables that are there and cannot be read, or have other columns than theirs.
     nodes : mapping
         What was counted of them in the table ``classes``.
+    classes : ClassTable or None
+        What that table says; None where there is none.
+    labels : ClassLabels or None
+        How the labels of the records are read; None where the manifest does not say it.
     """
 
     release: str
@@ -132,6 +140,8 @@ class Statements:
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     nodes: Counted = field(default_factory=dict)
+    classes: ClassTable | None = None
+    labels: ClassLabels | None = None
 
     @property
     def units(self) -> dict[int, int] | None:
@@ -163,7 +173,9 @@ class Statements:
                 f"{self.release}/metrics/{name}: is not there; restore the release or publish it "
                 "again"
                 for name in (_OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes"))
-                if name not in self.tables and name not in self.unread
+                if name not in self.tables
+                and name not in self.unread
+                and (name != "classes" or self.classes is None)
             ]
         return found + list(
             self._told(
@@ -175,7 +187,7 @@ class Statements:
                     *self._of_summary_table(),
                     *self._of_small_tables(),
                     *self._of_nodes(),
-                    *self._of_classes(),
+                    *self._of_rounds(),
                 )
             )
         )
@@ -224,9 +236,48 @@ class Statements:
             self._told(
                 (
                     *claims,
+                    *self._of_labels(published),
                     *self._of_privacy_table(published, criteria, presence),
                     *self._of_risk_table(published, presence),
                 )
+            )
+        )
+
+    def mismeasured(
+        self, published: PublishedClasses, loss: Loss, rows: int, columns: Sequence[str]
+    ) -> list[str]:
+        """Tell what differs from what was measured with the original, one sentence each.
+
+        Parameters
+        ----------
+        published : PublishedClasses
+        loss : Loss
+        rows : int
+            Records of the original.
+        columns : sequence of str
+            Of the original.
+        """
+        summary = self.manifest.get("summary") or {}
+        if self.manifest.get("recipient"):
+            # Made of some records of the original.
+            return []
+        measured: dict[str, Any] = {
+            "rows_in": rows,
+            "rows_dropped_missing": rows - loss.rows,
+            "rows_left_out": loss.rows_left_out,
+        }
+        if set(self.manifest["configuration"]["attributes"]) <= set(columns):
+            measured["columns_in"] = len(columns)
+        if summary.get("rows_left_out") == 0:
+            if published.classes == summary.get("classes"):
+                measured["dm"] = loss.dm
+            if loss.gcp is not None:
+                measured |= {"gcp_total": loss.gcp_total, "gcp": loss.gcp, "loss": loss.gcp}
+        return list(
+            self._told(
+                _Said(f"summary.{name}", summary[name], figure, "the original")
+                for name, figure in measured.items()
+                if summary.get(name) is not None
             )
         )
 
@@ -308,20 +359,6 @@ class Statements:
         yield _Said("summary.model", summary.get("model"), name, "configuration.model.name")
         version = (self.manifest.get("versions") or {}).get("anonspark", summary.get("version"))
         yield _Said("summary.version", summary.get("version"), version, "versions.anonspark")
-        size = summary.get("mean_class_size")
-        if size is not None and summary.get("aecs") is not None:
-            yield _Said("summary.aecs", summary["aecs"], size / k, "summary.mean_class_size by k")
-        loss = summary.get("loss")
-        if loss is not None and summary.get("utility_score") is not None:
-            score = 100 * (1 - loss)
-            yield _Said("summary.utility_score", summary["utility_score"], score, "summary.loss")
-        for name in ("gcp", "iloss", "precision", "loss"):
-            figure = summary.get(name)
-            if figure is not None:
-                within = -_TOLERANCE <= figure <= 1 + _TOLERANCE
-                yield _Said(
-                    f"summary.{name}", figure, figure if within else "0 to 1", "its meaning"
-                )
         published = sum(one["role"] != "identifier" for one in configured["attributes"].values())
         if "parts" not in self.manifest:
             columns = summary.get("columns_published", published)
@@ -332,6 +369,50 @@ class Statements:
             total = sum(counts)
             source = "the sum of records that are published, dropped and left out"
             yield _Said("summary.rows_in", rows_in, total, source)
+        for name, claim in self._claims():
+            yield _Said(f"summary.{name}", summary.get(name), claim, "its meaning")
+        if self.derivation is not None:
+            for name, figure in self.derivation.summary(summary, self.tables).items():
+                if name not in summary:
+                    # Of another version, else the form is wrong.
+                    continue
+                yield _Said(f"summary.{name}", summary.get(name), figure, "metrics/classes")
+
+    def _claims(self) -> Iterator[tuple[str, Claim | None]]:
+        """Yield the figures of the summary that follow from nothing, and what they have to be."""
+        configured = self.manifest["configuration"]
+        some = Within(or_nothing=True)
+        drops = configured.get("missing", "drop") == "drop"
+        yield "rows_dropped_missing", some if drops else Within(0, 0)
+        yield "rows_in", some
+        yield "rows_left_out", some
+        for name in ("kl_divergence", "entropy", "seconds", "columns_in"):
+            yield name, some
+        yield "association_loss", Within(-math.inf, or_nothing=True)
+        asked = bool(self.manifest.get("recipient"))
+        for name in ("rows_requested", "rows_withheld"):
+            yield name, some if asked else None
+        units = self.units
+        fewest = min(units) if units else None
+        if "parts" not in self.manifest:
+            yield "smallest_units", None if fewest is None else Within(fewest, fewest)
+        yield "units", None if fewest is None else Within(fewest, or_nothing=True)
+
+    @cached_property
+    def derivation(self) -> Derivation | None:
+        """What the tables follow from; None where their classes are not there."""
+        summary = self.manifest.get("summary") or {}
+        published = summary.get("rows_published") or self.manifest["published"].get("rows")
+        if self.classes is None or self.labels is None or not published or not self.classes.sizes:
+            return None
+        return Derivation(
+            self.classes,
+            published,
+            summary.get("rows_left_out") or 0,
+            self.manifest["published"]["quasi_identifiers"],
+            self.labels.readers,
+            self.manifest["configuration"],
+        )
 
     def _of_gates(self) -> Iterator[_Said]:
         """Compare gates and drift with what was configured and what was found."""
@@ -375,31 +456,28 @@ class Statements:
                 yield _Said(key, said.get(name), found, "metrics/summary")
 
     def _of_small_tables(self) -> Iterator[_Said]:
-        """Compare names and numbers of rows of the tables."""
-        summary, configured = self.manifest.get("summary") or {}, self.manifest["configuration"]
+        """Compare whose rows the tables have."""
         for name, rows in self.tables.items():
-            if "run_id" in self.manifest and name != "classes":
+            if "run_id" in self.manifest:
                 ids = sorted({str(row.get("run_id")) for row in rows})
                 run_id = self.manifest["run_id"]
                 yield _Said("run_id", ids, [run_id], f"run_id of {MANIFEST}", name)
-        rounds = self.tables.get("rounds")
-        if rounds is not None and summary.get("rounds") is not None:
-            numbers = sorted(row["round"] for row in rounds)
-            expected = list(range(1, summary["rounds"] + 1))
-            yield _Said("round", numbers, expected, "summary.rounds", "rounds")
-        attributes = self.tables.get("attributes")
-        if attributes is not None:
-            ordered = sorted(attributes, key=lambda row: row["position"])
-            for column, key in (("attribute", "name"), ("kind", "kind")):
-                there = [one[key] for one in self.manifest["published"]["quasi_identifiers"]]
-                found = [row[column] for row in ordered]
-                yield _Said(column, found, there, "published.quasi_identifiers", "attributes")
-            weights = [
-                float((configured["attributes"].get(row["attribute"]) or {}).get("weight", 1.0))
-                for row in ordered
-            ]
-            found = [row["weight"] for row in ordered]
-            yield _Said("weight", found, weights, "configuration.attributes", "attributes")
+
+    def _of_rounds(self) -> Iterator[_Said]:
+        rows, derived = self.tables.get("rounds"), self.derivation
+        if rows is not None and derived is not None:
+            yield from self._of_rows("rounds", rows, derived.rounds(), "metrics/classes")
+
+    def _of_rows(
+        self, table: str, found: Sequence[Row], expected: Sequence[Row], source: str
+    ) -> Iterator[_Said]:
+        """Compare all rows and columns of a table with those that are derived."""
+        yield _Said("rows", len(found), len(expected), source, table)
+        for place, (row, own) in enumerate(zip(found, expected, strict=False), start=1):
+            for name in row:
+                if name != "run_id":
+                    key = f"{name} (row {place})"
+                    yield _Said(key, row[name], own.get(name), source, table)
 
     def _of_nodes(self) -> Iterator[_Said]:
         """Compare the recodings above the chosen one with it, and it with the other tables."""
@@ -414,24 +492,41 @@ class Statements:
             found = min(row["min_class_size"] for row in nodes)
             yield _Said("min_class_size", found, smallest, "summary.min_class_size", "nodes")
 
-    def _of_classes(self) -> Iterator[_Said]:
-        """Compare the summary with the sizes of the classes, where all records are in one."""
-        rows, summary = self.tables.get("classes"), self.manifest.get("summary") or {}
-        if not rows or summary.get("rows_suppressed") != 0:
+    def _of_labels(self, published: PublishedClasses) -> Iterator[_Said]:
+        """Compare labels with what they can be, and what lies beside the records with labels."""
+        read, labels, derived = published.labels, self.labels, self.derivation
+        if read is None or labels is None:
             return
-        sizes = {row["size"]: row["classes"] for row in rows}
-        classes, records = sum(sizes.values()), sum(size * one for size, one in sizes.items())
-        for name, counted in (
-            ("classes", classes),
-            ("rows_published", records),
-            ("min_class_size", min(sizes)),
-            ("max_class_size", max(sizes)),
-            ("mean_class_size", records / classes),
-            ("dm", sum(size * size * one for size, one in sizes.items())),
-            ("gcp_total", math.fsum(row["size"] * (row["ncp"] or 0.0) for row in rows)),
-        ):
-            if summary.get(name) is not None:
-                yield _Said(f"summary.{name}", summary[name], counted, "metrics/classes")
+        for one, unsound in zip(labels.readers, read.unsound, strict=True):
+            key = f"published.quasi_identifiers ({one.attribute.name}: records without a label)"
+            yield _Said(key, unsound, 0, "what a run writes")
+        if derived is None or self.classes is None:
+            return
+        table = "classes"
+        yield _Said("rows that no run writes", self.classes.unsound, 0, "its meaning", table)
+        yield _Said("class_id (all different)", self.classes.different, True, "its meaning", table)
+        agree = self._bounds_agree(published.rows, read.bounds, labels, self.classes)
+        key = "bounds and sizes (those of the labels)"
+        yield _Said(key, agree, True, "a count of the records", table)
+        rows = self.tables.get("attributes")
+        if rows is not None:
+            expected = derived.attribute_rows(read, rows)
+            yield from self._of_rows("attributes", rows, expected, "the records in data")
+
+    def _bounds_agree(
+        self, rows: int, bounds: int, labels: ClassLabels, classes: ClassTable
+    ) -> bool:
+        """Return whether all records have the bounds of their labels, but those without a class."""
+        without = rows - sum(size * number for size, number in classes.sizes.items())
+        if without <= 0:
+            return without == 0 and bounds == classes.bounds
+        # All their values are suppressed.
+        tops = [("*", "* or missing") if one.tells_missing else ("*",) for one in labels.readers]
+        if any(one.has_hierarchy and one.attribute.rule is None for one in labels.readers):
+            # The top of a file's hierarchy is called as it likes.
+            return True
+        missing = (bounds - classes.bounds) % 2**64
+        return any(labels.hash_of(one, without) == missing for one in product(*tops))
 
     def _of_privacy_table(
         self,
@@ -442,39 +537,32 @@ class Statements:
         rows = self.tables.get("privacy")
         if rows is None:
             return
-        privacy = self.privacy
-        expected: list[tuple[str | None, str, float]] = [(None, "k", float(privacy.k))]
-        units = self.units
+        privacy, units = self.privacy, self.units
+        of_k = {"criterion": "k", "required": float(privacy.k), "measured": published.smallest}
+        expected: list[dict[str, Any]] = [of_k]
         if units:
-            expected.append((None, K_UNITS, float(privacy.k)))
-        expected += [(one.attribute, one.kind, one.bound) for one in privacy.criteria]
+            expected.append({**of_k, "criterion": K_UNITS, "measured": min(units)})
+        counted = {one.criterion: one.measured for one in criteria}
+        expected += [
+            {
+                "attribute": one.attribute,
+                "criterion": one.kind,
+                "required": one.bound,
+                "c": one.told_c,
+                "measured": counted.get(one, Within(-math.inf, or_nothing=True)),
+            }
+            for one in privacy.criteria
+        ]
         if privacy.delta_presence is not None:
-            expected.append((None, "smallest presence", privacy.delta_presence.min))
-            expected.append((None, "largest presence", privacy.delta_presence.max))
-        names = [(row.get("attribute"), row["criterion"], row["required"]) for row in rows]
-        yield _Said(
-            "criterion",
-            sorted(map(str, names)),
-            sorted(map(str, expected)),
-            "configuration.privacy",
-            "privacy",
-        )
-        measured: dict[tuple[str | None, str, float], float] = {
-            (one.criterion.attribute, one.criterion.kind, one.criterion.bound): one.measured
-            for one in criteria
-        }
-        measured[(None, "k", float(privacy.k))] = published.smallest
-        if units:
-            measured[(None, K_UNITS, float(privacy.k))] = min(units)
-        if presence is not None and privacy.delta_presence is not None:
-            bounds = privacy.delta_presence
-            measured[(None, "smallest presence", bounds.min)] = presence.smallest
-            measured[(None, "largest presence", bounds.max)] = presence.largest
-        for row in rows:
-            counted = measured.get((row.get("attribute"), row["criterion"], row["required"]))
-            if counted is not None:
-                key = f"measured ({row['criterion']})"
-                yield _Said(key, row["measured"], counted, "a count of the records", "privacy")
+            for name, bound in (
+                ("smallest", privacy.delta_presence.min),
+                ("largest", privacy.delta_presence.max),
+            ):
+                measured = Within(0.0, 1.0) if presence is None else getattr(presence, name)
+                own = {"criterion": f"{name} presence", "required": bound, "measured": measured}
+                expected.append(own)
+        source = "configuration.privacy and a count of the records"
+        yield from self._of_rows("privacy", rows, expected, source)
 
     def _of_risk_table(
         self, published: PublishedClasses, presence: Presence | None
@@ -482,8 +570,11 @@ class Statements:
         rows = self.tables.get("risk")
         if rows is None or not published.rows:
             return
-        options = self.risk
-        if self.privacy.delta_presence is None:
+        options, presence_asked = self.risk, self.privacy.delta_presence is not None
+        expected: list[Row] = []
+        if not self.units and self.derivation is not None:
+            expected += self.derivation.risk_of_rounds(options)
+        if not presence_asked:
             found = attacks(self.units or published.sizes, options.threshold)
         elif presence is not None:
             counts = presence.counts
@@ -493,13 +584,13 @@ class Statements:
             found = attacks_with_population(counts.released, counts.population, options.threshold)
         else:
             return
-        of_release = {row["attacker"]: row for row in rows if row.get("round") is None}
-        for attack in found:
-            own = of_release.pop(attack.attacker, {})
-            for name, figure in risk_row(attack, options).items():
-                key = f"{attack.attacker}.{name}"
-                yield _Said(key, own.get(name), figure, "a count of the records", "risk")
-        yield _Said("attacker", sorted(of_release), [], "its meaning", "risk")
+        expected += [
+            {"population": presence_asked, **risk_row(attack, options)} for attack in found
+        ]
+        if "parts" not in self.manifest and self.derivation is None:
+            # Of rounds nothing is known.
+            rows = [row for row in rows if row.get("round") is None]
+        yield from self._of_rows("risk", rows, expected, "a count of the records")
 
 
 _COUNTS = ("rows_in", "rows_dropped_missing", "rows_published", "rows_left_out")
@@ -517,12 +608,14 @@ class _Said:
 
 
 def _same(found: Any, expected: Any) -> bool:
+    if isinstance(expected, Claim):
+        return expected.admits(found, _TOLERANCE)
     numbers = (found, expected)
     if any(isinstance(one, bool) for one in numbers):
         return found is expected
     if isinstance(found, int) and isinstance(expected, int):
         return found == expected
-    if all(isinstance(one, int | float) for one in numbers):
+    if all(isinstance(one, int | float | Decimal) for one in numbers):
         return math.isclose(found, expected, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     if isinstance(found, list) and isinstance(expected, list):
         return len(found) == len(expected) and all(map(_same, found, expected))
@@ -548,7 +641,12 @@ def _instant(value: Any) -> object:
 
 
 def read_statements(
-    engine: Engine, release: str, manifest: Row, privacy: PrivacyOptions, risk: RiskOptions
+    engine: Engine,
+    release: str,
+    manifest: Row,
+    privacy: PrivacyOptions,
+    risk: RiskOptions,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
 ) -> Statements:
     """Read the metrics of a release.
 
@@ -561,32 +659,80 @@ def read_statements(
     privacy : PrivacyOptions
     risk : RiskOptions
         Those of the manifest.
+    hierarchies : mapping of str to Hierarchy, or None
+        Those of files that could be read: labels of others are not known.
 
     Notes
     -----
-    Small tables are read by the driver; one job with a small shuffle for the sizes of the classes.
-    Where the table ``nodes`` is there, one more that collects the labels of up to 200,000 classes.
+    Small tables are read by the driver; one pass over the table of classes with a small shuffle
+    (:func:`~anonspark.verification.class_table.read_class_table`). Where the table ``nodes`` is
+    there, one more that collects the labels of up to 200,000 classes.
     """
     tables: dict[str, list[Row]] = {}
     unread, files = [], engine.files
-    for name in (*TABLES, "classes"):
+    unreadable = (pa.ArrowException, ValueError, OSError, ConfigurationError, *engine.failures)
+    # Another version may have other figures.
+    is_ours = (manifest.get("versions") or {}).get("anonspark") == __version__
+    for name in TABLES:
         directory = f"{release}/metrics/{name}"
         if not files.exists(directory):
             continue
         try:
-            if name == "classes":
-                tables[name] = _sizes(engine, directory)
-            else:
-                tables[name] = _typed(_rows(files, directory), name)
-        except (pa.ArrowException, ValueError, OSError, ConfigurationError, *engine.failures):
+            tables[name] = _rows(files, directory, name, is_ours=is_ours)
+        except unreadable:
             unread.append(name)
+    labels = class_labels(manifest, hierarchies or {})
+    classes: ClassTable | None = None
     nodes: Counted = {}
-    if {"classes", "nodes"} <= set(tables):
+    if labels is not None and files.exists(f"{release}/metrics/classes"):
         try:
-            nodes = _count_nodes(engine, release, manifest, tables)
-        except (pa.ArrowException, KeyError, ValueError, *engine.failures):
+            classes = _read_classes(engine, release, manifest, labels)
+            if "nodes" in tables:
+                nodes = _count_nodes(engine, release, manifest, classes, tables["nodes"])
+        except (KeyError, *unreadable):
             unread.append("classes")
-    return Statements(release, manifest, privacy, risk, tables, tuple(unread), nodes)
+    return Statements(
+        release, manifest, privacy, risk, tables, tuple(unread), nodes, classes, labels
+    )
+
+
+def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLabels | None:
+    """Return how the labels of a release are read; None where its types are none."""
+    described = manifest["published"]["quasi_identifiers"]
+    tells_missing = manifest["configuration"].get("missing", "drop") == "category"
+    readers = []
+    for attribute, own in zip(
+        published_attributes(Manifest(dict(manifest))), described, strict=True
+    ):
+        known = hierarchies.get(attribute.name)
+        try:
+            data_type = type_of_name(own["type"])
+        except (KeyError, ValueError):
+            return None
+        readers.append(
+            BoundsReader(
+                attribute,
+                own["kind"],
+                data_type,
+                has_hierarchy="hierarchy" in own,
+                tells_missing=tells_missing,
+                labels=None if known is None else hierarchy_labels(leaves_by_label(known)),
+            )
+        )
+    return ClassLabels(tuple(readers))
+
+
+def _read_classes(engine: Engine, release: str, manifest: Row, labels: ClassLabels) -> ClassTable:
+    table = engine.published(f"{release}/metrics/classes", "parquet")
+    expected = class_schema(labels)
+    if table.schema.names != expected.names or not all(
+        is_alike(found.type, wanted.type)
+        for found, wanted in zip(table.schema, expected, strict=True)
+    ):
+        raise ValueError("other columns than those of the table")
+    files = sum(one["path"].startswith("metrics/classes/") for one in manifest.get("files", ()))
+    weight = math.fsum(one.attribute.weight for one in labels.readers)
+    return read_class_table(table, labels, str(manifest.get("run_id", "")), weight, files)
 
 
 def _heights(manifest: Row) -> dict[str, int]:
@@ -598,52 +744,45 @@ def _heights(manifest: Row) -> dict[str, int]:
 
 
 def _count_nodes(
-    engine: Engine, release: str, manifest: Row, tables: Mapping[str, Sequence[Row]]
+    engine: Engine, release: str, manifest: Row, table: ClassTable, nodes: Sequence[Row]
 ) -> Counted:
     """Count classes again where that is cheap, and their labels tell enough."""
-    if sum(row["classes"] for row in tables["classes"]) > _MOST_COUNTED:
+    if sum(table.sizes.values()) > _MOST_COUNTED:
         return {}
     heights = _heights(manifest)
     names = ["round", "size", *(f"{name}_min" for name in heights)]
     classes = engine.published(f"{release}/metrics/classes", "parquet").select(names).collect()
-    return count_nodes(classes, tables["nodes"], heights)
+    return count_nodes(classes, nodes, heights)
 
 
-def _rows(files: Files, directory: str) -> list[Row]:
+def _rows(files: Files, directory: str, name: str, *, is_ours: bool) -> list[Row]:
+    """Return the rows of a small table.
+
+    Raises
+    ------
+    ValueError
+        If its columns are not those of the table.
+    """
     rows: list[Row] = []
+    schema = arrow_schema(TABLES[name])
     for path, size in files.files_below(directory):
         if path.startswith(("_", ".")):
             continue
         if size > _LARGEST_TABLE:
             raise ValueError("larger than any table of metrics")
         content = files.read_part(f"{directory}/{path}", 0, size)
-        rows += parquet.read_table(pa.BufferReader(content)).to_pylist()
+        table = parquet.read_table(pa.BufferReader(content))
+        found = {one.name: one.type for one in table.schema}
+        if is_ours and table.schema.names != schema.names:
+            raise ValueError("other columns than those of the table")
+        if any(not _is_of_type(found[one.name], one.type) for one in schema if one.name in found):
+            raise ValueError("a column is of another type")
+        rows += table.select([one for one in schema.names if one in found]).to_pylist()
+    if name == "nodes" and any(row.get(one) is None for row in rows for one in _NODES_NEED):
+        raise ValueError("a row lacks its name")
     return rows
 
 
-def _typed(rows: list[Row], table: str) -> list[Row]:
-    """Return rows that have the columns and types of a table; columns of other versions are null.
-
-    Raises
-    ------
-    ValueError
-    """
-    columns = [(figure.name, figure.type) for figure in TABLES[table]]
-    for row in rows:
-        if any(row.get(name) is None for name in _NEEDED.get(table, ())):
-            raise ValueError("a row lacks its name")
-        for name, kind in columns:
-            value = row.get(name)
-            if value is not None and not isinstance(value, _TYPES.get(kind, (int,))):
-                raise ValueError(f"{name} is no {kind}")
-    return [{name: row[name] for name, _ in columns if name in row} for row in rows]
-
-
-def _sizes(engine: Engine, directory: str) -> list[Row]:
-    table = engine.published(directory, "parquet")
-    rows: list[Row] = table.aggregate(["size"], count="classes", sums=["ncp"]).collect().to_pylist()
-    # Beside means there is no loss.
-    losses = float | (None if all(row["ncp"] is None for row in rows) else float)
-    if not all(type(row["size"]) is int and isinstance(row["ncp"], losses) for row in rows):
-        raise ValueError("classes have no size or no loss")
-    return rows
+def _is_of_type(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether a column is of a type, with whatever unit or time zone of times."""
+    return bool(found == wanted or (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)))

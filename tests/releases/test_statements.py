@@ -24,6 +24,7 @@ from anonspark.release.layout import COMPANIONS
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import audit_release
+from anonspark.verification.classes import count_published_classes
 from anonspark.verification.result import Verification
 from anonspark.verification.statements import Statements, read_statements
 
@@ -84,6 +85,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     risk = load_configuration(str(path)).evaluate.risk
     said = read_statements(engine, str(release), manifest, privacy, risk)
     columns = published(release).column_names
+    assert said.labels is not None
+    data = engine.published(str(release / "data"), "parquet")
+    # With the key of these statements.
+    classes = count_published_classes(data, said.labels.columns, labels=said.labels)
+    counted = replace(counted, published=classes)
     made = Made(release, said, counted, columns)
     assert made.failures(manifest) == []
     return made
