@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from cases import cases, changed
 from helpers import command, configuration_file, published, write_table
@@ -20,7 +18,6 @@ from helpers import command, configuration_file, published, write_table
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.release.layout import COMPANIONS
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import audit_release
@@ -200,29 +197,3 @@ def test_commands_with_a_changed_manifest(
     assert "manifest.json: not a manifest of anonspark" in outcome.err
     assert "configuration.input.missing_markers: expected a value there" in outcome.err
     assert "Traceback" not in outcome.err
-
-
-def test_a_release_of_an_earlier_version(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It says less, and has fewer files; what it says is compared all the same."""
-    release = tmp_path / "release"
-    shutil.copytree(made.path, release)
-    for name in COMPANIONS:
-        (release / name).unlink()
-    manifest = copy.deepcopy(dict(made.said.manifest))
-    for key in ("form", "files", "attempt", "gates", "drift", "seconds", "versions", "warnings"):
-        manifest.pop(key, None)
-    for key in ("rows_left_out", "sensitive_values", "columns"):
-        manifest["published"].pop(key, None)
-    for key in ("evaluate", "gates", "metrics", "model", "missing", "execution"):
-        manifest["configuration"].pop(key)
-    manifest["configuration"]["missing"] = "category"
-    manifest["summary"].pop("utility_score")
-    shutil.rmtree(release / "metrics" / "risk")
-    table = pq.read_table(release / "metrics" / "summary").drop_columns(["utility_score"])
-    shutil.rmtree(release / "metrics" / "summary")
-    write_table(release / "metrics" / "summary" / "part-00000.parquet", table)
-    (release / "manifest.json").write_text(json.dumps(manifest))
-    outcome = command(capsys, "verify", release)
-    assert outcome.code == 0, outcome.err
