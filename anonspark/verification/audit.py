@@ -113,8 +113,7 @@ def audit_release(
     files and one shuffle of class sizes; two more jobs for each sensitive attribute, two
     passes over the population for delta-presence, and the jobs of
     :func:`~anonspark.verification.truthfulness.measure_truthfulness` and
-    :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
-    not looked at.
+    :func:`~anonspark.verification.linkage.measure_linkage` for the tables given.
     """
     tell("reading the files")
     opened = open_release(

@@ -1,0 +1,112 @@
+"""Labels are those of this package to the letter, and their bounds are those of the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonspark.release.class_bounds import BoundsReader, is_alike, type_of_name
+from anonspark.release.regions import PublishedAttribute
+
+
+def reader(
+    kind: Any, of_type: str, *, style: str = "interval", missing: bool = True, rule: Any = None
+) -> BoundsReader:
+    columns = {"interval": ("a",), "bounds": ("a_min", "a_max"), "mean": ("a",)}[style]
+    if kind == "category":
+        columns = ("a",)
+    elif missing and style != "interval":
+        columns = (*columns, "a_missing")
+    own = PublishedAttribute("a", kind, style, columns, of_type, rule)
+    return BoundsReader(own, kind, type_of_name(of_type), rule is not None, missing)
+
+
+def label(kind: Any, of_type: str, text: str | None, **options: Any) -> tuple[bool, Any, Any]:
+    found = reader(kind, of_type, **options).read([pa.array([text], pa.string())])
+    return bool(found.sound[0]), found.lowest[0].as_py(), found.highest[0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_type", "text", "low", "high"),
+    [
+        ("integer", "int32", "17", 17, 17),
+        ("integer", "int64", "[-5--3]", -5, -3),
+        ("integer", "int64", "[17-25] or missing", 17, 25),
+        ("integer", "int64", "missing", None, None),
+        ("integer", "uint64", "18446744073709551615", 2**64 - 1, 2**64 - 1),
+        ("float", "double", "[0.5-1e+300]", 0.5, 1e300),
+        ("float", "float", "0.1", 0.10000000149011612, 0.10000000149011612),
+        ("date", "date32[day]", "[2020-01-31/2020-03-01]", 18292, 18322),
+        ("date", "date32[day]", "12345-01-02", 3789392, 3789392),
+        ("timestamp", "timestamp[us, tz=UTC]", "1970-01-01 00:00:01", 1_000_000, 1_000_000),
+        ("category", "string", "{a, b}", "a", "b"),
+        ("category", "string", '{"missing", "x, y", missing}', "missing", "x, y"),
+        ("category", "string", '"*"', "*", "*"),
+        ("boolean", "bool", "{false, true}", "false", "true"),
+    ],
+)
+def test_labels_are_bounds(kind: str, of_type: str, text: str, low: Any, high: Any) -> None:
+    assert label(kind, of_type, text) == (True, low, high)
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_type", "text"),
+    [
+        ("integer", "int64", "Jane Doe and 299 others"),
+        ("integer", "int64", "017"),
+        ("integer", "int64", "[ 17 - 25 ]"),
+        ("integer", "int64", "[25-17]"),
+        ("integer", "int64", "[17-17]"),
+        ("integer", "int8", "300"),
+        ("integer", "int64", "*"),
+        ("integer", "int64", None),
+        ("float", "double", "1.50"),
+        ("float", "double", "nan"),
+        ("decimal", "decimal128(10, 2)", "1.5"),
+        ("date", "date32[day]", "2021-02-30"),
+        ("timestamp", "timestamp[us, tz=UTC]", "2021-02-03"),
+        ("category", "string", "{a}"),
+        ("category", "string", "{a, a}"),
+        ("category", "string", "{missing, a}"),
+        ("category", "string", "*"),
+        ("category", "string", ""),
+        ("boolean", "bool", "maybe"),
+    ],
+)
+def test_texts_that_are_no_labels(kind: str, of_type: str, text: str | None) -> None:
+    assert not label(kind, of_type, text)[0]
+
+
+@pytest.mark.parametrize("text", ["missing", "[17-25] or missing"])
+def test_nothing_is_missing_where_it_is_no_category(text: str) -> None:
+    assert not label("integer", "int64", text, missing=False)[0]
+
+
+def test_labels_of_rules() -> None:
+    assert label("date", "string", "2021-02", rule="calendar")[0]
+    assert not label("date", "string", "February", rule="calendar")[0]
+
+
+def test_bounds_and_sets() -> None:
+    own = reader("integer", "int64", style="bounds")
+    low, high = pa.array([1, 5, None, None]), pa.array([2, 4, None, 1])
+    found = own.read([low, high, pa.array([True, False, True, True])])
+    assert found.sound.tolist() == [True, False, True, False]
+    assert found.wider.tolist()[:3] == [True, False, False]
+    sets = reader("category", "string", style="bounds").read(
+        [pa.array([["a", "b", None], [None], [], None, [None, "a"]])]
+    )
+    assert sets.sound.tolist() == [True, True, False, False, False]
+    assert sets.lowest.to_pylist()[:2] == ["a", None]
+    assert sets.highest.to_pylist()[:2] == ["b", None]
+
+
+def test_types_of_columns() -> None:
+    assert is_alike(pa.int64(), pa.int32())
+    assert is_alike(pa.decimal128(20, 0), pa.uint64())
+    assert not is_alike(pa.string(), pa.int64())
+    assert not is_alike(pa.struct([("a", pa.string())]), pa.string())
+    with pytest.raises(ValueError, match="names of people"):
+        type_of_name("names of people")
