@@ -127,10 +127,10 @@ class Process:
                 raise ClusterError(f"{text!r} is not in {self.log}: {self.said}")
             time.sleep(0.05)
 
-    def wait(self) -> int:
+    def wait(self, seconds: int = PATIENCE) -> int:
         """Wait until it ends, and return its exit code."""
         try:
-            return self.handle.wait(PATIENCE)
+            return self.handle.wait(seconds)
         except subprocess.TimeoutExpired:
             raise ClusterError(f"it does not end: {self.said}") from None
 
@@ -174,7 +174,9 @@ class Cluster:
             self.stop()
             raise
 
-    def add_worker(self, cores: int = 1, memory: str = "1g", **environment: str) -> Process:
+    def add_worker(
+        self, cores: int = 1, memory: str = "1g", host: str = "127.0.0.1", **environment: str
+    ) -> Process:
         """Start a worker; :meth:`wait_for_workers` waits until it is registered.
 
         Parameters
@@ -182,18 +184,21 @@ class Cluster:
         cores : int
         memory : str
             For its executors, as Spark writes it.
+        host : str
+            An address of the loopback interface. Spark starts no second copy of a task on the host
+            of the first one.
         **environment
             Variables of this worker, over those of the cluster.
         """
         number = self._workers_started
         self._workers_started += 1
         options = ("-c", str(cores), "-m", memory)
-        options += ("-d", str(self.folder / f"worker-{number}"), self.url)
+        options += ("-d", str(self.folder / f"worker-{number}"), "--host", host, self.url)
         worker = self._start(
             f"worker-{number}",
             f"{_DEPLOY}.worker.Worker",
             options,
-            self.environment | environment,
+            self.environment | {"SPARK_LOCAL_IP": host} | environment,
         )
         self.workers.append(worker)
         return worker

@@ -17,11 +17,17 @@ import pytest
 import yaml
 from helpers import disk
 from packed import packed_environment
-from standalone import REPOSITORY, Cluster, Process
+from recipients import with_ledger
+from standalone import PATIENCE, REPOSITORY, Cluster, Process
 
 from anonspark.config import load_configuration
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
+from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
+from anonspark.sharing.recipients.distribute import distribute
+from anonspark.sharing.recipients.plan import parse_plan
+from anonspark.verification.audit import audit_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +63,39 @@ class Failing(blockwise.FinishBlocks):
 
 blockwise.FinishBlocks = Failing
 sys.exit(main(["run", *sys.argv[1:]]))
+"""
+
+
+# Of every second stage each second task fails in the middle of its work when it runs first; of each
+# fourth one the others take so long that a second copy of them starts. Each attempt leaves a file.
+UNRELIABLE_JOB = """
+import sys, time
+from pathlib import Path
+from pyspark import TaskContext
+from anonspark.cli.application import main
+from anonspark.engine.spark import tasks
+
+ATTEMPTS = Path(sys.argv.pop())
+
+class Unreliable:
+    def __init__(self, function, names=()):
+        self.function, self.names = function, names
+
+    def __call__(self, batches):
+        from anonspark.engine.spark.tasks import _Guarded
+        context = TaskContext.get()
+        stage, task = context.stageId(), context.partitionId()
+        attempt = context.attemptNumber()
+        (ATTEMPTS / f"{stage} {task} {attempt}").touch()
+        if attempt == 0 and task % 2 and stage % 4 == 0:
+            time.sleep(20)
+        for batch in _Guarded(self.function, self.names)(batches):
+            yield batch
+            if attempt == 0 and task % 2 == 0 and stage % 2:
+                raise OSError("a disk")
+
+tasks._Guarded = Unreliable
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -224,6 +263,78 @@ def test_task_that_fails_four_times(cluster: Cluster, table: Path, tmp_path: Pat
     assert "Kryptonitis" not in message
     assert not (tmp_path / "release").exists()
     assert not list(tmp_path.glob(".*")), "staging was left behind"
+
+
+def test_a_plan_whose_tasks_fail_and_are_run_twice_at_a_time(
+    cluster: Cluster, table: Path, tmp_path: Path
+) -> None:
+    """The releases of a plan, and its ledger, are those of the engine that has no tasks."""
+    people = pq.read_table(table).slice(0, 600)
+    names = pa.array(f"p{number:05}" for number in range(len(people)))
+    people = people.append_column("person", names)
+    (tmp_path / "people").mkdir()
+    for number in range(3):
+        part = people.slice(number * 200, 200)
+        pq.write_table(part, tmp_path / "people" / f"part-{number}.parquet")
+    plan: dict[str, Any] = {
+        "base": {
+            "input": {"path": str(tmp_path / "people")},
+            "attributes": {
+                "person": "identifier",
+                **dict.fromkeys(("age", "gain"), "quasi_identifier"),
+                "diagnosis": "sensitive",
+            },
+            "privacy": {"k": 5},
+            "model": {"name": "smondrian"},
+            "execution": {"seed": 2**40, "task_rows": 300},
+        },
+        "subject": "person",
+        "recipients": {
+            "labour": {"approved": "yes", "columns": ["age", "diagnosis"]},
+            "press": {"approved": "yes", "columns": ["age", "gain"]},
+        },
+    }
+    plans = {}
+    for name in ("without", "with"):
+        (tmp_path / name).mkdir()
+        plans[name] = plan | {"output": str(tmp_path / name / "releases")}
+        with_ledger(plans[name], tmp_path / name)
+    expected = distribute(LocalEngine(), parse_plan(plans["without"]), run_id="night")
+
+    job, attempts, path = (tmp_path / name for name in ("job.py", "attempts", "plan.yaml"))
+    job.write_text(UNRELIABLE_JOB, encoding="utf-8")
+    attempts.mkdir()
+    path.write_text(yaml.safe_dump(plans["with"], sort_keys=False), encoding="utf-8")
+    elsewhere = cluster.add_worker(host="127.0.0.2")
+    cluster.wait_for_workers()
+    try:
+        driver = cluster.submit(
+            tmp_path,
+            job,
+            *("distribute", path, "--run-id", "night", attempts),
+            settings=SPECULATION | {"spark.sql.adaptive.coalescePartitions.enabled": "false"},
+        )
+        assert driver.wait(3 * PATIENCE) == 0, driver.said
+    finally:
+        cluster.workers.remove(elsewhere)
+        elsewhere.kill()
+    again = [tuple(map(int, one.name.split())) for one in attempts.iterdir()]
+    again = [(stage, task) for stage, task, attempt in again if attempt == 1]
+    failed = [one for one in again if one[1] % 2 == 0]
+    doubled = [one for one in again if one[1] % 2 == 1]
+    assert len(failed) > 5
+    assert len(doubled) > 2
+    releases = tmp_path / "with" / "releases"
+    for name, release in expected.releases.items():
+        (made,) = releases.glob(f"**/{name}/**/manifest.json")
+        summary = pq.read_table(made.parent / "metrics" / "summary").to_pylist()[0]
+        assert summary["output_fingerprint"] == release.summary["output_fingerprint"]
+        assert audit_release(LocalEngine(), str(made.parent)).failures == []
+    ledger = with_ledger(plans["with"], tmp_path / "with")
+    coalitions = required_coalitions(ledger)
+    found = check_ledger(LocalEngine(), ledger, coalitions, demand_of(ledger), with_files=True)
+    assert found.problems == []
+    assert not list((tmp_path / "with").glob("**/.*anonspark-*")), "staging was left behind"
 
 
 @pytest.fixture
