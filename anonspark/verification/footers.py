@@ -141,14 +141,16 @@ def _of_parquet(content: bytes, *, whole: bool) -> Footer:
 
 
 def _runs(content: bytes, labels: Sequence[str]) -> int:
-    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=list(labels))
+    schema = parquet.read_schema(pa.BufferReader(content))
+    # Sets and bounds that are lists have no codes; the others are enough.
+    plain = [name for name in labels if not pa.types.is_nested(schema.field(name).type)]
+    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=plain)
     runs = 0
     for number in range(file.num_row_groups):
-        group = file.read_row_group(number, columns=list(labels), use_threads=False)
+        group = file.read_row_group(number, columns=plain, use_threads=False)
         changes = np.zeros(max(len(group) - 1, 0), bool)
         for column in group.combine_chunks().columns:
-            # Sets and bounds that are lists have no codes; the others are enough.
-            if not pa.types.is_nested(column.type) and len(group):
+            if len(group):
                 codes = column.chunk(0)
                 if not pa.types.is_dictionary(codes.type):
                     codes = codes.dictionary_encode()
