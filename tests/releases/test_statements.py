@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases import cases, changed
 from helpers import command, configuration_file, published, write_table
@@ -21,7 +22,9 @@ from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import audit_release
+from anonspark.verification.class_table import class_schema, read_class_table
 from anonspark.verification.classes import count_published_classes
+from anonspark.verification.loss import Loss
 from anonspark.verification.result import Verification
 from anonspark.verification.statements import Statements, read_statements
 
@@ -197,3 +200,65 @@ def test_commands_with_a_changed_manifest(
     assert "manifest.json: not a manifest of anonspark" in outcome.err
     assert "configuration.input.missing_markers: expected a value there" in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_classes_that_are_not_those_of_the_labels(made: Made) -> None:
+    """Bounds, names and sizes that nobody else holds against the records."""
+    classes = made.said.classes
+    assert classes is not None
+    rounds = {
+        number: {size + 1: one for size, one in own.items()}
+        for number, own in classes.rounds.items()
+    }
+    for changes, told in (
+        ({"bounds": classes.bounds ^ 1}, "bounds and sizes"),
+        ({"unsound": 1}, "rows that no run writes: found 1"),
+        ({"different": False}, "class_id (all different): found False"),
+        ({"rounds": rounds}, "bounds and sizes"),
+    ):
+        found = made.missed(replace(made.said, classes=replace(classes, **changes)))
+        assert any(told in problem for problem in found), (changes, found)
+
+
+def test_figures_that_the_original_refutes(made: Made) -> None:
+    """What was measured with the original is compared with what is said."""
+    columns, rows = ["age", "pay", "town", "illness"], 300
+    counted = made.counted.published
+    loss = Loss(rows, 0, int(made.said.manifest["summary"]["dm"]), None, None)
+    assert made.said.mismeasured(counted, loss, rows, columns) == []
+    for name, found in {
+        "rows_in": made.said.mismeasured(counted, loss, 400, columns),
+        "rows_left_out": made.said.mismeasured(
+            counted, replace(loss, rows_left_out=9), 300, columns
+        ),
+        "dm": made.said.mismeasured(counted, replace(loss, dm=1), 300, columns),
+        "loss": made.said.mismeasured(counted, replace(loss, gcp=0.9, gcp_total=9.0), 300, columns),
+        "columns_in": made.said.mismeasured(counted, loss, rows, [*columns, "name"]),
+    }.items():
+        assert any(f"summary.{name}: found" in problem for problem in found), (name, found)
+
+
+def test_rows_of_classes_as_no_run_writes_them(
+    made: Made, tmp_path: Path, engine: LocalEngine
+) -> None:
+    said = made.said
+    assert said.labels is not None
+    assert said.classes is not None
+    own = pq.read_table(made.path / "metrics" / "classes").to_pylist()
+    run_id = own[0]["run_id"]
+    for number, (rows, unsound, different) in enumerate(
+        (
+            (own, 0, True),
+            ([{**own[0], "class_id": "Jane Doe 7, has flu"}, *own[1:]], 1, True),
+            ([{**own[0], "run_id": "day"}, *own[1:]], 1, True),
+            ([{**own[0], "ncp": 43.0}, *own[1:]], 1, True),
+            ([own[0], *own], 1, True),
+            (own[::-1], len(own) - 1, True),
+        )
+    ):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.Table.from_pylist(rows, schema=class_schema(said.labels)), path)
+        table = engine.published(str(path), "parquet")
+        read = read_class_table(table, said.labels, run_id, 4.0, 1)
+        assert (read.unsound, read.different) == (unsound, different), number
+        assert (read.bounds == said.classes.bounds) == (len(rows) == len(own)), number
