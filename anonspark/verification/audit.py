@@ -265,6 +265,7 @@ def audit_table(
         suppressed=claim.suppressed,
         columns_published=columns[0],
         columns_in=columns[1],
+        claimed=[] if claim.statements is None else claim.statements.unproven,
     )
 
 

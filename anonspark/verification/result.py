@@ -65,6 +65,9 @@ class Verification(Redacted):
     columns_published, columns_in : int or None
         Columns that are published, and those of the input, as the run counted them. None without
         a manifest that says it.
+    claimed : list of str
+        What was not proven but claimed: keys of the manifest, columns of tables
+        (``metrics/rounds: loss``).
     """
 
     release: str
@@ -87,6 +90,7 @@ class Verification(Redacted):
     suppressed: int | None = None
     columns_published: int | None = None
     columns_in: int | None = None
+    claimed: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -181,6 +185,7 @@ class Verification(Redacted):
                 for name, one in self.linkage_with_values.items()
             },
             "classes_not_covered": self.classes_not_covered,
+            "claimed": self.claimed,
         }
 
 

@@ -7,6 +7,7 @@ another one there, should not be believed. Everything that can be counted is cou
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -131,6 +132,9 @@ class Statements:
         What that table says; None where there is none.
     labels : ClassLabels or None
         How the labels of the records are read; None where the manifest does not say it.
+    claimed : set of str
+        What was compared with bounds alone, as far as statements were compared by now:
+        ``manifest: summary.rows_in``, ``metrics/rounds: loss``.
     """
 
     release: str
@@ -142,6 +146,7 @@ class Statements:
     nodes: Counted = field(default_factory=dict)
     classes: ClassTable | None = None
     labels: ClassLabels | None = None
+    claimed: set[str] = field(default_factory=set)
 
     @property
     def units(self) -> dict[int, int] | None:
@@ -273,13 +278,28 @@ class Statements:
                 measured["dm"] = loss.dm
             if loss.gcp is not None:
                 measured |= {"gcp_total": loss.gcp_total, "gcp": loss.gcp, "loss": loss.gcp}
+        compared = [name for name in measured if summary.get(name) is not None]
+        self.claimed.difference_update(f"manifest: summary.{name}" for name in compared)
         return list(
             self._told(
-                _Said(f"summary.{name}", summary[name], figure, "the original")
-                for name, figure in measured.items()
-                if summary.get(name) is not None
+                _Said(f"summary.{name}", summary[name], measured[name], "the original")
+                for name in compared
             )
         )
+
+    @property
+    def unproven(self) -> list[str]:
+        """What no file and no table that was compared tells, in order; a closed list."""
+        prefix = "manifest: summary."
+        figures = {one.removeprefix(prefix) for one in self.claimed if one.startswith(prefix)}
+        figures |= {"configuration_fingerprint", "input_fingerprint", "started", "version"}
+        found = self.claimed | {f"metrics/summary: {name}" for name in figures}
+        if self.classes is not None:
+            found.add("metrics/classes: ncp")
+        if "nodes" in self.tables:
+            columns = ("classes", "loss", "min_class_size", "suppressed")
+            found |= {f"metrics/nodes: {name}" for name in columns}
+        return sorted(found)
 
     def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
         """Tell whether a union has records of others than its parts, in one sentence at most.
@@ -295,6 +315,11 @@ class Statements:
 
     def _told(self, claims: Iterable[_Said]) -> Iterator[str]:
         for one in claims:
+            if isinstance(one.expected, Claim):
+                name = re.sub(r" \(row \d+\)$", "", one.key)
+                self.claimed.add(
+                    f"metrics/{one.table}: {name}" if one.table else f"manifest: {name}"
+                )
             if _same(one.found, one.expected):
                 continue
             path = MANIFEST if one.table is None else f"metrics/{one.table}"
