@@ -401,7 +401,8 @@ def _miscounted(
 
 def _mismeasured(claim: Claim, published: PublishedClasses, found: ByOriginal | None) -> list[str]:
     """Tell what is said of the release otherwise than the original shows."""
-    if claim.statements is None or found is None:
+    # One that the release was not made of refutes nothing.
+    if claim.statements is None or found is None or not found.truthfulness.holds:
         return []
     return claim.statements.mismeasured(published, found.loss, found.rows, found.columns)
 
