@@ -28,11 +28,11 @@ from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Figures, Measured
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.tasks import sensitive_values
+from anonspark.release.layout import LEFT_OUT
 from anonspark.release.regions import leaves_by_label
 from anonspark.staged.records import Records
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
-from anonspark.verification.left_out import LEFT_OUT
 from anonspark.verification.people import (
     SharesOfPeople,
     measure_people,

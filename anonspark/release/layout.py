@@ -1,35 +1,31 @@
-"""What may lie in a release: the files that its manifest lists, or those of the known layout."""
+"""What may lie in a release: the files that its manifest lists and its configuration asks for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 
+from anonspark.core.figures import TABLES
 from anonspark.engine.files import Entry, Files
-from anonspark.release.manifest import MANIFEST
+from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verifier import VERIFIER
 
 REPORT = "report.html"
 """Name of the report beside the data of a release."""
 
-_DESCRIBED = b"-- The records of this release with typed columns"
+COMPANIONS = ("README.md", "datapackage.json", "views.sql", VERIFIER)
+"""Files that explain a release."""
 
-COMPANIONS = {
-    "README.md": b"# Anonymized records, k = ",
-    "datapackage.json": b'{\n  "profile": "data-package",\n  "name": "release-',
-    "views.sql": _DESCRIBED,
-    VERIFIER: b'"""Counts again what a release of anonspark promises',
-}
-"""Files that explain a release, and how each begins."""
+LEFT_OUT = "left_out"
+"""Directory of a release: attribute, value as text (null where missing), records."""
 
 _MOST_NAMES = 5
 
-# Releases of earlier versions do not list their files; in them only these names are known.
-_TABLES = r"(?:data|metrics/(?:summary|rounds|classes|attributes|privacy|risk|nodes)|left_out)"
-_KNOWN = re.compile(rf"{_TABLES}/(?:_SUCCESS|part-[^/]*)|{re.escape(REPORT)}")
-# Delta's log lies beside the records.
-_KNOWN_OF_DELTA = re.compile(
-    r"data/_delta_log/(?:_last_checkpoint|\d{20}\.(?:json|crc|checkpoint\.parquet))"
+_OF_UNIONS = ("summary", "privacy", "risk")
+# Delta's log lies beside the records; its files name each other.
+_DATA_OF_DELTA = (
+    r"data/part-\d{5}-[0-9a-f-]{36}[-.]c\d{3}(?:\.[a-z0-9]+)?\.parquet"
+    r"|data/_delta_log/(?:_last_checkpoint|\d{20}\.(?:json|crc|checkpoint\.parquet))"
 )
 _LOG_OF_DELTA = "data/_delta_log"
 # Delta makes it whenever it looks at a table, and leaves it empty.
@@ -46,15 +42,44 @@ _CHECKSUM_MAGIC = b"crc\0"
 _CHECKSUM_HEADER = 8
 
 
+def unknown_files(manifest: Manifest) -> list[str]:
+    """Return the files that a manifest lists and that its configuration has no place for.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Sound in form.
+    """
+    data_format = manifest.data_format.lower()
+    is_union = bool(manifest.parts)
+    tables = "|".join(_OF_UNIONS if is_union else (*TABLES, "classes"))
+    known = [rf"metrics/(?:{tables})/part-\d{{5}}\.parquet"]
+    match data_format:
+        case "parquet" | "orc":
+            known.append(rf"data/part-\d{{5,}}\.{data_format}")
+        case "delta":
+            known.append(_DATA_OF_DELTA)
+        case _:
+            # What other formats write is known to them alone.
+            known.append(r"data/[^/.][^/]*")
+    if manifest.published.get("rows_left_out", 0) and manifest.tells_left_out:
+        known.append(rf"{LEFT_OUT}/part-00000\.parquet")
+    names = {*COMPANIONS, REPORT} - ({"views.sql"} if data_format != "parquet" else set())
+    pattern = re.compile("|".join(known))
+    return [
+        path
+        for path in sorted(manifest.listed_paths)
+        if path not in names and pattern.fullmatch(path) is None
+    ]
+
+
 def foreign_entries(
     files: Files,
     release: str,
     entries: Sequence[Entry],
-    listed: Collection[str] | None,
+    listed: Collection[str],
     *,
-    data_format: str = "parquet",
     marks: Collection[str] = (),
-    is_half: bool = False,
 ) -> list[str]:
     """Return what lies in a release and does not belong to it.
 
@@ -65,16 +90,10 @@ def foreign_entries(
         Its directory.
     entries : sequence of Entry
         All that lies there.
-    listed : collection of str or None
-        The files that belong to it; None where nobody listed them, and the names of the known
-        layout count.
-    data_format : str
-        ``output.format``.
+    listed : collection of str
+        The files that belong to it.
     marks : collection of str
         Names of empty files that a run may have left there.
-    is_half : bool
-        Whether a run was killed while it wrote there: what explains the release may lie there
-        without a list, whole or not.
 
     Returns
     -------
@@ -89,16 +108,7 @@ def foreign_entries(
     sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
 
     def belongs(path: str) -> bool:
-        if path == MANIFEST or (path in marks and not sizes.get(path)):
-            return True
-        if listed is not None:
-            return path in listed
-        if path.endswith("/_SUCCESS") and sizes[path]:
-            return False
-        if is_half and path in COMPANIONS:
-            return _begins_as(files, f"{release}/{path}", sizes[path], COMPANIONS[path])
-        known = _KNOWN.fullmatch(path)
-        return bool(known or (data_format == "delta" and _KNOWN_OF_DELTA.fullmatch(path)))
+        return path == MANIFEST or (path in marks and not sizes.get(path)) or path in listed
 
     own = {path for path in sizes if belongs(path)}
     folders = {
@@ -153,15 +163,6 @@ def checksum_header_is_sound(files: Files, path: str, size: int, content: int) -
     if header[:4] != _CHECKSUM_MAGIC or not 0 < chunk < 2**31:
         return False
     return size == _CHECKSUM_HEADER + 4 * -(-content // chunk)
-
-
-def _begins_as(files: Files, path: str, size: int, head: bytes) -> bool:
-    """Return whether a file begins in a way, or was about to."""
-    try:
-        found = files.read_part(path, 0, min(size, len(head)))
-    except OSError:
-        return False
-    return head.startswith(found)
 
 
 def looks_like_report(files: Files, path: str) -> bool:

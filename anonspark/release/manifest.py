@@ -12,12 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark._version import __version__
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.extensions import extension
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
-from anonspark.release.manifest_form import EXTENSION, FORM, extensions_of, manifest_problems
+from anonspark.release.manifest_form import (
+    EXTENSION,
+    FORM,
+    extensions_of,
+    is_version,
+    manifest_problems,
+)
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
@@ -71,7 +78,8 @@ class Manifest(Redacted):
     @property
     def version(self) -> str:
         """The version of anonspark that wrote it; empty where nobody said it."""
-        return str((self.document.get("versions") or {}).get("anonspark", ""))
+        versions = self.document.get("versions")
+        return str(versions.get("anonspark", "")) if isinstance(versions, dict) else ""
 
     @property
     def fingerprint(self) -> str:
@@ -79,14 +87,21 @@ class Manifest(Redacted):
         return str(self.document["fingerprints"]["output"])
 
     @property
-    def files(self) -> Sequence[Mapping[str, Any]] | None:
-        """The files of the release: path, bytes, rows, SHA-256; None where they are not listed."""
-        return self.document.get("files")
+    def files(self) -> Sequence[Mapping[str, Any]]:
+        """The files of the release: path, bytes, rows, SHA-256."""
+        return self.document.get("files") or ()
 
     @property
-    def listed_paths(self) -> frozenset[str] | None:
-        """Paths of the files of the release; None where they are not listed."""
-        return None if self.files is None else frozenset(file["path"] for file in self.files)
+    def listed_paths(self) -> frozenset[str]:
+        """Paths of the files of the release."""
+        return frozenset(file["path"] for file in self.files)
+
+    @property
+    def tells_left_out(self) -> bool:
+        """Whether it says which sensitive values records had that were left out."""
+        privacy = PrivacyOptions.model_validate(self.configuration["privacy"])
+        told = self.published.get("left_out_values") == "told"
+        return told and any(one.is_distance for one in privacy.criteria)
 
     @property
     def k(self) -> int:
@@ -211,17 +226,20 @@ def write_manifest(files: Files, release: str, manifest: dict[str, Any]) -> None
 
 
 def manifest_text(manifest: dict[str, Any]) -> str:
-    """Return a manifest as readable JSON; one that lists its files says so by its form.
+    """Return a manifest as readable JSON.
 
     Credentials are redacted; in ``configuration`` they are already, columns and files keep their
     names, and a coding is public as a whole. What a union says of its parts their manifests said.
     """
-    if "files" in manifest:
-        manifest = {"form": FORM, **manifest}
+    manifest = {"form": FORM, **manifest}
     told = {
         key: value if key in _AS_IT_IS else redact_values(value) for key, value in manifest.items()
     }
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    return _json(told)
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_manifest(files: Files, release: str) -> Manifest:
@@ -241,7 +259,10 @@ def read_manifest(files: Files, release: str) -> Manifest:
             "that output.path named"
         )
     try:
-        document = json.loads(files.read_text(path), object_pairs_hook=_each_key_once)
+        text = files.read_text(path)
+        document = json.loads(
+            text, object_pairs_hook=_each_key_once, parse_constant=_no_such_number
+        )
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
     except (ValueError, RecursionError, OSError, ConfigurationError) as error:
         raise GuaranteeError(
@@ -250,15 +271,33 @@ def read_manifest(files: Files, release: str) -> Manifest:
         ) from error
     _require_extensions(path, document)
     problems = manifest_problems(document)
+    if not problems and text != _json(document):
+        problems = ["its bytes are not those that anonspark writes of what it says"]
     if problems:
-        raise GuaranteeError(
-            "\n".join(
-                f"{path}: not a manifest of anonspark; the file is damaged: {problem}; restore it, "
-                "or publish the release again"
-                for problem in problems
-            )
-        )
+        raise GuaranteeError("\n".join(_refusal(path, document, one) for one in problems))
     return Manifest(document)
+
+
+def _refusal(path: str, document: Any, problem: str) -> str:
+    """Say why a manifest is refused: it is damaged, or of a version that knows more or less."""
+    form = document.get("form") if isinstance(document, dict) else FORM
+    if form != FORM:
+        return (
+            f"{path}: not a manifest of anonspark that this version reads, which are of form "
+            f"{FORM}; a version before 0.1 or a later one wrote it: use that version, or publish "
+            "the release again"
+        )
+    version = Manifest(document).version if isinstance(document, dict) else __version__
+    if version != __version__ and is_version(version):
+        return (
+            f"{path}: was written by anonspark {version}, and this is {__version__}, which knows "
+            f"something else: {problem}; verify it with that version or a later one, or publish "
+            "the release again"
+        )
+    return (
+        f"{path}: not a manifest of anonspark; the file is damaged: {problem}; restore it, or "
+        "publish the release again"
+    )
 
 
 def _require_extensions(path: str, document: Any) -> None:
@@ -273,6 +312,10 @@ def _require_extensions(path: str, document: Any) -> None:
     ]
     if absent:
         raise EnvironmentProblem("\n".join(absent))
+
+
+def _no_such_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,16 +7,20 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
+from anonspark.config.attributes import Attribute
+from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.json_schema import known_schema
+from anonspark.config.models import options_classes
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.extensions import CRITERIA, MODELS, loaded
 from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
+from anonspark.core.warning_codes import WarningCode
 from anonspark.release.sections import owners
 
 FORM = 2
@@ -29,17 +33,37 @@ EXTENSION = re.compile(
 )
 """Entry point of another package, and the package's name and version."""
 
+_MOST_SIGNS = 20_000
+"""Of a text that somebody wrote, such as a name or a condition."""
+
 Count = Annotated[int, Field(ge=0)]
 Digits = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Text = Annotated[str, Field(max_length=_MOST_SIGNS)]
+Name = Annotated[str, Field(min_length=1, max_length=1_000)]
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+_VERSION = r"^\d+(\.\d+){0,3}([.+-]?[A-Za-z0-9]{1,12}){0,3}$"
+Version = Annotated[str, Field(pattern=_VERSION)]
+Instant = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
+Type = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z]+\d*(_[a-z]+)?(\[(s|ms|us|ns|day)(, tz=[\w/:+-]{1,40})?\]|\(\d+, -?\d+\))?$"
+    ),
+]
+_STAGES = "prepare|evaluate|publish|verify|warnings|association|information|drift|metrics"
+_OTHER_STAGES = r"compare models|choose a model|read the mapping|verify parts|round \d+ of \d+"
+Seconds = dict[
+    Annotated[str, Field(pattern=f"^({_STAGES}|{_OTHER_STAGES})$")], Annotated[float, Field(ge=0)]
+]
+Metric = float | None
 
 
 class _Part(BaseModel):
-    # A later version may say more.
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class _File(_Part):
-    path: Annotated[str, Field(min_length=1)]
+    path: Name
     bytes: Count
     rows: Count | None
     sha256: Digits
@@ -51,43 +75,46 @@ class _Hierarchy(_Part):
 
 
 class _QuasiIdentifier(_Part):
-    name: str
+    name: Name
     kind: Kind
-    type: str = ""
-    hierarchy: _Hierarchy = _Hierarchy(height=0, leaves=0)
+    type: Type
+    # Of an attribute that has one.
+    hierarchy: _Hierarchy | None = None
 
 
 class _Published(_Part):
-    rows: Count = 0
+    rows: Count
     # Null where fewer than k records were left out.
-    rows_left_out: Count | None = 0
-    left_out_values: Literal["told", "withheld"] = "told"
-    sensitive_values: dict[str, Count] = {}
-    units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
-    # Null where it is infinite.
-    criteria_of_people: list[float | None] = []
-    columns: list[str] = []
-    quasi_identifier_columns: list[str]
+    rows_left_out: Count | None
+    sensitive_values: dict[Name, Count]
+    left_out_values: Literal["told", "withheld"]
+    columns: list[Name]
+    quasi_identifier_columns: list[Name]
     quasi_identifiers: list[_QuasiIdentifier]
+    # Of releases that count people.
+    units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] | None = None
+    # Null where it is infinite.
+    criteria_of_people: list[Metric] | None = None
 
 
 class _Fingerprints(_Part):
-    configuration: str = ""
-    input: str = ""
-    output: str
+    configuration: Digits
+    input: Digits
+    output: Digits
 
 
 class _Versions(_Part):
-    anonspark: str = ""
-    python: str = ""
-    spark: str = ""
-    pyspark: str = ""
-    pyarrow: str = ""
-    numpy: str = ""
-    numba: str = ""
-    pandas: str = ""
+    anonspark: Version
+    python: Version
+    pyarrow: Version
+    numpy: Version
+    numba: Version
+    # Of releases that Spark has made.
+    spark: Version | None = None
+    pyspark: Version | None = None
+    pandas: Version | None = None
     # By the entry points of its model and its criteria.
-    extensions: dict[str, str] = {}
+    extensions: dict[str, str] | None = None
 
     @field_validator("extensions")
     @classmethod
@@ -98,149 +125,207 @@ class _Versions(_Part):
 
 
 class _Gate(_Part):
-    metric: str
-    found: float | None
-    min: float | None
-    max: float | None
-    withheld: bool = False
+    metric: Name
+    found: Metric
+    min: Metric
+    max: Metric
+    withheld: bool
 
 
 class _Drift(_Part):
-    metric: str
-    found: float | None
-    before: float | None
+    metric: Name
+    found: Metric
+    before: Metric
     max: float
-    run_id: str | None
+    run_id: Id | None
+
+
+class _MergedCriterion(_Part):
+    criterion: Annotated[str, Field(pattern=r"^[\w ,()-]{1,60}$")]
+    required: float
+    merged: Metric
+
+
+class _Dependency(_Part):
+    attribute: Name
+    share: float
+    within: Metric
+
+
+class _WarningFigures(_Part):
+    """What the figures of any kind of warning may be."""
+
+    criteria: list[_MergedCriterion] | None = None
+    gives_away: list[_Dependency] | None = None
+    columns: list[Name] | None = None
+    exact: bool | None = None
+    records: Metric = None
+    releases: Metric = None
+    rows: Metric = None
+    values: Metric = None
+    merged_values: Metric = None
+    distinct: Metric = None
+    distinct_merged: Metric = None
+    distinct_present: Metric = None
+    homogeneous_records: Metric = None
+    missing_share: Metric = None
+    records_below_k: Metric = None
+    records_of_k_identifiers: Metric = None
+    repeated_share: Metric = None
+    share: Metric = None
+    share_below_k: Metric = None
+    unique_records: Metric = None
+    unique_share: Metric = None
 
 
 class _Warning(_Part):
-    code: str
-    attribute: str | None
-    text: str
-    figures: dict[str, Any]
+    code: WarningCode
+    attribute: Name | None
+    text: Text
+    figures: _WarningFigures
 
 
-class _Attribute(_Part):
-    role: Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
-    weight: float = 1.0
-    range: Annotated[list[int | float | str], Field(min_length=2, max_length=2)] | None = None
-    order: list[str] | None = None
-    hierarchy: str | dict[str, Any] | None = None
+class _Configured(BaseModel):
+    """Of a configuration what the form of a manifest hangs on; the rest of it is read as one."""
 
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
-class _Input(_Part):
-    format: str
-    options: dict[str, str] = {}
-    missing_markers: list[str]
-
-
-class _Privacy(_Part):
-    k: Annotated[int, Field(ge=1)]
-
-
-class _Output(_Part):
-    style: Literal["interval", "bounds", "mean"]
-    format: str = "parquet"
-
-
-class _Configured(_Part):
-    """Of a configuration as much as reading a release takes."""
-
-    input: _Input
-    attributes: dict[str, _Attribute]
-    missing: Literal["drop", "error", "category"] = "drop"
-    model: dict[str, Any] = {}
-    evaluate: dict[str, Any] = {}
-    gates: dict[str, Any] = {}
-    metrics: dict[str, Any] = {}
-    report: dict[str, str | None] = {}
-    privacy: _Privacy
-    output: _Output
-
-
-class _CodedAttribute(_Part):
-    name: str
-    hierarchy: dict[str, Any] = {}
-
-
-class _CodingDocument(_Part):
-    attributes: list[_CodedAttribute]
+    attributes: dict[Name, dict[str, Any]]
     privacy: dict[str, Any]
 
 
+class _CodingDocument(_Part):
+    name: Name
+    attributes: list[dict[str, Any]]
+    missing: Text
+    style: Text
+    privacy: dict[str, Any]
+    levels: dict[Name, Count] | None = None
+
+
 class _Coding(_Part):
-    name: str
+    name: Name
     fingerprint: Digits
     document: _CodingDocument
 
 
+class _TriedModel(_Part):
+    model: dict[str, Any]
+    loss: Metric
+
+
+class _ChosenModel(_Part):
+    model: dict[str, Any]
+    objective: Literal["gcp", "queries"]
+    rows: Count
+    tried: list[_TriedModel]
+
+
+_Value = bool | int | float | Text
+
+
+class _Collusion(_Part):
+    k: Count
+    l_diversity: dict[Name, float]
+
+
+class _Recipient(_Part):
+    name: Name
+    purpose: Text | None
+    approved: Text | None
+    until: Text | None
+    run_id: Id
+    strategy: Name
+    collusion: _Collusion
+    where: dict[Name, dict[Literal["in", "not_in", "min", "max", "missing"], _Value | list[_Value]]]
+    source_fingerprint: Text
+    rows_requested: Count | None
+    rows_withheld: Count | None
+
+
+class _InputVersion(_Part):
+    """Options that the files of the input, or its table's newest version, told."""
+
+    header: Literal["true"] | None = None
+    sep: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,30}$")] | None = None
+    inferSchema: Literal["true"] | None = None  # noqa: N815 - Spark's name of it
+    format: Annotated[str, Field(pattern=r"^[a-z]{1,20}$")] | None = None
+    versionAsOf: Annotated[str, Field(pattern=r"^\d{1,20}$")] | None = None  # noqa: N815
+
+
 class _Manifest(_Part):
-    form: Literal[2] = 2
-    run_id: str = ""
-    started: str = ""
-    seconds: dict[str, Annotated[float, Field(ge=0)]] = {}
-    versions: _Versions = _Versions()
+    form: Literal[2]
+    run_id: Id
+    started: Instant
+    seconds: Seconds
+    versions: _Versions
     configuration: _Configured
     fingerprints: _Fingerprints
-    input_version: dict[str, str] = {}
     published: _Published
-    summary: dict[str, Any] = {}
-    gates: list[_Gate] = []
-    drift: list[_Drift] = []
-    attempt: Count = 1
-    chosen_model: dict[str, Any] = {}
-    recipient: dict[str, Any] = {}
+    summary: dict[str, Any]
+    gates: list[_Gate]
+    drift: list[_Drift]
+    attempt: Count
+    recipient: _Recipient | None = None
+    input_version: _InputVersion | None = None
     coding: _Coding | None = None
-    warnings: list[_Warning] = []
-    files: list[_File] = []
+    chosen_model: _ChosenModel | None = None
+    warnings: list[_Warning]
+    files: list[_File]
 
 
 class _UnionInput(_Part):
-    missing_markers: list[str]
+    missing_markers: list[Text]
+
+
+class _UnionOutput(_Part):
+    style: Literal["interval", "bounds", "mean"]
+    format: Literal["parquet"]
 
 
 class _UnionConfigured(_Part):
     """What a union has of a configuration: no run made it."""
 
     input: _UnionInput
-    attributes: dict[str, _Attribute]
+    attributes: dict[Name, dict[str, Any]]
     missing: Literal["drop", "error", "category"]
     evaluate: dict[str, Any]
-    privacy: _Privacy
-    output: _Output
+    privacy: dict[str, Any]
+    output: _UnionOutput
 
 
 class _UnionFingerprints(_Part):
-    output: str
+    output: Digits
 
 
 class _UnionPublished(_Part):
     rows: Count
-    sensitive_values: dict[str, Count]
-    columns: list[str]
-    quasi_identifier_columns: list[str]
+    sensitive_values: dict[Name, Count]
+    columns: list[Name]
+    quasi_identifier_columns: list[Name]
     quasi_identifiers: list[_QuasiIdentifier]
 
 
 class _PartOfUnion(_Part):
-    run_id: str
-    output_fingerprint: str
+    run_id: Id
+    output_fingerprint: Digits
     rows: Count
     privacy: dict[str, Any]
-    holder: str | None
+    holder: Name | None
 
 
 class _Union(_Part):
     """The manifest of a union of releases."""
 
     form: Literal[2]
-    run_id: str
-    started: str
-    seconds: dict[str, Annotated[float, Field(ge=0)]]
+    run_id: Id
+    started: Instant
+    seconds: Seconds
     versions: _Versions
     configuration: _UnionConfigured
     coding: _Coding
-    holder_column: str | None
+    holder_column: Name | None
     parts: Annotated[list[_PartOfUnion], Field(min_length=2)]
     fingerprints: _UnionFingerprints
     published: _UnionPublished
@@ -266,21 +351,8 @@ def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-# What is there by its nature only: a hierarchy of an attribute that has one.
-_OPTIONAL = {
-    "_QuasiIdentifier": {"hierarchy"},
-    "_Configured": {"report"},
-    "_Attribute": {"order", "range", "weight"},
-    "_CodedAttribute": {"hierarchy"},
-    "_Manifest": {"chosen_model", "coding", "input_version", "recipient"},
-    # Of releases that count people.
-    "_Published": {"units", "criteria_of_people"},
-    # Of releases that Spark has made, and of those of other packages.
-    "_Versions": {"spark", "pyspark", "pandas", "extensions"},
-}
-
 # Those that every run has.
-_STAGES = ("prepare", "evaluate", "publish", "verify")
+_ALL_RUNS = ("prepare", "evaluate", "publish", "verify")
 
 _EXPECTED = {
     "missing": "a value there; the key is missing",
@@ -291,7 +363,14 @@ _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "extra_forbidden": "no such key",
+    "string_too_long": "a shorter text",
 }
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text is written as versions of programs are."""
+    return re.fullmatch(_VERSION, text) is not None
 
 
 def manifest_problems(manifest: object) -> list[str]:
@@ -309,6 +388,8 @@ def manifest_problems(manifest: object) -> list[str]:
     """
     if not isinstance(manifest, dict):
         return ["expected a mapping with the keys that anonspark writes"]
+    if manifest.get("form") != FORM:
+        return [f"form: expected {FORM}"]
     is_union = "parts" in manifest
     parsed: _Manifest | _Union
     try:
@@ -319,47 +400,32 @@ def manifest_problems(manifest: object) -> list[str]:
             f"{_EXPECTED.get(detail['type'], 'what anonspark writes there')}"
             for detail in error.errors(include_url=False, include_input=False)
         ][:_MOST_PROBLEMS]
-    problems = [*_unsound_files(parsed), *_unnamed_attributes(manifest["configuration"])]
+    is_ours = parsed.versions.anonspark == __version__
+    if isinstance(parsed, _Union):
+        problems = _union_configuration_problems(manifest["configuration"])
+    else:
+        problems = _configuration_problems(manifest["configuration"], is_ours=is_ours)
+    if problems:
+        return problems[:_MOST_PROBLEMS]
+    problems = [*_unsound_files(parsed), *_unnamed_attributes(manifest)]
     for owner in owners(manifest):
         problems += owner.form_problems(manifest)
-    if parsed.versions.extensions.keys() - extensions_of(manifest["configuration"]).keys():
+    if (parsed.versions.extensions or {}) != extensions_of(manifest["configuration"]):
         problems.append("versions.extensions: expected those of configuration")
-    is_whole = "form" in manifest or "files" in manifest
-    if is_whole:
-        problems += [f"{key_path(place)}: the key is missing" for place in _absent(parsed, ())]
+    if isinstance(parsed, _Manifest):
         problems += [
             f"seconds.{stage}: the key is missing"
-            for stage in _STAGES
-            if "seconds" in manifest and stage not in parsed.seconds and not is_union
+            for stage in _ALL_RUNS
+            if stage not in parsed.seconds
         ]
-    # Another version may have other figures and options.
-    is_ours = is_whole and parsed.versions.anonspark == __version__
+        problems += _chosen_problems(parsed.chosen_model)
     problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
-    if is_ours and not is_union:
-        problems += _configuration_problems(manifest["configuration"])
     return problems[:_MOST_PROBLEMS]
 
 
 def _location(found: tuple[int | str, ...]) -> Location:
     """Leave out what pydantic says of the members of a union."""
     return tuple(part for part in found if not (isinstance(part, str) and "[" in part))
-
-
-def _absent(part: _Part, place: Location) -> Iterator[Location]:
-    """Find keys that were not given, at any depth."""
-    optional = _OPTIONAL.get(type(part).__name__, set())
-    for name in type(part).model_fields:
-        value = getattr(part, name)
-        if name not in part.model_fields_set:
-            if name not in optional:
-                yield (*place, name)
-        elif isinstance(value, _Part):
-            yield from _absent(value, (*place, name))
-        elif isinstance(value, list | dict):
-            inside = enumerate(value) if isinstance(value, list) else value.items()
-            for key, one in inside:
-                if isinstance(one, _Part):
-                    yield from _absent(one, (*place, name, key))
 
 
 def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
@@ -375,16 +441,38 @@ def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
         seen.add(file.path)
 
 
-def _unnamed_attributes(configured: Mapping[str, Any]) -> Iterator[str]:
-    """Find criteria about attributes that are not published as sensitive ones."""
-    try:
-        locations = PrivacyOptions.model_validate(configured["privacy"]).locations()
-    except ValidationError:
-        return  # reported where it is read
-    for location, name in locations:
-        if (configured["attributes"].get(name) or {}).get("role") != "sensitive":
-            where = key_path(("configuration", "privacy", *location))
-            yield f"{where}: expected a sensitive attribute"
+def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Find what is said of attributes that are not published as sensitive ones, or of none."""
+    configured = manifest["configuration"]
+    attributes, privacy = configured["attributes"], configured["privacy"]
+    named = [
+        (("configuration", "privacy", *location), name)
+        for location, name in PrivacyOptions.model_validate(privacy).locations()
+    ]
+    named += [
+        (("published", "sensitive_values", name), name)
+        for name in manifest["published"]["sensitive_values"]
+    ]
+    for location, name in named:
+        if (attributes.get(name) or {}).get("role") != "sensitive":
+            yield f"{key_path(location)}: expected a sensitive attribute"
+    for place, warning in enumerate(manifest["warnings"]):
+        figures = warning["figures"]
+        about = [warning["attribute"], *(figures.get("columns") or ())]
+        about += [one["attribute"] for one in figures.get("gives_away") or ()]
+        if {name for name in about if name is not None} - attributes.keys():
+            yield f"{key_path(('warnings', place))}: expected attributes of the configuration"
+        if not warning["text"].isprintable():
+            yield f"{key_path(('warnings', place, 'text'))}: expected a line of text"
+
+
+def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:
+    """Find models that there are none of."""
+    for model in () if chosen is None else (chosen.model, *(one.model for one in chosen.tried)):
+        try:
+            options_classes()[model.get("name", "")].model_validate(model)
+        except (KeyError, ValidationError):
+            yield "chosen_model: expected options of models"
 
 
 _SUMMARY = tuple(
@@ -398,6 +486,8 @@ _NEVER_NULL = ("k", "rows_published", "published_classes", "published_min_class_
 def _summary_problems(
     summary: Mapping[str, Any], *, is_ours: bool, is_union: bool
 ) -> Iterator[str]:
+    for name in summary.keys() - {figure.name for figure in _SUMMARY}:
+        yield f"{key_path(('summary', name))}: expected no such key"
     for figure in _SUMMARY:
         name = figure.name
         if name not in summary:
@@ -407,7 +497,8 @@ def _summary_problems(
         value = summary[name]
         if figure.type == "string":
             # No model made a union.
-            sound, expected = isinstance(value, str) or (is_union and value is None), "a text"
+            sound = isinstance(value, str) and _WORD.fullmatch(value) is not None
+            sound, expected = sound or (is_union and value is None), "a name or a version"
         else:
             types = (int, float) if figure.type == "double" else (int,)
             sound = isinstance(value, types) and not isinstance(value, bool)
@@ -417,25 +508,34 @@ def _summary_problems(
             yield f"summary.{name}: expected {expected}"
 
 
-def _configuration_problems(configured: Mapping[str, Any]) -> list[str]:
-    """Find what is not as this version writes the configuration of a manifest."""
+_WORD = re.compile(r"[\w.+-]{1,80}")
+
+
+def _configuration_problems(configured: Mapping[str, Any], *, is_ours: bool) -> list[str]:
+    """Find what is not as this version writes the configuration of a manifest.
+
+    What this version has and another one has not means what it means where nobody says it.
+    """
     document = copy.deepcopy(dict(configured))
-    problems = _without_stand_ins(document)
-    if problems:
-        return problems
     try:
-        expected = Configuration.model_validate(document).public_dict()
+        problems = _without_stand_ins(document)
+        expected = Configuration.model_validate(document).public_dict() if not problems else {}
     except ValidationError as error:
         return [
             f"{key_path(('configuration', *finding.location))}: {finding.text}"
             for finding in explain(error, document, known_schema())
         ] or ["configuration: it is not one of this version"]
-    expected["execution"]["seed_fingerprint"] = ""
+    if problems:
+        return problems
+    expected["execution"]["seed_fingerprint"] = configured["execution"]["seed_fingerprint"]
     for name, attribute in configured["attributes"].items():
         for key in ("order_entries", "order_fingerprint"):
             if key in attribute:
                 expected["attributes"][name][key] = attribute[key]
-    return list(_differences(expected, configured, ("configuration",)))
+    return list(_differences(expected, configured, ("configuration",), is_ours=is_ours))
+
+
+_HEX = re.compile(r"[0-9a-f]{16}")
 
 
 def _without_stand_ins(document: dict[str, Any]) -> list[str]:
@@ -444,8 +544,8 @@ def _without_stand_ins(document: dict[str, Any]) -> list[str]:
     execution = document.get("execution")
     if not isinstance(execution, dict):
         return ["configuration.execution: expected a mapping"]
-    if not isinstance(execution.pop("seed_fingerprint", None), str):
-        problems.append("configuration.execution.seed_fingerprint: expected a text")
+    if not _HEX.fullmatch(str(execution.pop("seed_fingerprint", None))):
+        problems.append("configuration.execution.seed_fingerprint: expected 16 hexadecimal digits")
     for name, attribute in document["attributes"].items():
         place: Location = ("configuration", "attributes", name)
         entries, fingerprint = (
@@ -456,24 +556,54 @@ def _without_stand_ins(document: dict[str, Any]) -> list[str]:
             problems.append(f"{key_path((*place, lacking))}: the key is missing")
         elif entries is not None and (type(entries) is not int or entries < 1):
             problems.append(f"{key_path((*place, 'order_entries'))}: expected a whole number")
-        elif fingerprint is not None and not isinstance(fingerprint, str):
-            problems.append(f"{key_path((*place, 'order_fingerprint'))}: expected a text")
+        elif fingerprint is not None and not _HEX.fullmatch(str(fingerprint)):
+            problems.append(f"{key_path((*place, 'order_fingerprint'))}: expected 16 digits")
     return problems
 
 
-def _differences(expected: object, found: object, place: Location) -> Iterator[str]:
-    """Compare keys and types, not values: the validation has looked at those."""
+def _union_configuration_problems(configured: Mapping[str, Any]) -> list[str]:
+    """Find what is none of the sections that a union has of a configuration."""
+    problems = []
+    sections: tuple[tuple[Location, Any, TypeAdapter[Any]], ...] = (
+        (("evaluate",), configured["evaluate"], _EVALUATE),
+        (("privacy",), configured["privacy"], _PRIVACY),
+        *(
+            (("attributes", name), one, _ATTRIBUTE)
+            for name, one in configured["attributes"].items()
+        ),
+    )
+    for place, section, type_of_it in sections:
+        try:
+            type_of_it.validate_python(section)
+        except ValidationError:
+            where = key_path(("configuration", *place))
+            problems.append(f"{where}: expected what anonspark writes there")
+    return problems
+
+
+_EVALUATE: TypeAdapter[Any] = TypeAdapter(EvaluateOptions)
+_PRIVACY: TypeAdapter[Any] = TypeAdapter(PrivacyOptions)
+_ATTRIBUTE: TypeAdapter[Any] = TypeAdapter(Attribute)
+
+
+def _differences(
+    expected: object, found: object, place: Location, *, is_ours: bool
+) -> Iterator[str]:
     if isinstance(expected, dict) and isinstance(found, dict):
         for key, value in expected.items():
             if key in found:
-                yield from _differences(value, found[key], (*place, key))
-            else:
+                yield from _differences(value, found[key], (*place, key), is_ours=is_ours)
+            elif is_ours:
                 yield f"{key_path((*place, key))}: the key is missing"
-    elif isinstance(expected, list) and isinstance(found, list):
-        for number, (one, other) in enumerate(zip(expected, found, strict=False)):
-            yield from _differences(one, other, (*place, number))
+        for key in found.keys() - expected.keys():
+            yield f"{key_path((*place, key))}: expected no such key"
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for number, (one, other) in enumerate(zip(expected, found, strict=True)):
+            yield from _differences(one, other, (*place, number), is_ours=is_ours)
     elif _type(expected) is not _type(found):
         yield f"{key_path(place)}: expected {_WORDS[_type(expected)]}"
+    elif expected != found:
+        yield f"{key_path(place)}: expected the value as anonspark writes it"
 
 
 def _type(value: object) -> type:

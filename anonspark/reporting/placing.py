@@ -96,9 +96,6 @@ def place_report(files: Files, release: str, path: str, report: str) -> None:
 
 def _list_report(files: Files, release: str) -> None:
     manifest = read_manifest(files, release)
-    if manifest.files is None:
-        # Releases of earlier versions list nothing, and the report's name is a known one.
-        return
     path = f"{release}/{REPORT}"
     listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
     others = [file for file in manifest.files if file["path"] != REPORT]

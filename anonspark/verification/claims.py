@@ -19,9 +19,10 @@ from anonspark.core.section_owners import owner_of
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
+from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.verification.left_out import LEFT_OUT, most_left_out, read_left_out
+from anonspark.verification.left_out import most_left_out, read_left_out
 from anonspark.verification.measures import Uncertainty
 from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements

@@ -11,6 +11,7 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import key_path
 from anonspark.core.criterion import MOST_VALUES, proposed_l
 from anonspark.core.figure_text import share_of_records
+from anonspark.core.warning_codes import WarningCode
 from anonspark.verification.sensitive_values import SensitiveValues
 
 
@@ -43,7 +44,7 @@ class Homogeneity:
 
     def warning(
         self, name: str, privacy: PrivacyOptions, *, is_only: bool
-    ) -> tuple[str, str] | None:
+    ) -> tuple[WarningCode, str] | None:
         """Describe an attribute whose classes may show, or do show, one value for sure.
 
         Parameters
@@ -67,7 +68,7 @@ class Homogeneity:
             return None
         subject = "the criteria allow" if has_criterion else "no criterion forbids"
         text = f"{subject} classes with only one value. {self._finding(privacy.k)}. "
-        code = "homogeneous_classes" if has_criterion else "no_criterion"
+        code: WarningCode = "homogeneous_classes" if has_criterion else "no_criterion"
         return code, text + self._remedy(name, privacy, is_only=is_only)
 
     def _finding(self, k: int) -> str:

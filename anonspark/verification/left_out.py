@@ -13,12 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Engine
+from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import Manifest
 from anonspark.verification.measures import Uncertainty
-
-LEFT_OUT = "left_out"
-"""Directory of a release: attribute, value as text (null where missing), records."""
-
 
 _COLUMNS = pa.schema([("attribute", pa.string()), ("value", pa.string()), ("records", pa.int64())])
 

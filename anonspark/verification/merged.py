@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.criterion import Criterion
+from anonspark.core.warning_codes import WarningCode
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.verification import measures
@@ -351,7 +352,7 @@ def measure_merged(
     )
 
 
-def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
+def describe_merged(figures: MergedFigures) -> tuple[WarningCode, str] | None:
     """Say what a release would have, were values that say the same one.
 
     Parameters

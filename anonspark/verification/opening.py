@@ -142,7 +142,7 @@ def open_release(
 
 def _looked_at(manifest: Manifest | None, where: str) -> str | None:
     """Return where the records are, if each of their files was compared with a list."""
-    return None if manifest is None or manifest.files is None else where
+    return None if manifest is None else where
 
 
 @contextmanager

@@ -21,12 +21,7 @@ from anonspark.engine.files import Entry
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
-from anonspark.release.layout import (
-    REPORT,
-    foreign_entries,
-    looks_like_report,
-    named,
-)
+from anonspark.release.layout import foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
 
@@ -196,8 +191,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     release : str
         Its directory.
     manifest : Manifest
-        Sound in form; where it lists no files, as those of earlier versions, the names of the
-        known layout count, and every file is opened all the same.
+        Sound in form.
 
     Returns
     -------
@@ -210,14 +204,14 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     :func:`~anonspark.verification.release_files.read_contents` says.
     """
     files, data_format = engine.files, manifest.data_format.lower()
+    unknown = unknown_files(manifest)
     try:
         entries = files.tree(release)
         foreign = foreign_entries(
             files,
             release,
             entries,
-            manifest.listed_paths,
-            data_format=data_format,
+            manifest.listed_paths - set(unknown),
             marks=(manifest.mark,),
         )
     except ConfigurationError as error:
@@ -244,10 +238,8 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
             f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}; "
             "check permissions, restore the release or publish it again"
         )
-    if manifest.files is not None:
-        failures += _as_listed(release, manifest.files, own, contents)
-    elif REPORT in contents and not looks_like_report(files, f"{release}/{REPORT}"):
-        failures.append(f"{release}: {REPORT} is not a report of anonspark; remove it")
+    listed = [file for file in manifest.files if file["path"] not in unknown]
+    failures += _as_listed(release, listed, own, contents)
     return failures + _tables(release, manifest, own, contents, data_format)
 
 
@@ -267,7 +259,9 @@ def _as_listed(
             missing.append(path)
         elif sizes[path] != file["bytes"] or content.sha256 not in (None, file["sha256"]):
             changed.append(path)
-        elif content.footer is not None and content.footer.rows != file["rows"]:
+        elif (content.footer is not None and content.footer.rows != file["rows"]) or (
+            content.footer is None and file["rows"] is not None and "/" not in path
+        ):
             rows.append(path)
     remedy = "restore the release or publish it again"
     told = (

@@ -30,7 +30,7 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
     list of str
         One sentence, or none; none of a release of another version, which may word it otherwise.
     """
-    if manifest.version != __version__ or manifest.files is None:
+    if manifest.version != __version__:
         return []
     listed = [PublishedFile(**file) for file in manifest.files]
     contents = sidecar_contents(manifest, schema, listed)

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers import command, write_table
-from release_folders import forget_files, list_files, release_of_several_files, rewrite
+from release_folders import list_files, release_of_several_files, rewrite
 
 from anonspark.engine.files import Entry
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.release.layout import foreign_entries
-from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.release.manifest import manifest_text, read_manifest
 from anonspark.reporting.placing import place_report, report_place
 from anonspark.verification import release_files as contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files
@@ -34,15 +34,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return release_of_several_files(LocalEngine(), tmp_path_factory.mktemp("made"))
 
 
-@pytest.fixture(params=["listed", "earlier"])
-def release(request: pytest.FixtureRequest, made: Path, tmp_path: Path) -> Path:
-    """Copy the release; with the list of its files, or as versions wrote it that had none."""
+@pytest.fixture
+def release(made: Path, tmp_path: Path) -> Path:
+    """Copy the release, with the list of its files."""
     target = tmp_path / "release"
     shutil.copytree(made, target)
-    if request.param == "listed":
-        list_files(target)
-    else:
-        forget_files(target)
+    list_files(target)
     return target
 
 
@@ -131,10 +128,8 @@ BESIDE: dict[str, tuple[Spoil, str]] = {
 def test_a_file_with_other_columns(release: Path, case: str) -> None:
     change, told = INSIDE[case]
     replaced(release, change)
-    is_listed = "files" in json.loads((release / "manifest.json").read_text())
-    if is_listed:
-        assert "are not those that were published" in failures(release)
-        list_files(release)
+    assert "are not those that were published" in failures(release)
+    list_files(release)
     found = failures(release)
     assert told in found
     assert "part-10001.parquet" in found
@@ -199,18 +194,15 @@ def test_records_in_another_order(release: Path) -> None:
 
 
 def test_files_that_are_gone_or_changed(release: Path) -> None:
-    is_listed = "files" in json.loads((release / "manifest.json").read_text())
     rewrite(part(release, 0), b"")
     assert "files of tables are empty: data/part-10000.parquet" in failures(release)
     rewrite(part(release, 0), part(release, 1).read_bytes()[:-20])
     assert "damaged or of another format: data/part-10000.parquet" in failures(release)
-    if not is_listed:
-        return
     list_files(release)
     manifest = json.loads((release / "manifest.json").read_text())
     (listed,) = [one for one in manifest["files"] if one["path"] == "data/part-10001.parquet"]
     listed["rows"] = 99
-    rewrite(release / "manifest.json", json.dumps(manifest).encode())
+    rewrite(release / "manifest.json", manifest_text(manifest).encode())
     found = failures(release)
     assert "other numbers of rows than the manifest says: data/part-10001.parquet" in found
     content = bytearray(part(release, 2).read_bytes())
@@ -272,8 +264,9 @@ def test_a_directory_that_cannot_be_listed(
     def refuse(*_: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
+    manifest = read_manifest(engine.files, str(release))
     monkeypatch.setattr(os, "scandir", refuse)
-    found = audit_release_files(engine, str(release), Manifest({"configuration": {"output": {}}}))
+    found = audit_release_files(engine, str(release), manifest)
     assert "not all of its directories can be listed; check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="check permissions"):
         require_replaceable_release(engine.files, str(release))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from helpers import write_table
+from manifests import manifest_of
+
+from anonspark.release.manifest import manifest_text
 
 ROWS = 600
 
@@ -47,24 +49,16 @@ def write_release(path: Path, data: dict[str, Any], style: str = "interval", **r
     names = [name for name in KINDS if any(one.partition("_")[0] == name for one in columns)]
     attributes = {name: {"role": "quasi_identifier"} for name in names}
     attributes |= {name: {"role": role} for name, role in roles.items()}
-    manifest = {
-        "configuration": {
-            "privacy": {"k": 1, "allow_k_1": True},
-            "missing": "category",
-            "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
-            "attributes": attributes,
-            "output": {"style": style},
-        },
-        "published": {
-            "quasi_identifier_columns": columns,
-            "quasi_identifiers": [
-                {"name": name, "kind": KINDS[name][0], "type": KINDS[name][1]} for name in names
-            ],
-        },
-        "fingerprints": {"output": ""},
+    kinds = {name: KINDS[name] for name in names}
+    configuration = {
+        "privacy": {"k": 1, "allow_k_1": True},
+        "missing": "category",
+        "attributes": attributes,
+        "output": {"style": style},
     }
+    manifest = manifest_of(configuration, kinds, columns)
     write_table(path / "data" / "part.parquet", data)
-    (path / "manifest.json").write_text(json.dumps(manifest))
+    (path / "manifest.json").write_text(manifest_text(manifest))
     return path
 
 

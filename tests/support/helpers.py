@@ -17,12 +17,14 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from manifests import listed_files, manifest_of
 
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.table import SparkTable
+from anonspark.release.manifest import manifest_text
 from anonspark.release.regions import PublishedAttribute
 
 if TYPE_CHECKING:
@@ -65,22 +67,6 @@ def write_table(path: Path, table: pa.Table | Mapping[str, Any], format: str = "
     return path
 
 
-# What a release of a version that listed no files says at least.
-EARLIER_MANIFEST: dict[str, Any] = {
-    "configuration": {
-        "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
-        "attributes": {"age": {"role": "quasi_identifier"}},
-        "privacy": {"k": 2},
-        "output": {"style": "interval"},
-    },
-    "published": {
-        "quasi_identifier_columns": ["age"],
-        "quasi_identifiers": [{"name": "age", "kind": "integer", "type": "int64"}],
-    },
-    "fingerprints": {"output": "earlier"},
-}
-
-
 def write_people_of_towns(folder: Path, rows: int) -> None:
     """Write ``input.parquet``, and ``towns.csv``, a hierarchy."""
     random = np.random.default_rng(5)
@@ -98,7 +84,16 @@ def write_earlier_release(release: Path) -> None:
     (release / "data").mkdir(parents=True, exist_ok=True)
     (release / "data" / "part-0.parquet").write_bytes(b"earlier data")
     (release / "data" / "_SUCCESS").touch()
-    (release / "manifest.json").write_text(json.dumps(EARLIER_MANIFEST))
+    list_earlier_release(release)
+
+
+def list_earlier_release(release: Path) -> None:
+    """Write the manifest of such a release, which lists what lies there."""
+    attributes = {"age": "quasi_identifier"}
+    configuration = {"attributes": attributes, "privacy": {"k": 2}}
+    manifest = manifest_of(configuration, {"age": ("integer", "int64")})
+    manifest["files"] = listed_files(release)
+    (release / "manifest.json").write_text(manifest_text(manifest))
 
 
 def published(release: Path) -> pa.Table:

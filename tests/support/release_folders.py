@@ -14,7 +14,6 @@ from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine
 from anonspark.pipeline.run import run
-from anonspark.release.layout import COMPANIONS
 from anonspark.release.manifest import Manifest, manifest_text
 from anonspark.release.sidecar_files.contents import sidecar_contents
 
@@ -73,13 +72,3 @@ def _listed(release: Path) -> list[PublishedFile]:
         rows = pq.read_metadata(path).num_rows if is_table else None
         listed.append(PublishedFile(name, size, rows, files.sha256(str(path))))
     return [one for one in listed if one.path != "manifest.json"]
-
-
-def forget_files(release: Path) -> None:
-    """Let a release be as versions wrote it that had no list of files."""
-    for name in COMPANIONS:
-        (release / name).unlink()
-    manifest = json.loads((release / "manifest.json").read_text())
-    for key in ("form", "files"):
-        manifest.pop(key, None)
-    rewrite(release / "manifest.json", json.dumps(manifest).encode())

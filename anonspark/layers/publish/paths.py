@@ -241,7 +241,6 @@ def require_replaceable_release(files: Files, output: str) -> None:
         release,
         files.tree(release),
         manifest.listed_paths,
-        data_format=manifest.data_format,
         marks=(manifest.mark,),
     )
     if foreign:

@@ -313,14 +313,13 @@ def _require_half_release(files: Files, place: Place) -> None:
     PublishingError
     """
     # Written before the release is renamed, so it is whole where half a release lies.
-    names = json.loads(files.read_text(place.names)) if files.exists(place.names) else None
+    names = json.loads(files.read_text(place.names)) if files.exists(place.names) else []
     foreign = foreign_entries(
         files,
         place.output,
         files.tree(place.output),
         names,
         marks=(place.mark_name,),
-        is_half=True,
     )
     if foreign:
         raise PublishingError(

@@ -8,6 +8,7 @@ from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.figure_text import share_of_records
 from anonspark.core.recognition.disguised import disguise_of, letters_misorder
+from anonspark.core.warning_codes import WarningCode
 from anonspark.engine.protocol import Table
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
@@ -118,9 +119,10 @@ def text_value_warnings(
         # Of texts that are plain numbers whoever reads the input has logged it.
         if disguise and disguise != "number" and declared.type is None:
             kind = "numbers" if disguise.endswith("number") else "days"
+            code: WarningCode = "text_numbers" if kind == "numbers" else "text_days"
             remedy = _remedy(disguise, configuration)
             text = f"nearly all of its values are {kind}, but they {_TEXTS}. {remedy}"
-            yield ReleaseWarning(f"text_{kind}", text, one.name)
+            yield ReleaseWarning(code, text, one.name)
         elif disguise is None and letters_misorder(one.categories):
             yield ReleaseWarning(
                 "order_of_letters",

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonspark.core.warning_codes import WarningCode
+from anonspark.foreign_text import visible
+
 _LOGGER = logging.getLogger("anonspark")
 
 
@@ -17,7 +20,7 @@ class ReleaseWarning:
     Parameters
     ----------
     code : str
-        Names the kind of warning, the same in all versions.
+        Names the kind of warning.
     text : str
         For people: what was found, what it means, what to do.
     attribute : str or None
@@ -28,7 +31,7 @@ class ReleaseWarning:
         More for the log, which no release holds.
     """
 
-    code: str
+    code: WarningCode
     text: str
     attribute: str | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +48,7 @@ class ReleaseWarning:
         return {
             "code": self.code,
             "attribute": self.attribute,
-            "text": self.text,
+            "text": visible(self.text),
             "figures": dict(self.figures),
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from release_folders import forget_files, release_of_several_files
+from release_folders import list_files, release_of_several_files
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
@@ -15,7 +15,7 @@ from anonspark.verification.release_files import audit_release_files
 def test_a_checksum_that_does_not_fit(engine: SparkEngine, tmp_path: Path) -> None:
     """Hadoop looks, as long as a checksum has the form of one; so nothing can hide in it."""
     release = release_of_several_files(LocalEngine(), tmp_path)
-    forget_files(release)
+    list_files(release)
     manifest = read_manifest(engine.files, str(release))
     assert audit_release_files(engine, str(release), manifest) == []
     path = release / "data" / "part-10001.parquet"
