@@ -56,6 +56,8 @@ Seconds = dict[
     Annotated[str, Field(pattern=f"^({_STAGES}|{_OTHER_STAGES})$")], Annotated[float, Field(ge=0)]
 ]
 Metric = float | None
+# Of keys that are there by their nature only; where they are, they are not null.
+_ABSENT: Any = None
 
 
 class _Part(BaseModel):
@@ -79,7 +81,7 @@ class _QuasiIdentifier(_Part):
     kind: Kind
     type: Type
     # Of an attribute that has one.
-    hierarchy: _Hierarchy | None = None
+    hierarchy: _Hierarchy = _ABSENT
 
 
 class _Published(_Part):
@@ -92,9 +94,9 @@ class _Published(_Part):
     quasi_identifier_columns: list[Name]
     quasi_identifiers: list[_QuasiIdentifier]
     # Of releases that count people.
-    units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] | None = None
+    units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = _ABSENT
     # Null where it is infinite.
-    criteria_of_people: list[Metric] | None = None
+    criteria_of_people: list[Metric] = _ABSENT
 
 
 class _Fingerprints(_Part):
@@ -110,11 +112,11 @@ class _Versions(_Part):
     numpy: Version
     numba: Version
     # Of releases that Spark has made.
-    spark: Version | None = None
-    pyspark: Version | None = None
-    pandas: Version | None = None
+    spark: Version = _ABSENT
+    pyspark: Version = _ABSENT
+    pandas: Version = _ABSENT
     # By the entry points of its model and its criteria.
-    extensions: dict[str, str] | None = None
+    extensions: dict[str, str] = _ABSENT
 
     @field_validator("extensions")
     @classmethod
@@ -200,7 +202,7 @@ class _CodingDocument(_Part):
     missing: Text
     style: Text
     privacy: dict[str, Any]
-    levels: dict[Name, Count] | None = None
+    levels: dict[Name, Count] = _ABSENT
 
 
 class _Coding(_Part):
@@ -246,12 +248,12 @@ class _Recipient(_Part):
 class _InputVersion(_Part):
     """Options that the files of the input, or its table's newest version, told."""
 
-    header: Literal["true"] | None = None
-    sep: Annotated[str, Field(min_length=1, max_length=1)] | None = None
-    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,30}$")] | None = None
-    inferSchema: Literal["true"] | None = None  # noqa: N815 - Spark's name of it
-    format: Annotated[str, Field(pattern=r"^[a-z]{1,20}$")] | None = None
-    versionAsOf: Annotated[str, Field(pattern=r"^\d{1,20}$")] | None = None  # noqa: N815
+    header: Literal["true"] = _ABSENT
+    sep: Annotated[str, Field(min_length=1, max_length=1)] = _ABSENT
+    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,30}$")] = _ABSENT
+    inferSchema: Literal["true"] = _ABSENT  # noqa: N815 - Spark's name of it
+    format: Annotated[str, Field(pattern=r"^[a-z]{1,20}$")] = _ABSENT
+    versionAsOf: Annotated[str, Field(pattern=r"^\d{1,20}$")] = _ABSENT  # noqa: N815
 
 
 class _Manifest(_Part):
@@ -267,10 +269,10 @@ class _Manifest(_Part):
     gates: list[_Gate]
     drift: list[_Drift]
     attempt: Count
-    recipient: _Recipient | None = None
-    input_version: _InputVersion | None = None
-    coding: _Coding | None = None
-    chosen_model: _ChosenModel | None = None
+    recipient: _Recipient = _ABSENT
+    input_version: _InputVersion = _ABSENT
+    coding: _Coding = _ABSENT
+    chosen_model: _ChosenModel = _ABSENT
     warnings: list[_Warning]
     files: list[_File]
 

@@ -24,6 +24,7 @@ from anonspark.cli import doctor
 from anonspark.cli.application import main
 from anonspark.errors import DataError, EnvironmentProblem
 from anonspark.release.layout import COMPANIONS
+from anonspark.release.manifest import manifest_text
 
 ATTRIBUTES = {
     "age": "quasi_identifier",
@@ -197,7 +198,7 @@ def test_verify_reads_the_data_alone(release: Path, capsys: pytest.CaptureFixtur
     for key in ("form", "files"):
         manifest.pop(key, None)
     (release / ".manifest.json.crc").unlink(missing_ok=True)
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    (release / "manifest.json").write_text(manifest_text(manifest))
     data = published(release)
     for part in (release / "data").iterdir():
         part.unlink()

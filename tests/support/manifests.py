@@ -40,7 +40,7 @@ def manifest_of(
         **configuration,
     }
     whole["output"] = {"path": "release", **whole["output"]}
-    attributes = parse_configuration(whole)
+    parsed = parse_configuration(whole)
     own = list(columns) or list(kinds)
     texts = {"model": "su-mondrian", "version": __version__}
     names = [figure.name for figure in SUMMARY if not figure.name.endswith("_fingerprint")]
@@ -50,14 +50,14 @@ def manifest_of(
         "started": "2026-11-22T11:05:21+00:00",
         "seconds": {"prepare": 1.5, "evaluate": 1, "publish": 1.0, "verify": 2.5},
         "versions": {"anonspark": __version__, **dict.fromkeys(PROGRAMS, "1.0")},
-        "configuration": attributes.public_dict(),
+        "configuration": parsed.public_dict(),
         "fingerprints": {"configuration": "a" * 64, "input": "b" * 64, "output": "c" * 64},
         "published": {
             "rows": 10,
             "rows_left_out": 0,
             "sensitive_values": {},
             "left_out_values": "told",
-            "columns": [*own, *attributes.published_as_is],
+            "columns": [*own, *parsed.published_as_is],
             "quasi_identifier_columns": own,
             "quasi_identifiers": [
                 {"name": name, "kind": kind, "type": arrow_type}

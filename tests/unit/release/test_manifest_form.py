@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from cases import cases, data_beside
+from manifests import manifest_of
 
-from anonspark import __version__
-from anonspark.config import parse_configuration
-from anonspark.core.figures import SUMMARY
 from anonspark.release.manifest_form import manifest_problems
 
 Place = tuple[str | int, ...]
@@ -28,47 +25,20 @@ SOMETIMES = (
 
 def manifest() -> dict[str, Any]:
     """Return a manifest with every kind of key."""
-    texts = {"model": "su-mondrian", "version": __version__}
-    names = [figure.name for figure in SUMMARY]
-    summary = {
-        name: texts.get(name, 5)
-        for name in names
-        if not name.endswith("_fingerprint") and name not in ("run_id", "started")
-    }
-    programs = ("python", "spark", "pyspark", "pyarrow", "numpy", "numba", "pandas")
-    described = {"kind": "category", "type": "string"}
-    return {
-        "form": 2,
-        "run_id": "night",
-        "started": "2026-11-22T11:05:21+00:00",
-        "seconds": {"prepare": 1.5, "evaluate": 1, "publish": 1.0, "verify": 2.5},
-        "versions": {"anonspark": __version__, **dict.fromkeys(programs, "1.0")},
-        "configuration": parse_configuration(CONFIGURATION).public_dict(),
-        "fingerprints": {"configuration": "a", "input": "b", "output": "c"},
-        "published": {
-            "rows": 10,
-            "rows_left_out": None,
-            "left_out_values": "withheld",
-            "sensitive_values": {"diagnosis": 2},
-            "columns": ["age", "level", "town", "income", "diagnosis", "note"],
-            "quasi_identifier_columns": ["age", "level", "town", "income"],
-            "quasi_identifiers": [
-                {"name": "age", "kind": "integer", "type": "int64"},
-                {"name": "level", **described},
-                {"name": "town", **described, "hierarchy": {"height": 2, "leaves": 9}},
-                {"name": "income", **described, "hierarchy": {"height": 2, "leaves": 9}},
-            ],
-        },
-        "summary": summary,
-        "gates": [{"metric": "gcp", "found": 0.2, "min": None, "max": 0.5, "withheld": False}],
-        "drift": [{"metric": "gcp", "found": 0.2, "before": None, "max": 0.2, "run_id": None}],
-        "attempt": 1,
-        "warnings": [
-            {"code": "guessable_seed", "attribute": None, "text": "it is 0", "figures": {}},
-            {"code": "rare_values", "attribute": "note", "text": "few", "figures": {"share": 0.5}},
-        ],
-        "files": [{"path": "data/part-0", "bytes": 10, "rows": 10, "sha256": "0" * 64}],
-    }
+    category = ("category", "string")
+    kinds = {"age": ("integer", "int64"), "level": category, "town": category, "income": category}
+    whole = manifest_of(CONFIGURATION, kinds)
+    for described in whole["published"]["quasi_identifiers"][2:]:
+        described["hierarchy"] = {"height": 2, "leaves": 9}
+    whole["published"] |= {"rows_left_out": None, "left_out_values": "withheld"}
+    whole["published"]["sensitive_values"] = {"diagnosis": 2}
+    gate = {"metric": "gcp", "found": 0.2, "min": None, "max": 0.5, "withheld": False}
+    drift = {"metric": "gcp", "found": 0.2, "before": None, "max": 0.2, "run_id": None}
+    few = {"code": "rare_values", "attribute": "note", "text": "few", "figures": {"share": 0.5}}
+    seed = {"code": "guessable_seed", "attribute": None, "text": "it is 0", "figures": {}}
+    file = {"path": "data/part-0", "bytes": 10, "rows": 10, "sha256": "0" * 64}
+    lists = {"gates": [gate], "drift": [drift], "warnings": [seed, few], "files": [file]}
+    return whole | lists | {"input_version": {"header": "true"}}
 
 
 def places(found: object, before: Place = ()) -> Iterator[Place]:
@@ -122,13 +92,15 @@ def test_a_missing_key_is_named() -> None:
         if not is_named(place, problems):
             passed.append(place)
     # What a hierarchy was is compared with the configuration by verify. Not every release was made
-    # by Spark.
+    # by Spark, or of files that told how they are read.
     assert passed == [
         ("versions", "spark"),
         ("versions", "pyspark"),
         ("versions", "pandas"),
         ("published", "quasi_identifiers", 2, "hierarchy"),
         ("published", "quasi_identifiers", 3, "hierarchy"),
+        ("input_version",),
+        ("input_version", "header"),
     ]
 
 
@@ -167,12 +139,60 @@ def test_paths_that_are_no_part_of_a_release(path: str, told: str) -> None:
     assert told in problem
 
 
-def test_releases_of_earlier_versions_say_less() -> None:
-    earlier = copy.deepcopy(manifest())
-    for key in ("form", "files", "attempt", "drift", "gates", "seconds", "warnings"):
-        del earlier[key]
-    del earlier["published"]["sensitive_values"]
-    del earlier["configuration"]["evaluate"]
-    assert manifest_problems(earlier) == []
-    earlier["published"]["rows"] = "10"
-    assert manifest_problems(earlier) == ["published.rows: expected a whole number"]
+UNKNOWN: dict[str, tuple[Place, object]] = {
+    "people": (("people",), [{"name": "Zebediah"}]),
+    "warnings[0].code": (("warnings", 0, "code"), "zebediah"),
+    "warnings[0].figures.people": (("warnings", 0, "figures", "people"), 3),
+    "warnings[0]": (("warnings", 0, "attribute"), "Zebediah"),
+    "warnings[0].text": (("warnings", 0, "text"), "it is 0\nZebediah"),
+    "published.sensitive_values.Zebediah": (("published", "sensitive_values", "Zebediah"), 7),
+    "published.quasi_identifiers[0].type": (
+        ("published", "quasi_identifiers", 0, "type"),
+        "Zebediah",
+    ),
+    "input_version.header": (("input_version", "header"), "Zebediah has the flu"),
+    "input_version.name": (("input_version", "name"), "Zebediah"),
+    "seconds.Zebediah": (("seconds", "Zebediah"), 1.0),
+    "summary.zebediah": (("summary", "zebediah"), 7),
+    "summary.model": (("summary", "model"), "Zebediah has the flu"),
+    "versions.python": (("versions", "python"), "Zebediah has the flu"),
+    "started": (("started",), "on a day in June"),
+    "run_id": (("run_id",), "Zebediah has the flu"),
+    "configuration.execution.seed_fingerprint": (
+        ("configuration", "execution", "seed_fingerprint"),
+        "Zebediah",
+    ),
+    "configuration.attributes.note.name": (
+        ("configuration", "attributes", "note", "name"),
+        "Zebediah",
+    ),
+    "fingerprints.input": (("fingerprints", "input"), "Zebediah"),
+}
+
+
+@pytest.mark.parametrize("path", UNKNOWN)
+def test_what_no_version_writes_is_refused(path: str) -> None:
+    place, value = UNKNOWN[path]
+    problems = manifest_problems(changed(place, value))
+    assert [problem.split(": ")[0] for problem in problems] == [path]
+    assert "Zebediah" not in problems[0].split(": ")[1]
+
+
+def test_a_longer_text_is_refused() -> None:
+    problems = manifest_problems(changed(("warnings", 0, "text"), "x" * 20_001))
+    assert problems == ["warnings[0].text: expected a shorter text"]
+
+
+def test_manifests_of_another_form() -> None:
+    for whole in ({}, manifest() | {"form": 1}):
+        assert manifest_problems(whole) == ["form: expected 2"]
+
+
+def test_another_version_may_say_less_of_its_configuration() -> None:
+    other = manifest()
+    other["versions"]["anonspark"] = "0.2.0"
+    del other["configuration"]["metrics"]["job"]
+    assert manifest_problems(other) == []
+    other["configuration"]["output"]["colour"] = "blue"
+    (problem,) = manifest_problems(other)
+    assert problem.startswith("configuration.output.colour: ")
