@@ -14,7 +14,13 @@ from anonspark.config import Configuration
 from anonspark.config.attributes import Attribute
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.json_schema import known_schema
-from anonspark.config.models import options_classes
+from anonspark.config.models import (
+    CanonOptions,
+    FullDomainOptions,
+    MicroaggregationOptions,
+    MondrianOptions,
+    options_classes,
+)
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.extensions import CRITERIA, MODELS, loaded
@@ -421,6 +427,7 @@ def manifest_problems(manifest: object) -> list[str]:
             if stage not in parsed.seconds
         ]
         problems += _chosen_problems(parsed.chosen_model)
+        problems += _left_out_problems(parsed.published, manifest["configuration"]["model"])
     problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
     return problems[:_MOST_PROBLEMS]
 
@@ -466,6 +473,17 @@ def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key_path(('warnings', place))}: expected attributes of the configuration"
         if not warning["text"].isprintable():
             yield f"{key_path(('warnings', place, 'text'))}: expected a line of text"
+
+
+def _left_out_problems(published: _Published, model: Mapping[str, Any]) -> Iterator[str]:
+    """Find more records left out than the model may leave out, which for most is none."""
+    options, left_out = options_classes().get(model["name"]), published.rows_left_out
+    if options in (MondrianOptions, CanonOptions, MicroaggregationOptions) and left_out != 0:
+        yield f"published.rows_left_out: expected 0, for {model['name']} leaves no record out"
+    elif options is FullDomainOptions and left_out:
+        most = FullDomainOptions.model_validate(model).largest_share
+        if left_out > most * (published.rows + left_out):
+            yield "published.rows_left_out: expected no more than model.suppression_limit allows"
 
 
 def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:

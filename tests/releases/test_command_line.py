@@ -23,8 +23,6 @@ from anonspark import __version__
 from anonspark.cli import doctor
 from anonspark.cli.application import main
 from anonspark.errors import DataError, EnvironmentProblem
-from anonspark.release.layout import COMPANIONS
-from anonspark.release.manifest import manifest_text
 
 ATTRIBUTES = {
     "age": "quasi_identifier",
@@ -190,26 +188,6 @@ def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["smallest"] == row["published_min_class_size"]
     assert found["classes"] == row["published_classes"]
     assert found["fingerprint"] == row["output_fingerprint"]
-
-
-def test_verify_reads_the_data_alone(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no files are listed, neither the metrics nor the number of the files matter."""
-    manifest = json.loads((release / "manifest.json").read_text())
-    for key in ("form", "files"):
-        manifest.pop(key, None)
-    (release / ".manifest.json.crc").unlink(missing_ok=True)
-    (release / "manifest.json").write_text(manifest_text(manifest))
-    data = published(release)
-    for part in (release / "data").iterdir():
-        part.unlink()
-    pq.write_table(data.slice(100), release / "data" / "part-b.parquet")
-    pq.write_table(data.slice(0, 100), release / "data" / "part-a.parquet")
-    for path in sorted((release / "metrics").rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    (release / "metrics").rmdir()
-    for name in COMPANIONS:
-        (release / name).unlink(missing_ok=True)
-    assert command(capsys, "verify", release).code == 0
 
 
 def test_a_report_that_fails_leaves_a_complete_release(

@@ -197,7 +197,7 @@ def test_commands_with_a_changed_manifest(
     outcome = command(capsys, name, release)
     assert outcome.code == 4
     assert "manifest.json: not a manifest of anonspark" in outcome.err
-    assert "configuration.input.missing_markers: expected a value there" in outcome.err
+    assert "published.rows: expected a value there" in outcome.err
     assert "Traceback" not in outcome.err
 
 

@@ -39,6 +39,7 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
+from anonspark.release.manifest import manifest_text
 from anonspark.sharing.holders import union as holders_union
 from anonspark.sharing.holders.union import Union, unite
 from anonspark.verification.audit import audit_release
@@ -118,7 +119,7 @@ def failures(release: Path) -> str:
 
 
 def write_manifest(release: Path, document: dict[str, Any]) -> None:
-    rewrite(release / "manifest.json", json.dumps(document).encode())
+    rewrite(release / "manifest.json", manifest_text(document).encode())
 
 
 def change_manifest(release: Path, **changes: Any) -> None:

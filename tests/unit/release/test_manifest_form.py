@@ -30,7 +30,6 @@ def manifest() -> dict[str, Any]:
     whole = manifest_of(CONFIGURATION, kinds)
     for described in whole["published"]["quasi_identifiers"][2:]:
         described["hierarchy"] = {"height": 2, "leaves": 9}
-    whole["published"] |= {"rows_left_out": None, "left_out_values": "withheld"}
     whole["published"]["sensitive_values"] = {"diagnosis": 2}
     gate = {"metric": "gcp", "found": 0.2, "min": None, "max": 0.5, "withheld": False}
     drift = {"metric": "gcp", "found": 0.2, "before": None, "max": 0.2, "run_id": None}
@@ -196,3 +195,9 @@ def test_another_version_may_say_less_of_its_configuration() -> None:
     other["configuration"]["output"]["colour"] = "blue"
     (problem,) = manifest_problems(other)
     assert problem.startswith("configuration.output.colour: ")
+
+
+@pytest.mark.parametrize("number", [None, 3])
+def test_most_models_leave_no_record_out(number: int | None) -> None:
+    (problem,) = manifest_problems(changed(("published", "rows_left_out"), number))
+    assert problem.startswith("published.rows_left_out: expected 0, ")
