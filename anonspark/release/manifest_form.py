@@ -566,7 +566,13 @@ def _without_stand_ins(document: dict[str, Any]) -> list[str]:
         return ["configuration.execution: expected a mapping"]
     if not _HEX.fullmatch(str(execution.pop("seed_fingerprint", None))):
         problems.append("configuration.execution.seed_fingerprint: expected 16 hexadecimal digits")
-    for name, attribute in document["attributes"].items():
+    return problems + _orders_taken_out(document["attributes"])
+
+
+def _orders_taken_out(attributes: dict[str, Any]) -> list[str]:
+    """Take out what stands for orders of quasi-identifiers, after a look at it."""
+    problems = []
+    for name, attribute in attributes.items():
         place: Location = ("configuration", "attributes", name)
         entries, fingerprint = (
             attribute.pop(key, None) for key in ("order_entries", "order_fingerprint")
@@ -583,14 +589,12 @@ def _without_stand_ins(document: dict[str, Any]) -> list[str]:
 
 def _union_configuration_problems(configured: Mapping[str, Any]) -> list[str]:
     """Find what is none of the sections that a union has of a configuration."""
-    problems = []
+    attributes = copy.deepcopy(dict(configured["attributes"]))
+    problems = _orders_taken_out(attributes)
     sections: tuple[tuple[Location, Any, TypeAdapter[Any]], ...] = (
         (("evaluate",), configured["evaluate"], _EVALUATE),
         (("privacy",), configured["privacy"], _PRIVACY),
-        *(
-            (("attributes", name), one, _ATTRIBUTE)
-            for name, one in configured["attributes"].items()
-        ),
+        *((("attributes", name), one, _ATTRIBUTE) for name, one in attributes.items()),
     )
     for place, section, type_of_it in sections:
         try:
