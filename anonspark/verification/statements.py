@@ -271,8 +271,10 @@ class Statements:
             "rows_dropped_missing": rows - loss.rows,
             "rows_left_out": loss.rows_left_out,
         }
-        if set(self.manifest["configuration"]["attributes"]) <= set(columns):
-            measured["columns_in"] = len(columns)
+        said = summary.get("columns_in")
+        if said is not None and set(self.manifest["configuration"]["attributes"]) <= set(columns):
+            # Who keeps fewer columns of the original than it had refutes nothing.
+            measured["columns_in"] = max(said, len(columns))
         if summary.get("rows_left_out") == 0:
             if published.classes == summary.get("classes"):
                 measured["dm"] = loss.dm
