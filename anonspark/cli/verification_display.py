@@ -69,6 +69,15 @@ def show_verification(console: Console, verification: Verification) -> None:
     singled_out = max((one.singled_out for one in verification.linkage.values()), default=0)
     if verification.k == 1 and singled_out:
         console.print(f"k = 1 hides nobody: {singled_out:,} published records are singled out.")
+    if verification.claimed:
+        number = len(verification.claimed)
+        console.print(
+            f"{number:,} statements are claimed, not proven: only the run or the original tells "
+            "them. --json lists them (claimed)."
+        )
+        files = [one.removeprefix("file: ") for one in verification.claimed if "file: " in one]
+        if files:
+            console.print(f"Claimed files: {', '.join(files)}.")
     show_result(console, "All criteria hold", verification)
 
 

@@ -210,7 +210,7 @@ def audit_table(
     units = measure_units(data, claim)
     if units is not None and of_people is not None:
         units = replace(units, with_criteria=True)
-    warnings = list(sensitive.warnings)
+    warnings = [*claim.warnings, *sensitive.warnings]
     if units is not None:
         failures += units.broken(claim.privacy.k)
         warnings += units.warnings()

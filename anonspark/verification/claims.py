@@ -112,6 +112,11 @@ class Claim:
     holder: str | None = None
 
     @property
+    def warnings(self) -> list[str]:
+        """Warnings of what is believed of the release."""
+        return [] if self.statements is None else self.statements.warnings()
+
+    @property
     def people_columns(self) -> tuple[str, ...]:
         """The published columns that tell people apart; none where the files do not."""
         if self.pseudonyms:

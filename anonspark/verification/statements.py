@@ -34,6 +34,7 @@ from anonspark.release.class_bounds import (
     is_alike,
     type_of_name,
 )
+from anonspark.release.layout import COMPANIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.release.sections import owners
@@ -107,6 +108,22 @@ def _columns_of(name: str, kind: str, style: str, missing: str) -> list[str]:
         return [name]
     columns = [f"{name}_min", f"{name}_max"] if style == "bounds" else [name]
     return [*columns, f"{name}_missing"] if missing == "category" else columns
+
+
+_NEVER_PROVEN = (
+    "data: order of classes, and of records in a class",
+    "manifest: attempt",
+    "manifest: configuration.report",
+    "manifest: fingerprints.configuration",
+    "manifest: fingerprints.input",
+    "manifest: input_version",
+    "manifest: run_id",
+    "manifest: seconds",
+    "manifest: started",
+    "manifest: versions",
+    "manifest: warnings",
+)
+"""What no file of a release tells: the run alone knows it."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +318,26 @@ class Statements:
         if "nodes" in self.tables:
             columns = ("classes", "loss", "min_class_size", "suppressed")
             found |= {f"metrics/nodes: {name}" for name in columns}
-        return sorted(found)
+        listed = {file["path"] for file in self.manifest["files"]}
+        texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
+        found |= {f"file: {name}" for name in texts & listed}
+        return sorted({*found, *_NEVER_PROVEN})
+
+    @property
+    def is_of_this_version(self) -> bool:
+        """Whether this version writes the texts beside the data as the one did that wrote them."""
+        return bool(self.manifest["versions"]["anonspark"] == __version__)
+
+    def warnings(self) -> list[str]:
+        """Warn of what is believed because another version wrote it."""
+        if self.is_of_this_version:
+            return []
+        version = self.manifest["versions"]["anonspark"]
+        return [
+            f"{self.release}: was made by anonspark {version}, so README.md, datapackage.json, "
+            f"views.sql and check_release.py are claimed, not proven; verify it with anonspark "
+            f"{version}, or do not rely on these files"
+        ]
 
     def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
         """Tell whether a union has records of others than its parts, in one sentence at most.

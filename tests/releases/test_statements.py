@@ -261,3 +261,15 @@ def test_rows_of_classes_as_no_run_writes_them(
         read = read_class_table(table, said.labels, run_id, 4.0, 1)
         assert (read.unsound, read.different) == (unsound, different), number
         assert (read.bounds == said.classes.bounds) == (len(rows) == len(own)), number
+
+
+def test_texts_of_another_version_are_claimed(made: Made) -> None:
+    texts = {"file: README.md", "file: check_release.py", "file: datapackage.json"}
+    assert not texts & set(made.said.unproven)
+    assert made.said.warnings() == []
+    versions = made.said.manifest["versions"] | {"anonspark": "0.0.9"}
+    older = replace(made.said, manifest={**made.said.manifest, "versions": versions})
+    assert texts < set(older.unproven)
+    (warning,) = older.warnings()
+    assert "claimed, not proven" in warning
+    assert "0.0.9" in warning
