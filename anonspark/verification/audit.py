@@ -404,7 +404,7 @@ def _mismeasured(claim: Claim, published: PublishedClasses, found: ByOriginal | 
     # One that the release was not made of refutes nothing.
     if claim.statements is None or found is None or not found.truthfulness.holds:
         return []
-    return claim.statements.mismeasured(published, found.loss, found.rows, found.columns)
+    return claim.statements.mismeasured(published, found.loss, found.rows)
 
 
 def _misheld(data: Table, claim: Claim) -> list[str]:

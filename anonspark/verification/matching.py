@@ -59,7 +59,6 @@ class ByOriginal:
     """What matching a release with its original shows, which has some records and columns."""
 
     rows: int
-    columns: Sequence[str]
     truthfulness: Truthfulness
     loss: Loss
     linkage: Linkage
@@ -82,7 +81,7 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
     :func:`~anonspark.verification.loss.measure_loss` and
     :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
-    data, claim, columns = labels.data, labels.claim, original.schema.names
+    data, claim = labels.data, labels.claim
     # Pseudonyms are of no original.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
     listed = [*claim.names, *sorted(as_they_came), *claim.privacy.unit]
@@ -109,9 +108,7 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
     )
     linkage = _link(labels, attributes, original, "original", claim.drops_missing)
     rows = original.count() if claim.drops_missing else loss.rows
-    return ByOriginal(
-        rows, columns, truthfulness, loss, linkage, _link_values(labels, attributes, original)
-    )
+    return ByOriginal(rows, truthfulness, loss, linkage, _link_values(labels, attributes, original))
 
 
 def _link_values(

@@ -265,9 +265,7 @@ class Statements:
             )
         )
 
-    def mismeasured(
-        self, published: PublishedClasses, loss: Loss, rows: int, columns: Sequence[str]
-    ) -> list[str]:
+    def mismeasured(self, published: PublishedClasses, loss: Loss, rows: int) -> list[str]:
         """Tell what differs from what was measured with the original, one sentence each.
 
         Parameters
@@ -275,9 +273,8 @@ class Statements:
         published : PublishedClasses
         loss : Loss
         rows : int
-            Records of the original.
-        columns : sequence of str
-            Of the original.
+            Records of the original. Its columns refute nothing: who keeps some of them, or
+            structs as they came, has the same records.
         """
         summary = self.manifest.get("summary") or {}
         if self.manifest.get("recipient"):
@@ -288,10 +285,6 @@ class Statements:
             "rows_dropped_missing": rows - loss.rows,
             "rows_left_out": loss.rows_left_out,
         }
-        said = summary.get("columns_in")
-        if said is not None and set(self.manifest["configuration"]["attributes"]) <= set(columns):
-            # Who keeps fewer columns of the original than it had refutes nothing.
-            measured["columns_in"] = max(said, len(columns))
         if summary.get("rows_left_out") == 0:
             if published.classes == summary.get("classes"):
                 measured["dm"] = loss.dm

@@ -14,7 +14,7 @@ from helpers import command, configuration_file, write_table
 from anonspark.cli.application import application
 
 # The schema is JSON; ledger is a group of its own.
-WITHOUT_JSON = {"schema", "ledger"}
+WITHOUT_JSON = {"schema", "ledger", "verifier"}
 
 
 @pytest.fixture

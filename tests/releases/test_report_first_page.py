@@ -295,9 +295,9 @@ def test_what_the_run_has_verified_is_not_verified_again(
         passes.append(most)
         return collect(self, most)
 
-    def note(self: LocalEngine, directory: str, *, largest: int, tail: int) -> Any:
+    def note(self: LocalEngine, directory: str, **options: Any) -> Any:
         read.append(directory)
-        return contents(self, directory, largest=largest, tail=tail)
+        return contents(self, directory, **options)
 
     release = adult / "release"
     monkeypatch.setattr(LocalTable, "collect", count)
