@@ -17,7 +17,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from forgeries import Nothing, forge, try_forgery
 from sound_releases import ALL_MODELS_AND_STYLES, catalogue
 
-VERDICTS = ("refused", "claimed", "other records", "accepted", "disagrees")
+VERDICTS = (
+    "refused",
+    "claimed",
+    "other records",
+    "same values",
+    "other promise",
+    "accepted",
+    "disagrees",
+)
 
 
 def main() -> int:
@@ -25,21 +33,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=2000, help="forgeries")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
-    parser.add_argument("--kind", help="the only kind of change")
+    parser.add_argument("--kind", nargs="*", help="the only kinds of changes")
+    parser.add_argument("--releases", nargs="*", type=int, default=ALL_MODELS_AND_STYLES)
     parser.add_argument("--keep", help="directory for forged releases that are accepted")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="forgeries-") as scratch:
         folder = Path(scratch)
-        sound = catalogue(folder, ALL_MODELS_AND_STYLES)
+        sound = catalogue(folder, arguments.releases)
         seed, tried = arguments.first, 0
         while tried < arguments.number:
             draw = random.Random(seed)  # noqa: S311
             source = draw.choice(sound)
             forged = Path(shutil.copytree(source.path, folder / "forged", symlinks=True))
             try:
-                forgery = forge(draw, forged, arguments.kind)
+                kind = draw.choice(arguments.kind) if arguments.kind else None
+                forgery = forge(draw, forged, kind)
                 outcome = try_forgery(forgery, forged, source.original)
                 tried += 1
                 counts.setdefault(forgery.kind, Counter())[outcome.verdict] += 1

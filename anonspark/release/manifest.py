@@ -22,6 +22,7 @@ from anonspark.release.manifest_form import (
     EXTENSION,
     FORM,
     extensions_of,
+    in_order,
     is_version,
     manifest_problems,
 )
@@ -271,7 +272,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
         ) from error
     _require_extensions(path, document)
     problems = manifest_problems(document)
-    if not problems and text != _json(document):
+    if not problems and text != _json(in_order(document)):
         problems = ["its bytes are not those that anonspark writes of what it says"]
     if problems:
         raise GuaranteeError("\n".join(_refusal(path, document, one) for one in problems))

@@ -335,8 +335,8 @@ class _Union(_Part):
     coding: _Coding
     holder_column: Name | None
     parts: Annotated[list[_PartOfUnion], Field(min_length=2)]
-    fingerprints: _UnionFingerprints
     published: _UnionPublished
+    fingerprints: _UnionFingerprints
     summary: dict[str, Any]
     warnings: list[_Warning]
     files: list[_File]
@@ -430,6 +430,12 @@ def manifest_problems(manifest: object) -> list[str]:
         problems += _left_out_problems(parsed.published, manifest["configuration"]["model"])
     problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
     return problems[:_MOST_PROBLEMS]
+
+
+def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest of sound form with its keys in the order in which they are written."""
+    fields = (_Union if "parts" in manifest else _Manifest).model_fields
+    return {key: manifest[key] for key in fields if key in manifest}
 
 
 def _location(found: tuple[int | str, ...]) -> Location:

@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Engine
+from anonspark.errors import GuaranteeError
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import Manifest
 from anonspark.verification.measures import Uncertainty
 
 _COLUMNS = pa.schema([("attribute", pa.string()), ("value", pa.string()), ("records", pa.int64())])
+_TYPES = dict(zip(_COLUMNS.names, _COLUMNS.types, strict=True))
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,13 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     values, told = None, frozenset[str]()
     failures: tuple[str, ...] = ()
     if engine.files.exists(path):
-        found = engine.published(path, "parquet").select(_COLUMNS.names).collect()
-        values = found.cast(_COLUMNS)
+        table = engine.published(path, "parquet")
+        if dict(zip(table.schema.names, table.schema.types, strict=True)) != _TYPES:
+            raise GuaranteeError(
+                f"{path}: found other columns or types than those that tell of records left out; "
+                "restore the release or publish it again"
+            )
+        values = table.select(_COLUMNS.names).collect().cast(_COLUMNS)
         totals = values.group_by("attribute").aggregate([("records", "sum")])
         told = frozenset(totals["attribute"].to_pylist())
         if any(records != rows for records in totals["records_sum"].to_pylist()):

@@ -10,6 +10,7 @@ from anonspark._version import __version__
 from anonspark.engine.files import PublishedFile
 from anonspark.release.layout import COMPANIONS, named
 from anonspark.release.manifest import Manifest
+from anonspark.release.regions import published_attributes
 from anonspark.release.sidecar_files.contents import sidecar_contents
 
 
@@ -30,7 +31,8 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
     list of str
         One sentence, or none; none of a release of another version, which may word it otherwise.
     """
-    if manifest.version != __version__:
+    columns = {name for one in published_attributes(manifest) for name in one.columns}
+    if manifest.version != __version__ or not columns <= {*schema.names}:  # which is refused itself
         return []
     listed = [PublishedFile(**file) for file in manifest.files]
     contents = sidecar_contents(manifest, schema, listed)

@@ -110,13 +110,18 @@ def _columns_of(name: str, kind: str, style: str, missing: str) -> list[str]:
     return [*columns, f"{name}_missing"] if missing == "category" else columns
 
 
+# Sections that say how a release was made, not what it promises.
+_SETTINGS = ("attributes", "evaluate", "execution", "input", "metrics", "model", "output", "report")
+
 _NEVER_PROVEN = (
     "data: order of classes, and of records in a class",
     "manifest: attempt",
-    "manifest: configuration.report",
+    *(f"manifest: configuration.{key}" for key in _SETTINGS),
     "manifest: fingerprints.configuration",
     "manifest: fingerprints.input",
     "manifest: input_version",
+    "manifest: published.quasi_identifiers",
+    "manifest: published.sensitive_values",
     "manifest: run_id",
     "manifest: seconds",
     "manifest: started",
@@ -314,6 +319,10 @@ class Statements:
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
         found |= {f"file: {name}" for name in texts & listed}
+        sections = ("chosen_model", "drift", "gates", "recipient")
+        found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
+        if self.manifest["configuration"]["output"].get("pseudonyms"):
+            found.add("data: which pseudonyms are of one person")
         return sorted({*found, *_NEVER_PROVEN})
 
     @property

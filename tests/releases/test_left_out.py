@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, write_table
+from release_folders import list_files
 
 MOMENT = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
 
@@ -62,3 +63,27 @@ def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert told.to_pylist() == expected
     outcome = command(capsys, "verify", tmp_path / "release")
     assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize("name", ["attribute", "value", "records"])
+def test_columns_that_it_has_not_are_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended with an error of ours."""
+    write_table(tmp_path / "input.parquet", pa.table({"age": [30] * 40 + [89, 90], "x": [1] * 42}))
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10]}},
+            "x": "sensitive",
+        },
+        model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
+        privacy={"k": 2, "t_closeness": {"attribute": "x", "t": 1.0}},
+    )
+    assert command(capsys, "run", path, "--quiet").code == 0
+    (file,) = (tmp_path / "release" / "left_out").glob("*.parquet")
+    pq.write_table(pq.read_table(file).drop_columns([name]), file, store_schema=False)
+    list_files(tmp_path / "release")
+    outcome = command(capsys, "verify", tmp_path / "release")
+    assert outcome.code == 4
+    assert "found other columns or types than those that tell" in outcome.err

@@ -12,6 +12,7 @@ import io
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -39,6 +40,12 @@ from anonspark.verifier import VERIFIER, verifier_text
 NAME = "Zebediah Doe"
 """What a forger would hide in a release."""
 
+ORDER = "data: order of classes, and of records in a class"
+"""What is changed where the same records stand in another order, or in other files."""
+
+SAME = "nothing"
+"""What is changed where a column that is published as it came has the same values as before."""
+
 
 @dataclass(frozen=True)
 class Forgery:
@@ -63,6 +70,9 @@ class Forgery:
 class Nothing(Exception):  # noqa: N818 - no error
     """A change that a release does not allow, such as of a file that it lacks."""
 
+
+_HEXADECIMAL = re.compile("[0-9a-f]{12,64}")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT")
 
 Change = Callable[[random.Random, Path], tuple[str, str]]
 CHANGES: dict[str, Change] = {}
@@ -126,7 +136,13 @@ def _other(draw: random.Random, value: Any) -> Any:
         case int():
             return value + draw.choice([-1, 1, 7, 1000])
         case float():
-            return draw.choice([value + 1.0, value * 1.25 + 0.25, value + 1e-6, -value - 1.0])
+            return draw.choice(
+                [value + 1.0, value * 1.25 + 0.25, value * 1.01 + 0.01, -value - 1.0]
+            )
+        case str() if _HEXADECIMAL.fullmatch(value) and draw.random() < 0.7:
+            return "".join(draw.choices("0123456789abcdef", k=len(value)))
+        case str() if _INSTANT.match(value) and draw.random() < 0.7:
+            return draw.choice([f"1999{value[4:]}", f"{value[:-6]}+01:00", f"{value[:10]}"])
         case str():
             place = draw.randint(0, len(value))
             return draw.choice(
@@ -252,7 +268,7 @@ def _forge_data(
 ) -> tuple[str, str]:
     table, detail = change(draw, read_table(release, "data"))
     save_table(release, "data", table)
-    return "data", detail
+    return ORDER if change is _change_order else "data", detail
 
 
 @_change
@@ -294,7 +310,14 @@ def record_order(draw: random.Random, release: Path) -> tuple[str, str]:
 @_change
 def record_type(draw: random.Random, release: Path) -> tuple[str, str]:
     """Give a column of the records another type."""
-    return _forge_data(draw, release, _change_type)
+    before = read_table(release, "data")
+    subject, detail = _forge_data(draw, release, _change_type)
+    name = detail.rpartition(" as ")[0]
+    as_it_is = name not in read_manifest(release)["published"]["quasi_identifier_columns"]
+    after = read_table(release, "data")[name].to_pylist()
+    pairs = zip(before[name].to_pylist(), after, strict=True)
+    same = as_it_is and all(old == new or str(old) == str(new) for old, new in pairs)
+    return SAME if same else subject, detail
 
 
 @_change
@@ -320,7 +343,7 @@ def record_files(draw: random.Random, release: Path) -> tuple[str, str]:
     pq.write_table(table.slice(0, rows), other, store_schema=False)
     if draw.random() < 0.5 and other.name > first.name:
         pq.write_table(table.slice(rows), first, store_schema=False)
-        return "data", f"the first {rows} rows moved to the last file"
+        return ORDER, f"the first {rows} rows moved to the last file"
     return "data", f"a file of {rows} rows added"
 
 
@@ -404,6 +427,95 @@ def metrics_type(draw: random.Random, release: Path) -> tuple[str, str]:
     return _forge_beside(draw, release, _change_type)
 
 
+# What is said in several tables ------------------------------------------------------------------
+
+_LOSSES = {
+    "metrics/classes": ("ncp",),
+    "metrics/attributes": ("ncp_total", "ncp", "iloss", "loss"),
+    "metrics/rounds": ("gcp_total", "gcp_total_cumulative", "gcp_total_if_last", "loss"),
+    "metrics/summary": ("gcp_total", "gcp", "iloss", "loss", "baseline_gcp_total"),
+}
+
+
+@_change
+def claimed_loss(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Let all figures say that less was lost."""
+    document = read_manifest(release)
+    summary = document["summary"]
+    if summary.get("gcp") is None or summary.get("rows_suppressed") != 0:
+        raise Nothing
+    factor = draw.choice([0.5, 0.9])
+    for folder, names in _LOSSES.items():
+        table = read_table(release, folder)
+        for name in names:
+            values = [None if v is None else v * factor for v in table[name].to_pylist()]
+            table = _replaced(table, name, values)
+            if folder == "metrics/summary" and name in summary:
+                summary[name] = values[0]
+        save_table(release, folder, table)
+    summary["utility_score"] = 100 * (1 - summary["loss"])
+    _set_column(release, "metrics/summary", "utility_score", summary["utility_score"])
+    save_manifest(release, document)
+    return "metrics/classes: ncp", f"all losses times {factor}"
+
+
+@_change
+def claimed_people(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Say that there were more people, whose records were left out."""
+    document = read_manifest(release)
+    summary, more = document["summary"], draw.randint(1, 20)
+    why = draw.choice(["rows_dropped_missing", "rows_left_out", "rows_in"])
+    names = {"rows_in", why} | ({"rows_suppressed"} if why == "rows_left_out" else set())
+    if any(summary.get(name) is None for name in names):
+        raise Nothing
+    for name in names:
+        summary[name] += more
+        _set_column(release, "metrics/summary", name, summary[name])
+    if why == "rows_left_out":
+        document["published"]["rows_left_out"] += more
+    save_manifest(release, document)
+    return f"manifest: summary.{why}", f"{more} more"
+
+
+@_change
+def claimed_values(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Say that records were left out, whose values made the whole table what distances need."""
+    document = read_manifest(release)
+    summary, more = document["summary"], draw.randint(10, 30)
+    if (release / "left_out").exists() or not document["published"].get("sensitive_values"):
+        raise Nothing
+    if any(summary.get(name) is None for name in ("rows_in", "rows_left_out", "rows_suppressed")):
+        raise Nothing
+    (name, *_) = document["published"]["sensitive_values"]
+    value = draw.choice(read_table(release, "data")[name].to_pylist())
+    schema = pa.schema([("attribute", "string"), ("value", "string"), ("records", "int64")])
+    row = {"attribute": name, "value": None if value is None else str(value), "records": more}
+    (release / "left_out").mkdir()
+    path = release / "left_out" / "part-00000.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema), path, store_schema=False)
+    for key in ("rows_in", "rows_left_out", "rows_suppressed"):
+        summary[key] += more
+        _set_column(release, "metrics/summary", key, summary[key])
+    document["published"]["rows_left_out"] += more
+    save_manifest(release, document)
+    return "left_out", f"{more} records of {name}"
+
+
+@_change
+def other_version(draw: random.Random, release: Path) -> tuple[str, str]:
+    """Let another version have written the release, whose texts nobody can derive."""
+    document = read_manifest(release)
+    document["versions"]["anonspark"] = "0.0.9"
+    if "version" in document["summary"]:
+        document["summary"]["version"] = "0.0.9"
+        _set_column(release, "metrics/summary", "version", "0.0.9")
+    save_manifest(release, document)
+    repair_texts(release)
+    path = release / draw.choice(["README.md", "datapackage.json", "check_release.py"])
+    rewrite(path, path.read_bytes() + NAME.encode())
+    return f"file: {path.name}", "of version 0.0.9"
+
+
 # JSON -------------------------------------------------------------------------------------------
 
 
@@ -432,7 +544,7 @@ def _dotted(path: tuple[Any, ...]) -> str:
 def _change_json(draw: random.Random, document: Any, how: str) -> tuple[tuple[Any, ...], str]:
     """Change a document at a leaf, or add a key to one of its mappings."""
     sections = list(leaves(document))
-    tops = sorted({path[0] for path in sections} - {"files"}, key=str)
+    tops = sorted({path[0] for path in sections} - {"files", "form"}, key=str)
     top = draw.choice(tops)
     path = draw.choice([one for one in sections if one[0] == top])
     parent = _parent(document, path)
@@ -688,18 +800,22 @@ def parquet_shape(draw: random.Random, release: Path) -> tuple[str, str]:
     """Write the same values with entries, statistics or metadata that no value has."""
     path = draw.choice(_parquet_files(release))
     table = pq.read_table(path)
-    how = draw.choice(["metadata", "arrow schema", "field metadata", "dictionary", "index"])
+    how = draw.choice(["metadata", "field metadata", "dictionary", "index", "page version"])
     more: dict[str, Any] = {"store_schema": False, "compression": "snappy"}
     match how:
         case "metadata":
-            table = table.replace_schema_metadata({"people": NAME})
-        case "arrow schema":
-            more["store_schema"] = True
+            with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata({draw.choice(["people", "ARROW:schema"]): NAME})
+            return f"bytes: {path.relative_to(release)}", how
         case "field metadata":
             field = table.schema.field(0).with_metadata({"people": NAME})
             table = table.cast(table.schema.set(0, field))
+            more["store_schema"] = True
+        case "page version":
+            more["data_page_version"] = "2.0"
         case "index":
-            more |= {"write_page_index": True, "write_page_checksum": True}
+            more |= {"write_page_index": True}
         case _:
             texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
             if not texts:
@@ -711,9 +827,22 @@ def parquet_shape(draw: random.Random, release: Path) -> tuple[str, str]:
             index = table.schema.get_field_index(name)
             table = table.set_column(index, name, wider)
     pq.write_table(table, path, **more)
-    if NAME.encode() not in path.read_bytes() and how not in ("arrow schema", "index"):
-        raise Nothing
+    if how == "index":
+        _flip_index(draw, path)
+    elif how == "dictionary" and NAME.encode() not in path.read_bytes():
+        raise Nothing  # compressed, or not written as a dictionary
     return f"bytes: {path.relative_to(release)}", how
+
+
+def _flip_index(draw: random.Random, path: Path) -> None:
+    """Change a byte between the pages and the footer, where indexes of the pages stand."""
+    groups = list(_row_groups(path))
+    first = [c.dictionary_page_offset or c.data_page_offset for c in groups[-1]]
+    ends = [o + c.total_compressed_size for o, c in zip(first, groups[-1], strict=True)]
+    content = bytearray(path.read_bytes())
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[draw.randrange(max(ends), footer)] ^= 1 << draw.randrange(8)
+    rewrite(path, bytes(content))
 
 
 @_change
@@ -765,7 +894,7 @@ def forge(draw: random.Random, release: Path, kind: str | None = None) -> Forger
         repair_counts(release)
     if not detail.endswith("not listed"):
         list_files(release)
-    if not kind.startswith(("text", "package", "file")) and draw.random() < 0.95:
+    if not kind.startswith(("text", "package", "file", "other")) and draw.random() < 0.95:
         repair_texts(release)
         list_files(release)
     if kind == "manifest_spelling":
@@ -796,7 +925,7 @@ def _rows_of(path: Path, listed: int | None) -> int | None:
             return int(pq.read_metadata(path).num_rows)
         if path.suffix == ".orc":
             return int(pa.orc.ORCFile(path).nrows)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
         pass
     return listed
 
@@ -892,11 +1021,7 @@ def keeps_k(release: Path) -> bool:
 
 def is_claimed(found: Verification, subject: str) -> bool:
     """Return whether a verification says itself that it did not prove what was changed."""
-    claimed = getattr(found, "claimed", None)
-    return subject in (_CLAIMED if claimed is None else claimed)
-
-
-_CLAIMED: frozenset[str] = frozenset({"file: report.html"})
+    return any(subject == each or subject.startswith(f"{each}.") for each in found.claimed)
 
 
 @dataclass(frozen=True)
@@ -908,7 +1033,9 @@ class Outcome:
     forgery : Forgery
     verdict : str
         ``refused``; ``claimed``, if what was changed is called unproven; ``other records``, if the
-        release is a sound one of other records, which only the original refutes; ``accepted``.
+        release is a sound one of other records, which only the original refutes; ``same values``,
+        if nothing was changed but how it is written; ``other promise``, if another one is made
+        and kept; ``accepted``.
     reason : str
         Why it was refused.
     stranger : int
@@ -925,11 +1052,12 @@ class Outcome:
         """Whether check_release.py refuses nothing more, and no less of what concerns it."""
         if self.verdict != "refused":
             return self.stranger != 1
-        concerned = self.forgery.kind in _OF_THE_STRANGER and "metrics/" not in self.forgery.subject
+        name = self.forgery.subject.removeprefix("file: ")
+        concerned = self.forgery.kind == "file_added" and name in _FOREIGN
         return not concerned or self.stranger != 0
 
 
-_OF_THE_STRANGER = ("file_added", "file_gone")
+_FOREIGN = ("raw.csv", "data/raw.csv", ".hidden", "data/.hidden", "checksums.txt", "README.md~")
 
 
 def check_release(release: Path) -> int:
@@ -955,8 +1083,16 @@ def try_forgery(
     if isinstance(found, str):
         return Outcome(forgery, "refused", found, stranger)
     if is_claimed(found, forgery.subject):
-        return Outcome(forgery, "claimed", "", stranger)
-    if forgery.subject == "data" and forgery.kind != "record_order" and keeps_k(release):
+        if not forgery.kind.startswith("claimed") or original is None:
+            return Outcome(forgery, "claimed", "", stranger)
+        matched = verified(release, original, engine)
+        if isinstance(matched, str) or is_claimed(matched, forgery.subject):
+            return Outcome(forgery, "claimed", f"with the original: {matched}", stranger)
+    if forgery.subject.startswith("manifest: configuration.privacy"):
+        return Outcome(forgery, "other promise", "", stranger)
+    if forgery.subject == SAME:
+        return Outcome(forgery, "same values", "", stranger)
+    if forgery.subject == "data" and keeps_k(release):
         matched = "no original" if original is None else verified(release, original, engine)
         if isinstance(matched, str):
             return Outcome(forgery, "other records", matched, stranger)

@@ -1,0 +1,101 @@
+"""What is changed in a release is refused or called unproven, and sound releases are accepted."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from forgeries import CHANGES, Nothing, check_release, forge, try_forgery, verified
+from sound_releases import ALL_MODELS_AND_STYLES, SoundRelease, catalogue, make_release
+
+BY_DAY = (1, 2, 3, 5, 6, 9, 11, 70)
+FORGERIES = 2_000
+SHARE = 120
+
+
+@pytest.fixture(scope="module")
+def by_day(tmp_path_factory: pytest.TempPathFactory) -> list[SoundRelease]:
+    """Make some releases, of all styles and most models."""
+    return catalogue(tmp_path_factory.mktemp("sound"), BY_DAY)
+
+
+@pytest.fixture(scope="module")
+def at_night(tmp_path_factory: pytest.TempPathFactory) -> list[SoundRelease]:
+    """Make releases of all models in all styles."""
+    return catalogue(tmp_path_factory.mktemp("sound"), ALL_MODELS_AND_STYLES)
+
+
+def false_alarms(sound: SoundRelease) -> Iterator[str]:
+    """Say what is wrongly said of a sound release."""
+    for original in dict.fromkeys((None, sound.original)):
+        found = verified(sound.path, original)
+        if isinstance(found, str):
+            yield f"{sound.title}, original {original}: {found}"
+    if (code := check_release(sound.path)) and sound.path.joinpath("data").exists():
+        yield f"{sound.title}: check_release.py ends with {code}"
+
+
+def holes(sound: list[SoundRelease], seeds: range, scratch: Path) -> Iterator[str]:
+    """Forge releases, and say which are accepted as proven, or judged in two ways."""
+    for seed in seeds:
+        draw = random.Random(seed)  # noqa: S311
+        source = draw.choice(sound)
+        forged = Path(shutil.copytree(source.path, scratch / "forged", symlinks=True))
+        try:
+            outcome = try_forgery(forge(draw, forged), forged, source.original)
+        except Nothing:
+            continue
+        finally:
+            shutil.rmtree(forged)
+        if outcome.verdict == "accepted" or not outcome.agrees:
+            yield f"{seed}: {source.title}: {outcome}"
+
+
+def test_a_share_of_forgeries(by_day: list[SoundRelease], tmp_path: Path) -> None:
+    assert not list(holes(by_day, range(SHARE), tmp_path))
+
+
+@pytest.mark.night
+def test_random_forgeries(at_night: list[SoundRelease], tmp_path: Path) -> None:
+    """The seeds of the share aside, which are drawn among other releases there."""
+    assert not list(holes(at_night, range(SHARE, SHARE + FORGERIES), tmp_path))
+
+
+@pytest.mark.parametrize("kind", sorted(CHANGES))
+def test_each_kind_is_forged(kind: str, by_day: list[SoundRelease], tmp_path: Path) -> None:
+    """A kind that changes nothing would prove nothing."""
+    for seed in range(100):
+        draw = random.Random(seed)  # noqa: S311
+        source = draw.choice(by_day)
+        forged = Path(shutil.copytree(source.path, tmp_path / f"{seed}", symlinks=True))
+        try:
+            forge(draw, forged, kind)
+        except Nothing:
+            continue
+        assert contents(forged) != contents(source.path)
+        return
+    pytest.fail("no release has what this kind would change")
+
+
+def contents(release: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(release)): path.read_bytes() if path.is_file() else None
+        for path in release.rglob("*")
+    }
+
+
+def test_sound_releases(by_day: list[SoundRelease]) -> None:
+    assert not [alarm for sound in by_day for alarm in false_alarms(sound)]
+
+
+@pytest.mark.night
+def test_more_sound_releases(tmp_path: Path) -> None:
+    alarms = []
+    for seed in range(1_000, 1_300):
+        sound = make_release(seed, tmp_path / f"{seed}")
+        alarms += false_alarms(sound)
+        shutil.rmtree(tmp_path / f"{seed}")
+    assert not alarms
