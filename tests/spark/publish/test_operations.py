@@ -193,7 +193,7 @@ def test_rows_of_a_run_id_are_replaced_whatever_the_date(
     def refuse(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(FileSystem, "_rename_over", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(PublishingError, match=r"is complete, only its rows .* --run-id d$"):
         append("d", 5, 4)
     monkeypatch.undo()
