@@ -304,10 +304,19 @@ HALF_PUBLISHED = {
             "night/replaced/manifest.json": "earlier",
             "release/.anonspark-night": "",
             "release/data/part-0": "new",
+            # Written before anything is renamed.
+            "night/release-files.json": '["data/part-0"]',
         },
         {"manifest.json": "earlier"},
     ),
-    "first release": ({"release/.anonspark-night": "", "release/data/part-0": "new"}, {}),
+    "first release": (
+        {
+            "release/.anonspark-night": "",
+            "release/data/part-0": "new",
+            "night/release-files.json": '["data/part-0"]',
+        },
+        {},
+    ),
     "complete": (
         {
             "night/replaced/manifest.json": "earlier",
