@@ -5,7 +5,7 @@ Nothing of the package imports that file, and it imports nothing of the package.
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib.resources import files
 
 VERIFIER = "check_release.py"
 """Name of the file, here and in a release."""
@@ -13,4 +13,5 @@ VERIFIER = "check_release.py"
 
 def verifier_text() -> bytes:
     """Return the file as it lies in every release of this version."""
-    return (Path(__file__).parent / VERIFIER).read_bytes()
+    # The package may be a zip, as on a cluster.
+    return files(__name__).joinpath(VERIFIER).read_bytes()
