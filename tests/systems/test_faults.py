@@ -265,6 +265,7 @@ def test_task_that_fails_four_times(cluster: Cluster, table: Path, tmp_path: Pat
     assert not list(tmp_path.glob(".*")), "staging was left behind"
 
 
+@pytest.mark.night
 def test_a_plan_whose_tasks_fail_and_are_run_twice_at_a_time(
     cluster: Cluster, table: Path, tmp_path: Path
 ) -> None:
