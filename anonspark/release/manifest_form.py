@@ -497,7 +497,7 @@ def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:
     for model in () if chosen is None else (chosen.model, *(one.model for one in chosen.tried)):
         try:
             options_classes()[model.get("name", "")].model_validate(model)
-        except (KeyError, ValidationError):
+        except (KeyError, TypeError, ValidationError):
             yield "chosen_model: expected options of models"
 
 

@@ -164,7 +164,7 @@ def read_class_table(
     found = table.map_batches(read, _SUMS).aggregate(_KEYS, sums=sums).collect().to_pylist()
     rounds: dict[int, dict[int, SumOfClasses]] = {}
     for row in found:
-        if row["size"] is not None:
+        if (row["size"] or 0) > 0:  # other sizes are unsound
             rounds.setdefault(row["round"], {})[row["size"]] = SumOfClasses(
                 row["classes"], row["ncp"]
             )

@@ -315,11 +315,11 @@ class Statements:
             found.add("metrics/classes: ncp")
         if "nodes" in self.tables:
             columns = ("classes", "loss", "min_class_size", "suppressed")
-            found |= {f"metrics/nodes: {name}" for name in columns}
+            found |= {"metrics/nodes", *(f"metrics/nodes: {name}" for name in columns)}
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
         found |= {f"file: {name}" for name in texts & listed}
-        sections = ("chosen_model", "drift", "gates", "recipient")
+        sections = ("chosen_model", "drift", "gates", "parts", "recipient")
         found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
         if self.manifest["configuration"]["output"].get("pseudonyms"):
             found.add("data: which pseudonyms are of one person")
@@ -565,6 +565,9 @@ class Statements:
         for one, unsound in zip(labels.readers, read.unsound, strict=True):
             key = f"published.quasi_identifiers ({one.attribute.name}: records without a label)"
             yield _Said(key, unsound, 0, "what a run writes")
+        if self.classes is not None and not self.classes.sizes:
+            said = (self.manifest.get("summary") or {}).get("classes")
+            yield _Said("summary.classes", said, 0, "metrics/classes")
         if derived is None or self.classes is None:
             return
         table = "classes"

@@ -7,8 +7,21 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from forgeries import CHANGES, Nothing, check_release, forge, try_forgery, verified
+from forgeries import (
+    CHANGES,
+    Nothing,
+    check_release,
+    forge,
+    list_files,
+    read_manifest,
+    read_table,
+    save_manifest,
+    save_table,
+    try_forgery,
+    verified,
+)
 from sound_releases import ALL_MODELS_AND_STYLES, SoundRelease, catalogue, make_release
 
 BY_DAY = (1, 2, 3, 5, 6, 9, 11, 70)
@@ -99,3 +112,40 @@ def test_more_sound_releases(tmp_path: Path) -> None:
         alarms += false_alarms(sound)
         shutil.rmtree(tmp_path / f"{seed}")
     assert not alarms
+
+
+def test_classes_that_are_not_there(by_day: list[SoundRelease], tmp_path: Path) -> None:
+    """Nothing was derived where the table of classes had no row, and so nothing compared."""
+    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    save_table(forged, "metrics/classes", read_table(forged, "metrics/classes").slice(0, 0))
+    list_files(forged)
+    assert "summary.classes: found" in str(verified(forged))
+
+
+def test_names_of_models_that_are_no_texts(tmp_path: Path) -> None:
+    """It ended with an error of ours."""
+    release = make_release(10, tmp_path / "auto").path
+    document = read_manifest(release)
+    document["chosen_model"]["tried"][0]["model"]["name"] = {}
+    save_manifest(release, document)
+    assert "chosen_model: expected options of models" in str(verified(release))
+
+
+def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_path: Path) -> None:
+    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    save_manifest(forged, dict(reversed(read_manifest(forged).items())))
+    assert "its bytes are not those that anonspark writes" in str(verified(forged))
+
+
+@pytest.mark.parametrize("size", [None, 0, -1])
+def test_classes_without_a_size(
+    size: int | None, by_day: list[SoundRelease], tmp_path: Path
+) -> None:
+    """They ended with an error of ours."""
+    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    table = read_table(forged, "metrics/classes")
+    index = table.schema.get_field_index("size")
+    sizes = pa.array([size, *table["size"].to_pylist()[1:]], table["size"].type)
+    save_table(forged, "metrics/classes", table.set_column(index, "size", sizes))
+    list_files(forged)
+    assert "rows that no run writes" in str(verified(forged))
