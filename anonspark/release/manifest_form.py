@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
@@ -67,7 +67,10 @@ _ABSENT: Any = None
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    # Built where a manifest is read: most runs read none, and building takes as long as to start.
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class _File(_Part):
@@ -196,7 +199,7 @@ class _Warning(_Part):
 class _Configured(BaseModel):
     """Of a configuration what the form of a manifest hangs on; the rest of it is read as one."""
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, defer_build=True)
 
     attributes: dict[Name, dict[str, Any]]
     privacy: dict[str, Any]
@@ -597,23 +600,18 @@ def _union_configuration_problems(configured: Mapping[str, Any]) -> list[str]:
     """Find what is none of the sections that a union has of a configuration."""
     attributes = copy.deepcopy(dict(configured["attributes"]))
     problems = _orders_taken_out(attributes)
-    sections: tuple[tuple[Location, Any, TypeAdapter[Any]], ...] = (
-        (("evaluate",), configured["evaluate"], _EVALUATE),
-        (("privacy",), configured["privacy"], _PRIVACY),
-        *((("attributes", name), one, _ATTRIBUTE) for name, one in attributes.items()),
+    sections: tuple[tuple[Location, Any, type[BaseModel]], ...] = (
+        (("evaluate",), configured["evaluate"], EvaluateOptions),
+        (("privacy",), configured["privacy"], PrivacyOptions),
+        *((("attributes", name), one, Attribute) for name, one in attributes.items()),
     )
-    for place, section, type_of_it in sections:
+    for place, section, options in sections:
         try:
-            type_of_it.validate_python(section)
+            options.model_validate(section)
         except ValidationError:
             where = key_path(("configuration", *place))
             problems.append(f"{where}: expected what anonspark writes there")
     return problems
-
-
-_EVALUATE: TypeAdapter[Any] = TypeAdapter(EvaluateOptions)
-_PRIVACY: TypeAdapter[Any] = TypeAdapter(PrivacyOptions)
-_ATTRIBUTE: TypeAdapter[Any] = TypeAdapter(Attribute)
 
 
 def _differences(
