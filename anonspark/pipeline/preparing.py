@@ -132,12 +132,15 @@ def prepare_run(
             warnings = list(identifier_warnings(identifiers, configuration.privacy.k))
             if context.warns:
                 read = configuration.with_input(version)
-                sample = sample_of(
-                    snapshot.records.rows(), configuration, snapshot.rows, most=SAMPLE_ROWS
-                )
-                warnings += _repeats(context, read, table, snapshot, sample)
+                staged = snapshot.rows_read > SAMPLE_ROWS or context.request is not None
+                sample = None
+                if configuration.published_as_is or (staged and not configuration.privacy.unit):
+                    rows = snapshot.records.rows()
+                    sample = sample_of(rows, configuration, snapshot.rows, most=SAMPLE_ROWS)
+                warnings += _repeats(context, read, table, snapshot, sample, staged=staged)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
-                warnings += dependency_warnings(sample, configuration)
+                if sample is not None:
+                    warnings += dependency_warnings(sample, configuration)
         tell_warnings(warnings)
     return Prepared(snapshot, identifiers, warnings, version)
 
@@ -147,7 +150,9 @@ def _repeats(
     configuration: Configuration,
     table: Table | None,
     snapshot: Snapshot,
-    sample: RecordSample,
+    sample: RecordSample | None,
+    *,
+    staged: bool,
 ) -> list[ReleaseWarning]:
     """Warn of columns that number people or households.
 
@@ -155,7 +160,6 @@ def _repeats(
     is, because reading it again would cost more than the warning is worth. So is of a plan, whose
     releases depend on no record that is not in them.
     """
-    staged = snapshot.rows_read > SAMPLE_ROWS or context.request is not None
     try:
         with context.engine.reading(configuration.input.paths):
             if staged:
