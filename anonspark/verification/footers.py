@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,7 @@ def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ())
     """
     try:
         if tail.endswith(_PARQUET):
-            footer = _of_parquet(tail, whole=whole)
-            sound = whole and not footer.strange and set(labels) <= set(footer.names)
-            return replace(footer, runs=_runs(tail, labels)) if sound and labels else footer
+            return _of_parquet(tail, whole=whole, labels=labels)
         file = orc.ORCFile(pa.BufferReader(tail))
     except (pa.ArrowException, OSError, ValueError, KeyError):
         return None
@@ -116,7 +114,7 @@ def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ())
     )
 
 
-def _of_parquet(content: bytes, *, whole: bool) -> Footer:
+def _of_parquet(content: bytes, *, whole: bool, labels: Sequence[str]) -> Footer:
     metadata = parquet.read_metadata(pa.BufferReader(content))
     schema = metadata.schema
     arrow = schema.to_arrow_schema()
@@ -131,23 +129,29 @@ def _of_parquet(content: bytes, *, whole: bool) -> Footer:
         strange.append("created_by")
     if whole and (odd := find_odd_part(content, schema)):
         strange.append(odd)
+    runs = 0
+    if whole and labels and not strange and set(labels) <= set(arrow.names):
+        # Sets and bounds that are lists have no codes; the others are enough.
+        plain = [name for name in labels if not pa.types.is_nested(arrow.field(name).type)]
+        runs = _runs(content, metadata, plain)
     return Footer(
         int(metadata.num_rows),
         list(arrow.names),
         columns,
         strange,
+        runs=runs,
         row_groups=int(metadata.num_row_groups),
     )
 
 
-def _runs(content: bytes, labels: Sequence[str]) -> int:
-    schema = parquet.read_schema(pa.BufferReader(content))
-    # Sets and bounds that are lists have no codes; the others are enough.
-    plain = [name for name in labels if not pa.types.is_nested(schema.field(name).type)]
-    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=plain)
+def _runs(content: bytes, metadata: parquet.FileMetaData, plain: Sequence[str]) -> int:
+    """Count how often labels change, and one for the first record of each row group."""
+    file = parquet.ParquetFile(
+        pa.BufferReader(content), metadata=metadata, read_dictionary=list(plain)
+    )
     runs = 0
     for number in range(file.num_row_groups):
-        group = file.read_row_group(number, columns=plain, use_threads=False)
+        group = file.read_row_group(number, columns=list(plain), use_threads=False)
         changes = np.zeros(max(len(group) - 1, 0), bool)
         for column in group.combine_chunks().columns:
             if len(group):
