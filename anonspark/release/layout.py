@@ -21,7 +21,9 @@ LEFT_OUT = "left_out"
 
 _MOST_NAMES = 5
 
-_OF_UNIONS = ("summary", "privacy", "risk")
+OF_UNIONS = ("summary", "privacy", "risk")
+"""The tables of metrics that a union has; the others tell of a run."""
+
 # Delta's log lies beside the records; its files name each other.
 _DATA_OF_DELTA = (
     r"data/part-\d{5}-[0-9a-f-]{36}[-.]c\d{3}(?:\.[a-z0-9]+)?\.parquet"
@@ -52,7 +54,7 @@ def unknown_files(manifest: Manifest) -> list[str]:
     """
     data_format = manifest.data_format.lower()
     is_union = bool(manifest.parts)
-    tables = "|".join(_OF_UNIONS if is_union else (*TABLES, "classes"))
+    tables = "|".join(OF_UNIONS if is_union else (*TABLES, "classes"))
     known = [rf"metrics/(?:{tables})/part-\d{{5}}\.parquet"]
     match data_format:
         case "parquet" | "orc":

@@ -12,13 +12,25 @@ OWNED = ("coding", "parts")
 """Keys of such sections; a manifest has few of them or none."""
 
 
-class Comparison(NamedTuple):
-    """What a manifest says, and what something else says of the same."""
+class Statement(NamedTuple):
+    """What a manifest or a table of metrics says, and what something else says of the same.
+
+    Parameters
+    ----------
+    key : str
+        Its path, or what the message calls it.
+    found, expected : object
+    source : str
+        What says the expected value.
+    table : str or None
+        Of the metrics; None for the manifest.
+    """
 
     key: str
     found: Any
     expected: Any
     source: str
+    table: str | None = None
 
 
 class SectionOwner(Protocol):
@@ -29,7 +41,7 @@ class SectionOwner(Protocol):
 
     def comparisons(
         self, manifest: Mapping[str, Any], privacy: PrivacyOptions
-    ) -> Iterator[Comparison]:
+    ) -> Iterator[Statement]:
         """Compare the section with the rest of a manifest that is sound in form."""
 
 

@@ -230,7 +230,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     ]
     # What others wrote of a table of Delta is theirs.
     data = ("data/",) if data_format == "parquet" else ()
-    labels = manifest.published.get("quasi_identifier_columns") or ()
+    labels = manifest.quasi_identifier_columns
     contents = read_contents(engine, release, own, ("metrics/", "left_out/", *data), labels)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
@@ -313,9 +313,7 @@ def _tables(
         )
     for folder, footers in tables.items():
         if folder == "data":
-            # Earlier versions did not say it.
-            columns = manifest.published.get("columns")
-            failures += _one_table(release, footers, columns)
+            failures += _one_table(release, footers, manifest.published["columns"])
         elif folder == "metrics/classes":
             names = [one["name"] for one in manifest.quasi_identifiers]
             own = {f"{name}_{end}" for name in names for end in ("min", "max")}

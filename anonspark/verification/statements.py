@@ -34,10 +34,10 @@ from anonspark.release.class_bounds import (
     is_alike,
     type_of_name,
 )
-from anonspark.release.layout import COMPANIONS, REPORT
+from anonspark.release.layout import COMPANIONS, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
-from anonspark.release.sections import owners
+from anonspark.release.sections import Statement, owners
 from anonspark.verification.class_table import (
     ClassLabels,
     ClassTable,
@@ -53,9 +53,6 @@ from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 
 Row = Mapping[str, Any]
-
-_OF_UNIONS = ("summary", "privacy", "risk")
-"""The tables of metrics that a union has; the others tell of a run."""
 
 # Without these no row of the table of nodes can be told from another one.
 _NODES_NEED = ("round", "node", "levels", "classes", "min_class_size", "loss")
@@ -179,7 +176,7 @@ class Statements:
     @property
     def columns(self) -> tuple[int | None, int | None]:
         """Columns that are published, and those of the input, as the run counted them."""
-        summary = self.manifest.get("summary") or {}
+        summary = self.manifest["summary"]
         return summary.get("columns_published"), summary.get("columns_in")
 
     @property
@@ -195,15 +192,13 @@ class Statements:
             "again"
             for name in self.unread
         ]
-        if "files" in self.manifest:
-            found += [
-                f"{self.release}/metrics/{name}: is not there; restore the release or publish it "
-                "again"
-                for name in (_OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes"))
-                if name not in self.tables
-                and name not in self.unread
-                and (name != "classes" or self.classes is None)
-            ]
+        found += [
+            f"{self.release}/metrics/{name}: is not there; restore the release or publish it again"
+            for name in (OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes"))
+            if name not in self.tables
+            and name not in self.unread
+            and (name != "classes" or self.classes is None)
+        ]
         return found + list(
             self._told(
                 (
@@ -241,24 +236,24 @@ class Statements:
         values : mapping of str to int or None
             Different values of each sensitive attribute; None where they are too many to count.
         """
-        summary, said = self.manifest.get("summary", {}), self.manifest["published"]
+        summary, said = self.manifest["summary"], self.manifest["published"]
         where = "the records in data"
         claims = [
-            _Said("published.rows", said.get("rows", published.rows), published.rows, where),
-            _Said("published.columns", said.get("columns", list(columns)), list(columns), where),
+            Statement("published.rows", said["rows"], published.rows, where),
+            Statement("published.columns", said["columns"], list(columns), where),
         ]
         for key, counted in (
             ("rows_published", published.rows),
             ("published_classes", published.classes),
             ("published_min_class_size", published.smallest),
         ):
-            claims.append(_Said(f"summary.{key}", summary.get(key, counted), counted, where))
+            claims.append(Statement(f"summary.{key}", summary.get(key, counted), counted, where))
         if said.get("rows_left_out", 0) == 0:
             for name, number in said.get("sensitive_values", {}).items():
                 different = values.get(name)
                 if different is not None:
                     key = f"published.sensitive_values.{name}"
-                    claims.append(_Said(key, number, different, where))
+                    claims.append(Statement(key, number, different, where))
         return list(
             self._told(
                 (
@@ -281,7 +276,7 @@ class Statements:
             Records of the original. Its columns refute nothing: who keeps some of them, or
             structs as they came, has the same records.
         """
-        summary = self.manifest.get("summary") or {}
+        summary = self.manifest["summary"]
         if self.manifest.get("recipient"):
             # Made of some records of the original.
             return []
@@ -299,7 +294,7 @@ class Statements:
         self.claimed.difference_update(f"manifest: summary.{name}" for name in compared)
         return list(
             self._told(
-                _Said(f"summary.{name}", summary[name], measured[name], "the original")
+                Statement(f"summary.{name}", summary[name], measured[name], "the original")
                 for name in compared
             )
         )
@@ -350,10 +345,10 @@ class Statements:
             Records that were counted for each holder.
         """
         said = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
-        same = _Said("parts (rows of each holder)", said == dict(rows), True, "a count in data")
+        same = Statement("parts (rows of each holder)", said == dict(rows), True, "a count in data")
         return list(self._told([same]))
 
-    def _told(self, claims: Iterable[_Said]) -> Iterator[str]:
+    def _told(self, claims: Iterable[Statement]) -> Iterator[str]:
         for one in claims:
             if isinstance(one.expected, Claim):
                 name = re.sub(r" \(row \d+\)$", "", one.key)
@@ -368,80 +363,79 @@ class Statements:
                 f"says {_shown(one.expected)}; restore the release or publish it again"
             )
 
-    def _of_configuration(self) -> Iterator[_Said]:
+    def _of_configuration(self) -> Iterator[Statement]:
         """Compare what was published with what was configured."""
         configured, said = self.manifest["configuration"], self.manifest["published"]
         attributes = configured["attributes"]
         names = [name for name, one in attributes.items() if one["role"] == "quasi_identifier"]
         described = said["quasi_identifiers"]
         source = "configuration.attributes"
-        yield _Said(
+        yield Statement(
             "published.quasi_identifiers", [one["name"] for one in described], names, source
         )
         for place, one in enumerate(described):
             by_hierarchy = (attributes.get(one["name"]) or {}).get("hierarchy") is not None
             key = f"published.quasi_identifiers[{place}].hierarchy"
-            yield _Said(key, "hierarchy" in one, by_hierarchy, source)
+            yield Statement(key, "hierarchy" in one, by_hierarchy, source)
         columns, own = published_columns(self.manifest)
         source = "configuration (attributes, output.style, missing)"
-        yield _Said("published.columns", said.get("columns", columns), columns, source)
+        yield Statement("published.columns", said["columns"], columns, source)
         key = "published.quasi_identifier_columns"
-        yield _Said(key, said["quasi_identifier_columns"], own, source)
+        yield Statement(key, said["quasi_identifier_columns"], own, source)
         counted = self.units is not None
-        yield _Said("published.units", counted, bool(self.privacy.unit), "privacy.unit")
+        yield Statement("published.units", counted, bool(self.privacy.unit), "privacy.unit")
         of_people = self.criteria_of_people
         if of_people is not None:
             key, asked = "published.criteria_of_people", len(self.privacy.criteria)
-            yield _Said(key, len(of_people), asked, "configuration.privacy")
+            yield Statement(key, len(of_people), asked, "configuration.privacy")
         distances = [one for one in self.privacy.criteria if one.is_distance]
         needed = {one.attribute for one in distances}
         if "sensitive_values" in said and needed:
             there = sorted(needed & set(said["sensitive_values"]))
             keys = sorted({f"configuration.privacy.{one.type.key}" for one in distances})
             source = " and ".join(keys)
-            yield _Said("published.sensitive_values", there, sorted(needed), source)
+            yield Statement("published.sensitive_values", there, sorted(needed), source)
 
-    def _of_sections(self) -> Iterator[_Said]:
+    def _of_sections(self) -> Iterator[Statement]:
         """Compare sections that others own with the rest of the manifest."""
         for owner in owners(self.manifest):
-            for one in owner.comparisons(self.manifest, self.privacy):
-                yield _Said(*one)
+            yield from owner.comparisons(self.manifest, self.privacy)
 
-    def _of_figures(self) -> Iterator[_Said]:
+    def _of_figures(self) -> Iterator[Statement]:
         """Compare the summary with the other sections of the manifest."""
-        summary, said = self.manifest.get("summary") or {}, self.manifest["published"]
+        summary, said = self.manifest["summary"], self.manifest["published"]
         configured = self.manifest["configuration"]
-        if not summary:
-            return
-        rows = said.get("rows", summary.get("rows_published"))
-        yield _Said("summary.rows_published", summary.get("rows_published"), rows, "published.rows")
+        rows = summary.get("rows_published")
+        yield Statement("summary.rows_published", rows, said["rows"], "published.rows")
         left_out = said.get("rows_left_out", summary.get("rows_left_out"))
         source = "published.rows_left_out"
-        yield _Said("summary.rows_left_out", summary.get("rows_left_out"), left_out, source)
+        yield Statement("summary.rows_left_out", summary.get("rows_left_out"), left_out, source)
         k, model = configured["privacy"]["k"], configured.get("model") or {}
-        yield _Said("summary.k", summary.get("k"), k, "configuration.privacy.k")
+        yield Statement("summary.k", summary.get("k"), k, "configuration.privacy.k")
         name = model.get("name", summary.get("model"))
-        yield _Said("summary.model", summary.get("model"), name, "configuration.model.name")
-        version = (self.manifest.get("versions") or {}).get("anonspark", summary.get("version"))
-        yield _Said("summary.version", summary.get("version"), version, "versions.anonspark")
+        yield Statement("summary.model", summary.get("model"), name, "configuration.model.name")
+        version = self.manifest["versions"]["anonspark"]
+        yield Statement("summary.version", summary.get("version"), version, "versions.anonspark")
         published = sum(one["role"] != "identifier" for one in configured["attributes"].values())
         if "parts" not in self.manifest:
             columns = summary.get("columns_published", published)
-            yield _Said("summary.columns_published", columns, published, "configuration.attributes")
+            yield Statement(
+                "summary.columns_published", columns, published, "configuration.attributes"
+            )
         rows_in, *parts = (summary.get(name) for name in _COUNTS)
         counts = [part for part in parts if part is not None]
         if rows_in is not None and len(counts) == len(parts):
             total = sum(counts)
             source = "the sum of records that are published, dropped and left out"
-            yield _Said("summary.rows_in", rows_in, total, source)
+            yield Statement("summary.rows_in", rows_in, total, source)
         for name, claim in self._claims():
-            yield _Said(f"summary.{name}", summary.get(name), claim, "its meaning")
+            yield Statement(f"summary.{name}", summary.get(name), claim, "its meaning")
         if self.derivation is not None:
             for name, figure in self.derivation.summary(summary, self.tables).items():
                 if name not in summary:
                     # Of another version, else the form is wrong.
                     continue
-                yield _Said(f"summary.{name}", summary.get(name), figure, "metrics/classes")
+                yield Statement(f"summary.{name}", summary.get(name), figure, "metrics/classes")
 
     def _claims(self) -> Iterator[tuple[str, Claim | None]]:
         """Yield the figures of the summary that follow from nothing, and what they have to be."""
@@ -466,7 +460,7 @@ class Statements:
     @cached_property
     def derivation(self) -> Derivation | None:
         """What the tables follow from; None where their classes are not there."""
-        summary = self.manifest.get("summary") or {}
+        summary = self.manifest["summary"]
         published = summary.get("rows_published") or self.manifest["published"].get("rows")
         if self.classes is None or self.labels is None or not published or not self.classes.sizes:
             return None
@@ -479,9 +473,9 @@ class Statements:
             self.manifest["configuration"],
         )
 
-    def _of_gates(self) -> Iterator[_Said]:
+    def _of_gates(self) -> Iterator[Statement]:
         """Compare gates and drift with what was configured and what was found."""
-        configured, summary = self.manifest["configuration"], self.manifest.get("summary") or {}
+        configured, summary = self.manifest["configuration"], self.manifest["summary"]
         for key, bounds, names in (
             ("gates", configured.get("gates"), ("min", "max")),
             ("drift", (configured.get("metrics") or {}).get("drift"), ("max",)),
@@ -490,27 +484,27 @@ class Statements:
             if found is None or not isinstance(bounds, dict):
                 continue
             source = "configuration." + ("gates" if key == "gates" else "metrics.drift")
-            yield _Said(key, [one["metric"] for one in found], list(bounds), source)
+            yield Statement(key, [one["metric"] for one in found], list(bounds), source)
             for place, one in enumerate(found):
                 bound = bounds.get(one["metric"])
                 for name in names:
                     expected = bound.get(name) if isinstance(bound, dict) else bound
-                    yield _Said(f"{key}[{place}].{name}", one[name], expected, source)
+                    yield Statement(f"{key}[{place}].{name}", one[name], expected, source)
                 if one["metric"] in summary:
                     figure, path = summary[one["metric"]], f"summary.{one['metric']}"
-                    yield _Said(f"{key}[{place}].found", one["found"], figure, path)
+                    yield Statement(f"{key}[{place}].found", one["found"], figure, path)
 
-    def _of_summary_table(self) -> Iterator[_Said]:
+    def _of_summary_table(self) -> Iterator[Statement]:
         rows = self.tables.get("summary")
         if rows is None:
             return
-        yield _Said("rows", len(rows), 1, "its meaning", "summary")
-        prints = self.manifest.get("fingerprints") or {}
+        yield Statement("rows", len(rows), 1, "its meaning", "summary")
+        prints = self.manifest["fingerprints"]
         said = {
-            **(self.manifest.get("summary") or {}),
+            **self.manifest["summary"],
             **{f"{name}_fingerprint": value for name, value in prints.items()},
-            "run_id": self.manifest.get("run_id"),
-            "started": _instant(self.manifest.get("started")),
+            "run_id": self.manifest["run_id"],
+            "started": _instant(self.manifest["started"]),
         }
         for row in rows[:1]:
             for name, value in row.items():
@@ -518,64 +512,65 @@ class Statements:
                 key = {"run_id": name, "started": name}.get(name, f"summary.{name}")
                 if name.endswith("_fingerprint"):
                     key = f"fingerprints.{name.removesuffix('_fingerprint')}"
-                yield _Said(key, said.get(name), found, "metrics/summary")
+                yield Statement(key, said.get(name), found, "metrics/summary")
 
-    def _of_small_tables(self) -> Iterator[_Said]:
+    def _of_small_tables(self) -> Iterator[Statement]:
         """Compare whose rows the tables have."""
+        run_id = self.manifest["run_id"]
         for name, rows in self.tables.items():
-            if "run_id" in self.manifest:
-                ids = sorted({str(row.get("run_id")) for row in rows})
-                run_id = self.manifest["run_id"]
-                yield _Said("run_id", ids, [run_id], f"run_id of {MANIFEST}", name)
+            ids = sorted({str(row.get("run_id")) for row in rows})
+            yield Statement("run_id", ids, [run_id], f"run_id of {MANIFEST}", name)
 
-    def _of_rounds(self) -> Iterator[_Said]:
+    def _of_rounds(self) -> Iterator[Statement]:
         rows, derived = self.tables.get("rounds"), self.derivation
         if rows is not None and derived is not None:
             yield from self._of_rows("rounds", rows, derived.rounds(), "metrics/classes")
 
     def _of_rows(
         self, table: str, found: Sequence[Row], expected: Sequence[Row], source: str
-    ) -> Iterator[_Said]:
+    ) -> Iterator[Statement]:
         """Compare all rows and columns of a table with those that are derived."""
-        yield _Said("rows", len(found), len(expected), source, table)
+        yield Statement("rows", len(found), len(expected), source, table)
         for place, (row, own) in enumerate(zip(found, expected, strict=False), start=1):
             for name in row:
                 if name != "run_id":
                     key = f"{name} (row {place})"
-                    yield _Said(key, row[name], own.get(name), source, table)
+                    yield Statement(key, row[name], own.get(name), source, table)
 
-    def _of_nodes(self) -> Iterator[_Said]:
+    def _of_nodes(self) -> Iterator[Statement]:
         """Compare the recodings above the chosen one with it, and it with the other tables."""
         nodes, rounds = self.tables.get("nodes"), self.tables.get("rounds")
         if nodes is None or rounds is None:
             return
         heights = _heights(self.manifest)
         for key, found, expected, source in claims_of_nodes(nodes, rounds, heights, self.nodes):
-            yield _Said(key, found, expected, source, "nodes")
-        smallest = (self.manifest.get("summary") or {}).get("min_class_size")
+            yield Statement(key, found, expected, source, "nodes")
+        smallest = self.manifest["summary"].get("min_class_size")
         if smallest is not None and nodes:
             found = min(row["min_class_size"] for row in nodes)
-            yield _Said("min_class_size", found, smallest, "summary.min_class_size", "nodes")
+            yield Statement("min_class_size", found, smallest, "summary.min_class_size", "nodes")
 
-    def _of_labels(self, published: PublishedClasses) -> Iterator[_Said]:
+    def _of_labels(self, published: PublishedClasses) -> Iterator[Statement]:
         """Compare labels with what they can be, and what lies beside the records with labels."""
         read, labels, derived = published.labels, self.labels, self.derivation
         if read is None or labels is None:
             return
         for one, unsound in zip(labels.readers, read.unsound, strict=True):
             key = f"published.quasi_identifiers ({one.attribute.name}: records without a label)"
-            yield _Said(key, unsound, 0, "what a run writes")
+            yield Statement(key, unsound, 0, "what a run writes")
         if self.classes is not None and not self.classes.sizes:
-            said = (self.manifest.get("summary") or {}).get("classes")
-            yield _Said("summary.classes", said, 0, "metrics/classes")
+            said = self.manifest["summary"].get("classes")
+            yield Statement("summary.classes", said, 0, "metrics/classes")
         if derived is None or self.classes is None:
             return
         table = "classes"
-        yield _Said("rows that no run writes", self.classes.unsound, 0, "its meaning", table)
-        yield _Said("class_id (all different)", self.classes.different, True, "its meaning", table)
+        yield Statement("rows that no run writes", self.classes.unsound, 0, "its meaning", table)
+        yield Statement(
+            "class_id (all different)", self.classes.different, True, "its meaning", table
+        )
         agree = self._bounds_agree(published.rows, read.bounds, labels, self.classes)
         key = "bounds and sizes (those of the labels)"
-        yield _Said(key, agree, True, "a count of the records", table)
+        yield Statement(key, agree, True, "a count of the records", table)
         rows = self.tables.get("attributes")
         if rows is not None:
             expected = derived.attribute_rows(read, rows)
@@ -601,7 +596,7 @@ class Statements:
         published: PublishedClasses,
         criteria: Iterable[MeasuredCriterion],
         presence: Presence | None,
-    ) -> Iterator[_Said]:
+    ) -> Iterator[Statement]:
         rows = self.tables.get("privacy")
         if rows is None:
             return
@@ -634,7 +629,7 @@ class Statements:
 
     def _of_risk_table(
         self, published: PublishedClasses, presence: Presence | None
-    ) -> Iterator[_Said]:
+    ) -> Iterator[Statement]:
         rows = self.tables.get("risk")
         if rows is None or not published.rows:
             return
@@ -662,17 +657,6 @@ class Statements:
 
 
 _COUNTS = ("rows_in", "rows_dropped_missing", "rows_published", "rows_left_out")
-
-
-@dataclass(frozen=True)
-class _Said:
-    """A statement, beside what something else says of the same."""
-
-    key: str
-    found: Any
-    expected: Any
-    source: str
-    table: str | None = None
 
 
 def _same(found: Any, expected: Any) -> bool:
@@ -740,7 +724,7 @@ def read_statements(
     unread, files = [], engine.files
     unreadable = (pa.ArrowException, ValueError, OSError, ConfigurationError, *engine.failures)
     # Another version may have other figures.
-    is_ours = (manifest.get("versions") or {}).get("anonspark") == __version__
+    is_ours = manifest["versions"]["anonspark"] == __version__
     for name in TABLES:
         directory = f"{release}/metrics/{name}"
         if not files.exists(directory):
@@ -798,9 +782,9 @@ def _read_classes(engine: Engine, release: str, manifest: Row, labels: ClassLabe
         for found, wanted in zip(table.schema, expected, strict=True)
     ):
         raise ValueError("other columns than those of the table")
-    files = sum(one["path"].startswith("metrics/classes/") for one in manifest.get("files", ()))
+    files = sum(one["path"].startswith("metrics/classes/") for one in manifest["files"])
     weight = math.fsum(one.attribute.weight for one in labels.readers)
-    return read_class_table(table, labels, str(manifest.get("run_id", "")), weight, files)
+    return read_class_table(table, labels, manifest["run_id"], weight, files)
 
 
 def _heights(manifest: Row) -> dict[str, int]:

@@ -31,24 +31,7 @@ class _Naming(Section):
 def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]) -> Coding | None:
     """Put what a coding says into the configuration that names it.
 
-    Parameters
-    ----------
-    document : dict
-        The configuration before it is checked, with the key ``coding``; it is changed.
-    read : callable
-        Reads the coding and its hierarchy files where they lie at addresses; others are local.
-    problems : list of str
-        What is wrong is added.
-
-    Returns
-    -------
-    Coding or None
-        None where it cannot be read, so that nothing is known of the attributes.
-
-    Raises
-    ------
-    SparkNeededError
-        If it lies where only Spark's Hadoop reaches it.
+    Parameters, result and errors: :meth:`anonspark.config.coding.CodingReader.merge_coding`.
     """
     naming = validated(_Naming, {"coding": document["coding"]}, problems)
     options = None if naming is None else naming.coding

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.release.sections import Comparison
+from anonspark.release.sections import Statement
 from anonspark.sharing.coding.agreement import (
     CodingFile,
     agreed_digests,
@@ -44,13 +44,13 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "coding.document: expected what anonspark writes there"
 
 
-def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Comparison]:
+def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Statement]:
     """Compare what was configured with what was agreed on."""
     coding, configured = manifest["coding"], manifest["configuration"]
     source = "coding"
     named = (configured.get("coding") or {}).get("fingerprint", coding["fingerprint"])
-    yield Comparison("configuration.coding.fingerprint", named, coding["fingerprint"], source)
+    yield Statement("configuration.coding.fingerprint", named, coding["fingerprint"], source)
     found = not_as_coded(configured, coding["document"], (manifest.get("holder_column"),))
-    yield Comparison("configuration (keys unlike the coding)", found, [], source)
+    yield Statement("configuration (keys unlike the coding)", found, [], source)
     enough = is_at_least(privacy, coding_privacy(coding["document"]))
-    yield Comparison("configuration.privacy (at least that of the coding)", enough, True, source)
+    yield Statement("configuration.privacy (at least that of the coding)", enough, True, source)

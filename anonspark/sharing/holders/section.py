@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import key_path
-from anonspark.release.sections import Comparison
+from anonspark.release.sections import Statement
 from anonspark.sharing.coding.agreement import coding_privacy
 from anonspark.sharing.coding.comparing import is_at_least
 
@@ -29,26 +29,26 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key_path(('parts', place, 'privacy'))}: expected what anonspark writes there"
 
 
-def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Comparison]:
+def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Statement]:
     """Compare what a union says of itself with its parts."""
     parts, holder = manifest["parts"], "holder_column"
     agreed = coding_privacy(manifest["coding"]["document"])
-    yield Comparison("configuration.privacy", privacy == agreed, True, "coding.document")
+    yield Statement("configuration.privacy", privacy == agreed, True, "coding.document")
     for place, part in enumerate(parts):
         key = f"parts[{place}].privacy (at least that of the coding)"
         own = _privacy_of(part)
-        yield Comparison(key, is_at_least(own, agreed), True, "coding.document")
+        yield Statement(key, is_at_least(own, agreed), True, "coding.document")
         # Without a class of k records there is nothing that a holder could have published.
         key = f"parts[{place}].rows (at least k)"
-        yield Comparison(key, part["rows"] >= own.k, True, f"parts[{place}].privacy.k")
+        yield Statement(key, part["rows"] >= own.k, True, f"parts[{place}].privacy.k")
     for key in ("run_id", "output_fingerprint"):
         different = len({part[key] for part in parts})
-        yield Comparison(f"parts (different {key})", different, len(parts), "the list of parts")
+        yield Statement(f"parts (different {key})", different, len(parts), "the list of parts")
     rows = sum(part["rows"] for part in parts)
-    yield Comparison("published.rows", manifest["published"]["rows"], rows, "parts")
+    yield Statement("published.rows", manifest["published"]["rows"], rows, "parts")
     told = len({part["holder"] for part in parts if part["holder"] is not None})
     expected = 0 if manifest[holder] is None else len(parts)
-    yield Comparison("parts (different holders)", told, expected, holder)
+    yield Statement("parts (different holders)", told, expected, holder)
 
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
