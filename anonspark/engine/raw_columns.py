@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -145,6 +146,11 @@ def is_number(data_type: pa.DataType) -> bool:
 def is_time(data_type: pa.DataType) -> bool:
     """Return whether values are days or points in time."""
     return bool(pa.types.is_date(data_type) or pa.types.is_timestamp(data_type))
+
+
+def time_numbers(values: pa.Array | pa.ChunkedArray | pa.Scalar) -> Any:
+    """Return dates as days and timestamps as whole numbers of their unit, since 1970."""
+    return values.cast(pa.int32() if pa.types.is_date(values.type) else pa.int64())
 
 
 def is_plain(data_type: pa.DataType) -> bool:

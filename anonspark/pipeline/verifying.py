@@ -15,7 +15,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import Reading, is_plain, is_time
+from anonspark.engine.raw_columns import Reading, is_plain, is_time, time_numbers
 from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -314,8 +314,7 @@ class _TellValues:
             for name, column in self.columns.items():
                 raw, text = batch.column(column), batch.column(_text(column))
                 if is_time(raw.type):
-                    number = pa.int32() if pa.types.is_date(raw.type) else pa.int64()
-                    text = raw.cast(number).cast(pa.string())
+                    text = time_numbers(raw).cast(pa.string())
                 elif pa.types.is_floating(raw.type):
                     # It was read as missing, which it is not.
                     text = pc.if_else(pc.is_nan(raw), "NaN", text)

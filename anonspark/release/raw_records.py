@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +12,7 @@ from anonspark.core.hierarchies.files import BLANKS
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_number, is_readable, type_name
 from anonspark.errors import DataError
+from anonspark.release.class_bounds import type_of_name
 from anonspark.release.regions import Leaves, PublishedAttribute
 
 Places = int | Literal["integer", "float", "code"]
@@ -21,7 +21,6 @@ Places = int | Literal["integer", "float", "code"]
 DECIMAL_DIGITS = 38
 
 _TEXT_PLACES = 18
-_DECIMAL_TYPE = re.compile(r"decimal\d*\((\d+), (-?\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -151,10 +150,10 @@ def _text_places(arrow_type: str | None) -> int:
     18, unless the released values were decimals that need more of the 38 digits on one side of the
     point.
     """
-    declared = _DECIMAL_TYPE.fullmatch(arrow_type or "")
-    if declared is None:
+    if arrow_type is None or not arrow_type.startswith("decimal"):
         return _TEXT_PLACES
-    digits, scale = int(declared[1]), int(declared[2])
+    declared = type_of_name(arrow_type)
+    digits, scale = int(declared.precision), int(declared.scale)
     return max(min(max(_TEXT_PLACES, scale), DECIMAL_DIGITS - (digits - scale)), 0)
 
 

@@ -8,7 +8,14 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.raw_columns import Reading, is_number, is_readable, is_text, is_time
+from anonspark.engine.raw_columns import (
+    Reading,
+    is_number,
+    is_readable,
+    is_text,
+    is_time,
+    time_numbers,
+)
 from anonspark.release.regions import PublishedAttribute
 
 
@@ -31,7 +38,7 @@ def comparable(values: pa.Array) -> pa.Array:
     if pa.types.is_boolean(values.type):
         return values.cast(pa.string())
     if is_time(values.type):
-        values = values.cast(pa.int32() if pa.types.is_date(values.type) else pa.int64())
+        values = time_numbers(values)
     numbers = pc.cast(values, pa.float64(), safe=False)
     return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
 

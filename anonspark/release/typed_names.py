@@ -7,6 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from anonspark.release.class_bounds import type_of_name
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute
 
@@ -102,9 +103,7 @@ def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType
     if told in _PLAIN:
         return _PLAIN[told]
     if told.startswith("timestamp"):
-        zone = told.partition("tz=")[2].rstrip("]")
-        return pa.timestamp("us", zone or None)
+        return pa.timestamp("us", type_of_name(told).tz)
     if told.startswith("decimal128("):
-        digits, _, scale = told.removeprefix("decimal128(").rstrip(")").partition(",")
-        return pa.decimal128(int(digits), int(scale))
+        return type_of_name(told)
     return {"integer": pa.int64(), "date": pa.date32()}.get(attribute.kind, pa.float64())

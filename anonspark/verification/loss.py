@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.columns import published_column
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import is_time
+from anonspark.engine.raw_columns import is_time, time_numbers
 from anonspark.engine.tasks import Batches
 from anonspark.release.raw_records import prepare_table
 from anonspark.release.regions import (
@@ -157,7 +157,7 @@ def _extremes(records: Table, attributes: int) -> tuple[int, list[tuple[float, f
 
 def _place(value: pa.Scalar) -> float:
     if is_time(value.type):
-        value = value.cast(pa.int32() if pa.types.is_date(value.type) else pa.int64())
+        value = time_numbers(value)
     # Of decimals the nearest number, which Arrow's own cast is not always.
     return float(value.as_py())
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import MOST_VALUES
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import is_plain, is_text
+from anonspark.engine.raw_columns import is_plain, is_text, is_time, time_numbers
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.verification.claims import Claim, published_columns
@@ -244,10 +244,8 @@ def _values(suppressed: Table, name: str, text: str) -> pa.Table:
             pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(values), text), True)
         )
         values = found["value"]
-    elif pa.types.is_timestamp(values.type):
-        values = values.cast(pa.int64())
-    elif pa.types.is_date(values.type):
-        values = values.cast(pa.int32())
+    elif is_time(values.type):
+        values = time_numbers(values)
     return pa.table(
         {
             "attribute": pa.array([name] * len(found), pa.string()),
