@@ -44,6 +44,19 @@ _CHECKSUM_MAGIC = b"crc\0"
 _CHECKSUM_HEADER = 8
 
 
+def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
+    """Return the files that a run may have written into its place before it could list them.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        All that lies there.
+    """
+    tables = "|".join(["data", LEFT_OUT, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
+    pattern = re.compile(rf"(?:{tables})/(?:_SUCCESS|part-[^/]*)|{_DATA_OF_DELTA}")
+    return [one.path for one in entries if one.path in COMPANIONS or pattern.fullmatch(one.path)]
+
+
 def unknown_files(manifest: Manifest) -> list[str]:
     """Return the files that a manifest lists and that its configuration has no place for.
 

@@ -18,6 +18,7 @@ import pytest
 import anonspark
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.release.manifest import manifest_text
 from anonspark.sharing.ledger.key import make_key
 from anonspark.sharing.ledger.ledger import init_ledger
 from anonspark.sharing.recipients.distribute import distribute
@@ -109,7 +110,7 @@ def watched(folder: Path, recipient: str) -> dict[str, Any]:
     document = json.loads(manifest.read_text())
     # The page draws how long each stage took.
     document["seconds"] = dict.fromkeys(sorted(document["seconds"]), 1.0)
-    manifest.write_text(json.dumps(document))
+    manifest.write_text(manifest_text(document))
     with chdir(folder):
         main(["report", f"n3/{recipient}", "--out", f"{recipient}.html", "--quiet"])
     found["page"] = re.sub(

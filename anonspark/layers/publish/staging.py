@@ -24,7 +24,7 @@ from anonspark.errors import (
 )
 from anonspark.layers.publish.run_state import RunState, is_at_work, newest_attempt
 from anonspark.ownership import Access
-from anonspark.release.layout import foreign_entries, named
+from anonspark.release.layout import files_of_half_a_release, foreign_entries, named
 from anonspark.release.manifest import MANIFEST
 
 _LOGGER = logging.getLogger("anonspark")
@@ -312,15 +312,14 @@ def _require_half_release(files: Files, place: Place) -> None:
     ------
     PublishingError
     """
-    # Written before the release is renamed, so it is whole where half a release lies.
-    names = json.loads(files.read_text(place.names)) if files.exists(place.names) else []
-    foreign = foreign_entries(
-        files,
-        place.output,
-        files.tree(place.output),
-        names,
-        marks=(place.mark_name,),
+    entries = files.tree(place.output)
+    # Written before a release is renamed. What is written in its place has no list until then.
+    names = (
+        json.loads(files.read_text(place.names))
+        if files.exists(place.names)
+        else files_of_half_a_release(entries)
     )
+    foreign = foreign_entries(files, place.output, entries, names, marks=(place.mark_name,))
     if foreign:
         raise PublishingError(
             f"output.path: a run was killed while it published, and since then {named(foreign)} "
