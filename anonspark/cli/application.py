@@ -121,13 +121,15 @@ def _version(
     help_without_command(context)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) -> int:
     """Run a command and return its exit code.
 
     Parameters
     ----------
     arguments : sequence of str or None
         None takes those of the process.
+    ends_process : bool
+        Whether nothing runs in this process after it.
 
     Returns
     -------
@@ -139,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Taken out here, so that they may stand anywhere on the line and count for all messages.
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
-    log = CommandLog(ERR, debug=debug)
+    log = CommandLog(ERR, debug=debug, ends_process=ends_process)
     LOG.set(log)
     try:
         log.format, given = _take_log_format(given)
@@ -261,4 +263,4 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
 
 def run_and_exit() -> None:
     """Run a command and end the process with its exit code."""
-    sys.exit(main())
+    sys.exit(main(ends_process=True))

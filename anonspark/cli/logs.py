@@ -41,11 +41,14 @@ class CommandLog:
         ``plain`` or ``json``.
     debug : bool
         Whether stack traces are shown, which may contain values of the data.
+    ends_process : bool
+        Whether the process ends with the command.
     """
 
     console: Console
     format: LogFormat = "plain"
     debug: bool = False
+    ends_process: bool = False
 
     progress: Progress = field(default_factory=Progress)
     """What the command tells its progress to."""

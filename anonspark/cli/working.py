@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -67,6 +68,19 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+class WithoutPandas:
+    """Finds no pandas, which pyarrow imports by itself where it is installed, for nothing.
+
+    That would be half of the time that a small table takes. What pyarrow has not found it may not
+    look for again, so this is for a process in which no code but ours has tables.
+    """
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
+        """Say that pandas is not installed."""
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def work_with_engine(
     wanted: EngineName,
     work: Work | None,
@@ -86,6 +100,7 @@ def work_with_engine(
     function : callable
     at_end : callable or None
     """
+    from anonspark.core.extensions import CRITERIA, MODELS, loaded
     from anonspark.engine.choice import choose_engine
 
     try:
@@ -98,6 +113,8 @@ def work_with_engine(
     if choice.name == "spark":
         return work_with_spark(master, function, at_end)
     with _beginning("start"):
+        if LOG.get().ends_process and not (loaded(MODELS) or loaded(CRITERIA)):
+            sys.meta_path.insert(0, WithoutPandas())
         from anonspark.engine.local.engine import LocalEngine
 
         engine = LocalEngine()

@@ -44,14 +44,13 @@ def look_for_rival(context: RunContext, snapshot: Snapshot) -> Rival | None:
     Returns
     -------
     Rival or None
-        None for a model that was chosen as the best, for the release of a plan, and where nobody
-        asks for advice. It is in the log, and in no file of the release.
+        None where nobody asks, and for a model that was chosen as the best. It is in the log, and
+        in no file of the release.
     """
     configuration = context.configuration
     options = configuration.model
     if (
-        context.purpose != "release"
-        or context.request is not None
+        not context.compares
         or isinstance(options, AutoOptions | MappingOptions)
         or snapshot.rows < LEAST_ROWS
     ):

@@ -69,6 +69,8 @@ class RunContext:
     purpose : str
     request : Request or None
         Of the recipient, where the release is one of a plan.
+    compares : bool
+        Whether other models are tried beside that of the run.
     """
 
     engine: Engine
@@ -78,6 +80,7 @@ class RunContext:
     progress: Progress
     purpose: Purpose
     request: Request | None = None
+    compares: bool = False
 
     @property
     def files(self) -> Files:

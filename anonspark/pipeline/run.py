@@ -96,7 +96,7 @@ class StagedRelease:
         return self.release
 
 
-def run(
+def run(  # noqa: PLR0913 - each is an option of the command
     engine: Engine,
     configuration: Configuration,
     *,
@@ -106,6 +106,7 @@ def run(
     snapshot: Snapshot | None = None,
     resume: bool = False,
     purpose: Purpose = "release",
+    compares: bool = False,
 ) -> Release:
     """Anonymize a table and publish the release with its metrics.
 
@@ -129,6 +130,8 @@ def run(
     purpose : str
         ``demonstration`` warns of no seed, for its people are invented. ``comparison`` warns of
         nothing, for its release is deleted once it is measured.
+    compares : bool
+        Whether other models are tried beside that of the run.
 
     Returns
     -------
@@ -154,7 +157,9 @@ def run(
     run_id = _name_of_run(engine.files, configuration, run_id, resume=resume)
     progress = progress or Progress()
     progress.run_id = run_id
-    context = RunContext(engine, configuration, run_id, datetime.now(UTC), progress, purpose)
+    context = RunContext(
+        engine, configuration, run_id, datetime.now(UTC), progress, purpose, compares=compares
+    )
     release = released_before(engine, configuration, run_id)
     if release is not None:
         forget_staging(context)
@@ -380,7 +385,7 @@ def _anonymize(
     )
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
     # After all that is published is written: nothing of it is in the release.
-    rival = None if make_model is not None else look_for_rival(context, snapshot)
+    rival = look_for_rival(context, snapshot)
     release = Release(
         configuration.output.path,
         figures.summary,

@@ -1,4 +1,4 @@
-"""``run`` says when another model would have lost much less, in no file of the release."""
+"""``run --details`` says when another model would lose much less, in no file of the release."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_model_that_loses_much_less_is_named(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
-    first = command(capsys, "run", path, "--run-id", "a")
+    first = command(capsys, "run", path, "--run-id", "a", "--details")
     assert first.code == 0, first.err
     (line,) = [one for one in first.out.splitlines() if one.startswith("  better ")]
     words = line.split()
@@ -48,7 +48,7 @@ def test_a_model_that_loses_much_less_is_named(
         default=str,
     )
     # It is the same again, and true of the whole table.
-    again = command(capsys, "run", path, "--run-id", "a")
+    again = command(capsys, "run", path, "--run-id", "a", "--details")
     assert line in again.out
     lost = [
         json.loads(command(capsys, "run", path, "--json", "--quiet", *arguments).out)["summary"]
@@ -66,6 +66,14 @@ def test_nothing_is_said_of_the_best(
     folder: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any]
 ) -> None:
     path = configured(folder, model=model, output={"mode": "overwrite"})
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--quiet", "--details")
     assert outcome.code == 0, outcome.err
     assert "better" not in outcome.out
+
+
+def test_nothing_is_tried_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
+    outcome = command(capsys, "run", path, "--json", "--quiet")
+    assert "compare models" not in json.loads(outcome.out)["seconds"]
+    again = command(capsys, "run", path, "--json", "--quiet", "--details")
+    assert "compare models" in json.loads(again.out)["seconds"]

@@ -62,6 +62,51 @@ def test_commands_need_no_spark(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["release", "report.html"]
 
 
+# Each takes as long to load as a small table takes to be anonymized, or brings what is not needed.
+SLOW = {"pandas", "numba", "llvmlite", "pyspark", "jinja2", "sklearn", "http", "asyncio", "doctest"}
+
+# As the script of the package does it.
+PROCESS = """
+import json, sys
+from anonspark.cli.application import run_and_exit
+sys.argv = ["anonspark", *json.loads(sys.argv[1])]
+try:
+    run_and_exit()
+except SystemExit as ended:
+    print(json.dumps([ended.code, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def test_a_small_table_loads_nothing_slow(tmp_path: Path) -> None:
+    output = f"output.path={tmp_path / 'release'}"
+    command = ["run", "conf/people.yaml", "--set", output, "--set", "execution.engine=local"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS, json.dumps(command)],
+        cwd=REPOSITORY,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    code, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0, done.stderr
+    assert sorted(SLOW.intersection(loaded)) == []
+
+
+def test_pandas_is_there_for_other_commands_of_a_process(tmp_path: Path) -> None:
+    command = ["run", "conf/people.yaml", "--set", f"output.path={tmp_path / 'release'}"]
+    script = f"{COMMANDS}\nimport pandas, pyarrow\nprint(pyarrow.array(pandas.Series([1])).type)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps([command])],
+        cwd=REPOSITORY,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "int64"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_run_that_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     random = np.random.default_rng(0)

@@ -34,7 +34,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         bool, typer.Option("--report", help="Write report.html into the release.")
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Show all figures of the release, too.")
+        bool, typer.Option("--details", help="Show all figures, and whether a model loses less.")
     ] = False,
     mapping: Annotated[
         str | None,
@@ -58,7 +58,14 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.pipeline.run import run as run_pipeline
 
         published.append(
-            run_pipeline(engine, configuration, run_id=run_id, progress=progress, resume=resume)
+            run_pipeline(
+                engine,
+                configuration,
+                run_id=run_id,
+                progress=progress,
+                resume=resume,
+                compares=details,
+            )
         )
         if report:
             from anonspark.reporting.making import report_run
