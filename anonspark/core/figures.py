@@ -2,7 +2,7 @@
 
 The schemas of the tables, the terminal, the comparison of cells, gates, drift, the form of a
 manifest and Prometheus read these rows. A new figure of the summary is a row here, and a line where
-it is computed (:meth:`anonspark.layers.evaluate.metrics.Totals.figures` for what classes tell).
+it is computed (:meth:`anonspark.release.derived_figures.Totals.figures` for what classes tell).
 """
 
 from __future__ import annotations

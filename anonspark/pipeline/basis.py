@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.layers.evaluate.metrics import RoundResult, Totals, sum_up
+from anonspark.layers.evaluate.metrics import RoundResult, sum_up, weight_of
 from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.generalize.published import count_published, recode_classes
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.rounds import Residual, StagedRounds
+from anonspark.release.derived_figures import Totals
 from anonspark.staged.records import Records
 from anonspark.verification.measures import Uncertainty
 
@@ -186,22 +187,18 @@ def _without_records(
     quasi_identifiers: Sequence[QuasiIdentifier],
 ) -> list[RoundResult]:
     """Return the results of rounds without some of the records that all of them left over."""
-    weights = sum(Decimal(str(one.weight)) for one in quasi_identifiers)
+    weights = sum(map(weight_of, quasi_identifiers))
     found = []
     so_far = Decimal(0)
     for result, own in zip(results, totals, strict=True):
-        penalty = sum(
-            (Decimal(str(one.quasi_identifier.weight)) * one.penalty for one in own.attributes),
-            Decimal(0),
-        )
-        so_far += penalty
+        so_far += own.penalty
         left_over = result.left_over - untold
         found.append(
             replace(
                 result,
                 rows=result.rows - untold,
                 left_over=left_over,
-                penalty=penalty,
+                penalty=own.penalty,
                 penalty_if_last=so_far + left_over * weights,
             )
         )

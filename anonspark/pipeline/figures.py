@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from functools import reduce
-from typing import Any
+from operator import add
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.evaluate import RiskOptions
-from anonspark.core.criterion import K_UNITS
-from anonspark.core.decision_rules import Baseline, decide, decide_gain
+from anonspark.core.decision_rules import Baseline
 from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
-from anonspark.layers.evaluate.metrics import Totals, round_rows
+from anonspark.core.levels import levels_text
+from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.nodes import node_rows
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -22,15 +22,19 @@ from anonspark.models.model import Model
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import Request
 from anonspark.redaction import Redacted
+from anonspark.release.derived_figures import (
+    Row,
+    attribute_figures,
+    privacy_rows,
+    risk_rows,
+    round_rows,
+    summary_figures,
+)
 from anonspark.utility.association import Association
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.information import Information
 from anonspark.verification.presence import Presence
-from anonspark.verification.risk import attacks, attacks_with_population, risk_row
-
-Row = dict[str, Any]
-"""A row of a table of metrics: column to figure, text or moment."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,21 @@ def make_figures(
         # The next release may drop other records of the same people, however many those are.
         summary |= {"rows_in": None, "rows_dropped_missing": None}
         attributes = [row | {"missing_rows": None} for row in attributes]
-    risk = _risk_rows(configuration.evaluate.risk, basis.totals, measured)
+    presence = measured.presence
+    risk = risk_rows(
+        configuration.evaluate.risk,
+        dict(enumerate(basis.totals, start=1)),
+        measured.published.sizes,
+        measured.units,
+        None if presence is None else (presence.counts.released, presence.counts.population),
+    )
+    privacy = privacy_rows(
+        configuration.privacy,
+        measured.published.smallest,
+        measured.units,
+        {one.criterion: one.measured for one in measured.criteria},
+        None if presence is None else (presence.smallest, presence.largest),
+    )
     nodes = node_rows(
         basis.rounds.classes,
         basis.rounds.results,
@@ -177,22 +195,15 @@ def make_figures(
     )
     return Figures(
         summary,
-        rounds=[row | own for row in round_rows(basis.rounds.results, basis.totals)],
+        rounds=[row | own for row in _round_rows(basis)],
         attributes=[row | own for row in attributes],
-        privacy=[row | own for row in _privacy_rows(configuration, measured)],
+        privacy=[row | own for row in privacy],
         risk=[row | own for row in risk],
         nodes=[row | own for row in nodes],
         counted=counts | _missing_by_gate(basis),
         units=measured.units,
         of_people=[one.measured for one in measured.criteria] if measured.of_people else None,
     )
-
-
-def _total(basis: Basis) -> Totals:
-    """Return the figures of all rounds and of the records that found no class."""
-    residual = basis.rounds.residual
-    suppressed = residual.rows if residual else 0
-    return replace(reduce(Totals.__add__, basis.totals), suppressed=suppressed)
 
 
 def _summary(
@@ -202,102 +213,78 @@ def _summary(
     basis: Basis,
     published: PublishedClasses,
 ) -> Row:
-    total = _total(basis)
-    k = configuration.privacy.k
-    summary: Row = {
+    k, weights, suppressed = configuration.privacy.k, _weights(basis), _suppressed(basis)
+    total = reduce(add, basis.totals)
+    compared = model.rounds > 1 or configuration.evaluate.compare_baseline
+    baseline = _without_outlier_handling(model, basis) if compared else None
+    gains = model.rounds > 1
+    return {
         "model": configuration.model.name,
         "k": k,
         "rho": model.rounds,
-        "rounds": len(basis.rounds.results),
         "rows_published": published.rows,
         "published_classes": published.classes,
         "published_min_class_size": published.smallest,
-        **total.figures(k),
+        **summary_figures(basis.totals, total, suppressed, weights, k, baseline, gains=gains),
         "configuration_fingerprint": configuration.fingerprint(),
         "input_fingerprint": snapshot.fingerprint,
         "output_fingerprint": published.fingerprint,
         "version": __version__,
     }
-    if model.rounds > 1:
-        first = basis.totals[0]
-        gain = decide_gain(
-            (first.classes, basis.rounds.results[0].left_over, first.smallest),
-            (total.classes, total.suppressed, total.smallest),
-        )
-        summary |= {
-            "rule_gain_utility": gain.utility,
-            "rule_gain_risk": gain.risk,
-            "rule_gain": gain.gain,
-        }
-    if model.rounds > 1 or configuration.evaluate.compare_baseline:
-        summary |= _beside_baseline(total, _without_outlier_handling(model, basis))
-    return summary
+
+
+def _suppressed(basis: Basis) -> int:
+    """Return the records that found no class, as far as figures are about them."""
+    return basis.rounds.residual.rows if basis.rounds.residual else 0
+
+
+def _weights(basis: Basis) -> list[Decimal]:
+    return list(map(weight_of, basis.quasi_identifiers))
 
 
 def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
     """Return the figures of the same model without outlier handling: one round, all kept."""
-    result, own = basis.rounds.results[0], basis.totals[0]
-    if model.leaves_residual:
-        # Its records left over are suppressed.
-        own = replace(own, suppressed=result.left_over)
-    elif len(basis.totals) > 1:
+    result, first = basis.rounds.results[0], basis.totals[0]
+    if not model.leaves_residual and len(basis.totals) > 1:
         penalty = float(result.penalty_if_last)
-        return Baseline(own.classes, result.squares_if_whole, penalty, result.rows / own.classes)
-    return Baseline(own.classes, own.discernibility, own.certainty_penalty, own.mean_class_size)
+        return Baseline(
+            first.classes, result.squares_if_whole, penalty, result.rows / first.classes
+        )
+    # Records left over are suppressed, if there are any.
+    suppressed = result.left_over if model.leaves_residual else 0
+    figures = first.figures(suppressed, _weights(basis), basis.criteria.k)
+    return Baseline(first.classes, figures["dm"], figures["gcp_total"], figures["mean_class_size"])
 
 
-def _beside_baseline(total: Totals, baseline: Baseline) -> Row:
-    """Return the figures without outlier handling, and whether it paid."""
-    rules = decide(
-        (total.discernibility, baseline.discernibility),
-        (total.mean_class_size, baseline.mean_class_size),
-        (total.certainty_penalty, baseline.certainty_penalty),
-    )
-    return {
-        "baseline_classes": baseline.classes,
-        "baseline_dm": baseline.discernibility,
-        "baseline_gcp_total": baseline.certainty_penalty,
-        "baseline_mean_class_size": baseline.mean_class_size,
-        "rule_a": rules.a,
-        "rule_b": rules.b,
-        "rule_c": rules.c,
-    }
-
-
-def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]:
-    size = {
-        "criterion": "k",
-        "required": float(configuration.privacy.k),
-        "measured": float(measured.published.smallest),
-    }
-    rows: list[Row] = [size]
-    if measured.units is not None:
-        rows.append({**size, "criterion": K_UNITS, "measured": float(min(measured.units))})
-    rows += [one.row() for one in measured.criteria]
-    wanted, presence = configuration.privacy.delta_presence, measured.presence
-    if presence is not None and wanted is not None:
-        rows += [
+def _round_rows(basis: Basis) -> list[Row]:
+    results, weights = basis.rounds.results, _weights(basis)
+    claimed: list[Row] = []
+    for result, own in zip(results, basis.totals, strict=True):
+        means = own.means(0, weights)
+        claimed.append(
             {
-                "criterion": "smallest presence",
-                "required": wanted.min,
-                "measured": presence.smallest,
-            },
-            {"criterion": "largest presence", "required": wanted.max, "measured": presence.largest},
-        ]
-    return rows
+                "gcp_total_if_last": float(result.penalty_if_last),
+                "precision": means["precision"],
+                "loss": means["loss"],
+                "levels": levels_text(result.levels) if result.levels is not None else None,
+            }
+        )
+    rounds = {one.number: own for one, own in zip(results, basis.totals, strict=True)}
+    names = [one.name for one in basis.quasi_identifiers]
+    return list(round_rows(rounds, results[0].rows, names, claimed))
 
 
 def _attribute_rows(
     configuration: Configuration, basis: Basis, dropped: int, measured: Measured
 ) -> list[Row]:
-    total = _total(basis)
+    total, suppressed = reduce(add, basis.totals), _suppressed(basis)
     information = measured.information
     association = {} if measured.association is None else measured.association.by_name
     counted = dropped if configuration.missing == "drop" else None
     missing = told_missing(basis.missing, counted, configuration.privacy.k)
     rows: list[Row] = []
     for index, quasi_identifier in enumerate(basis.quasi_identifiers):
-        own = total.of_attribute(index)
+        lost = total.losses[index].with_suppressed(suppressed)
         rows.append(
             {
                 "position": index + 1,
@@ -305,14 +292,8 @@ def _attribute_rows(
                 "kind": quasi_identifier.kind,
                 "weight": quasi_identifier.weight,
                 "missing_rows": missing[index],
-                "generalized_rows": own.generalized,
-                "generalized_share": own.generalized / basis.rows,
-                "ncp_total": float(own.penalty),
-                "ncp": float(own.penalty) / basis.rows,
-                "iloss": float(own.iloss) / basis.rows,
-                "loss": float(own.loss) / basis.rows,
+                **attribute_figures(lost, basis.rows),
                 "height": quasi_identifier.height,
-                "precision": 1.0 - float(own.lifted) / basis.rows,
                 "entropy": None if information is None else information.entropy[index],
             }
         )
@@ -326,26 +307,3 @@ def _missing_by_gate(basis: Basis) -> dict[str, int]:
     """Return the missing values of quasi-identifiers under the names that gates have for them."""
     pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
     return {f"attributes.{one.name}.missing_rows": missing for one, missing in pairs}
-
-
-def _risk_rows(options: RiskOptions, totals: Sequence[Totals], measured: Measured) -> list[Row]:
-    """Return the risk of each round's classes, and of the release by published tuple.
-
-    Where people are counted, that of the classes of the release alone.
-    """
-    rows: list[Row] = []
-    if measured.units is not None:
-        # Whoever looks for a person finds none of the people of a class among the others.
-        found = attacks(measured.units, options.threshold)
-        return [{"population": False, **risk_row(attack, options)} for attack in found]
-    for number, own in enumerate(totals, start=1):
-        found = attacks(own.sizes, options.threshold)
-        rows += [{"round": number, **risk_row(attack, options)} for attack in found]
-    found = attacks(measured.published.sizes, options.threshold)
-    presence = measured.presence
-    if presence is not None:
-        counts = presence.counts
-        found = attacks_with_population(counts.released, counts.population, options.threshold)
-    return rows + [
-        {"population": presence is not None, **risk_row(attack, options)} for attack in found
-    ]

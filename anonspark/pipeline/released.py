@@ -11,9 +11,9 @@ from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.models.choosing import Rival
-from anonspark.pipeline.figures import Row
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted
+from anonspark.release.derived_figures import Row
 from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.verification.result import Verification
 

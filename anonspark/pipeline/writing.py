@@ -40,7 +40,7 @@ def stage_records(
     configuration = context.configuration
     rounds = basis.rounds
     label_bytes = sum(one.label_bytes for one in basis.totals)
-    largest = max(one.largest for one in basis.totals)
+    largest = max(max(one.sizes) for one in basis.totals)
     residual, suppressed = rounds.residual, None
     if residual is not None and residual.labels is not None:
         suppressed = residual.labels

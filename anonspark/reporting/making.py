@@ -15,6 +15,7 @@ from anonspark.release.layout import REPORT_KIND
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import PublishedAttribute
+from anonspark.release.risk import attacks, risk_row
 from anonspark.reporting import (
     loss_sections,
     proof_sections,
@@ -36,7 +37,6 @@ from anonspark.reporting.weaknesses import weaknesses
 from anonspark.verification.audit import audit_table, complete_verification
 from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
 from anonspark.verification.result import Verification
-from anonspark.verification.risk import attacks, risk_row
 
 
 class Report(NamedTuple):

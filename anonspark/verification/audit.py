@@ -17,6 +17,7 @@ from anonspark.engine.raw_columns import is_publishable, require_distinct, type_
 from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import tell
+from anonspark.release.derived_figures import risk_rows
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim
@@ -40,7 +41,6 @@ from anonspark.verification.population import (
 )
 from anonspark.verification.presence import Presence, RegionCounts
 from anonspark.verification.result import Verification
-from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.roles import Roles
 from anonspark.verification.sensitive_figures import (
     MeasuredSensitive,
@@ -436,8 +436,5 @@ def _risk(
 ) -> list[dict[str, object]]:
     """Return the risk by attacker; of a population that does not cover the release, nothing."""
     covered = counts is not None and bool((counts.population >= counts.released).all())
-    if counts is not None and covered:
-        found = attacks_with_population(counts.released, counts.population, claim.risk.threshold)
-    else:
-        found = attacks(sizes, claim.risk.threshold)
-    return [{"population": covered, **risk_row(attack, claim.risk)} for attack in found]
+    population = (counts.released, counts.population) if counts is not None and covered else None
+    return risk_rows(claim.risk, {}, sizes, None, population)

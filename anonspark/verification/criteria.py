@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,16 +51,6 @@ class MeasuredCriterion:
     measured: float
     violating_classes: int
     violating_records: int
-
-    def row(self) -> dict[str, Any]:
-        """Return its row of the table ``privacy``."""
-        return {
-            "attribute": self.criterion.attribute,
-            "criterion": self.criterion.kind,
-            "required": self.criterion.bound,
-            "c": self.criterion.told_c,
-            "measured": self.measured,
-        }
 
 
 @dataclass(frozen=True)

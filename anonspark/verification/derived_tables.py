@@ -6,18 +6,25 @@ What follows from neither is a claim: its column, and between what it has to lie
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
-from anonspark.config.evaluate import RiskOptions
-from anonspark.core.decision_rules import decide, decide_gain
+from anonspark.core.decision_rules import Baseline
 from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import read_levels
 from anonspark.release.class_bounds import BoundsReader
-from anonspark.verification.class_table import ClassTable, ReadLabels, SumOfClasses
-from anonspark.verification.risk import attacks, risk_row
+from anonspark.release.derived_figures import (
+    LossSums,
+    Totals,
+    attribute_figures,
+    round_rows,
+    summary_figures,
+)
+from anonspark.verification.class_table import ClassTable, ReadLabels
 
 Row = Mapping[str, Any]
 
@@ -55,33 +62,7 @@ class Within:
 
 
 _SHARE = Within(0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Sums over the classes of some rounds."""
-
-    rows: int
-    classes: int
-    squares: int
-    penalty: float
-
-    @classmethod
-    def of(cls, sizes: Mapping[int, SumOfClasses]) -> _Sums:
-        return cls(
-            sum(size * one.classes for size, one in sizes.items()),
-            sum(one.classes for one in sizes.values()),
-            sum(size * size * one.classes for size, one in sizes.items()),
-            math.fsum(size * one.loss for size, one in sizes.items()),
-        )
-
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums(
-            self.rows + other.rows,
-            self.classes + other.classes,
-            self.squares + other.squares,
-            self.penalty + other.penalty,
-        )
+_ANY = Within(-math.inf, or_nothing=True)
 
 
 @dataclass(frozen=True)
@@ -111,17 +92,19 @@ class Derivation:
     configured: Row
 
     @cached_property
-    def _by_round(self) -> dict[int, _Sums]:
-        return {number: _Sums.of(own) for number, own in sorted(self.classes.rounds.items())}
+    def by_round(self) -> dict[int, Totals]:
+        """Sums over the classes of each round."""
+        return {
+            number: Totals(
+                {size: sums.classes for size, sums in sizes.items()},
+                Decimal(math.fsum(size * sums.loss for size, sums in sizes.items())),
+            )
+            for number, sizes in sorted(self.classes.rounds.items())
+        }
 
     @cached_property
-    def _total(self) -> _Sums:
-        return sum(self._by_round.values(), start=_Sums(0, 0, 0, 0.0))
-
-    @property
-    def suppressed(self) -> int:
-        """Records without a class."""
-        return self.left_out + self.published - self._total.rows
+    def _total(self) -> Totals:
+        return reduce(add, self.by_round.values())
 
     @property
     def rows(self) -> int:
@@ -129,164 +112,132 @@ class Derivation:
         return self.left_out + self.published
 
     @property
-    def weight(self) -> float:
-        """Of all attributes together."""
-        return math.fsum(one.attribute.weight for one in self.readers)
+    def suppressed(self) -> int:
+        """Records without a class."""
+        return self.rows - self._total.rows
 
     @property
-    def hides_bounds(self) -> bool:
-        """Whether the bounds of some attribute are hidden behind a mean."""
-        return any(one.content == "mean" for one in self.readers)
+    def _weights(self) -> list[Decimal]:
+        return [Decimal(str(reader.attribute.weight)) for reader in self.readers]
 
-    def rounds(self) -> list[Row]:
-        """Return the rows of the table ``rounds``."""
-        found: list[Row] = []
-        rows, so_far = self.rows, _Sums(0, 0, 0, 0.0)
-        for number, own in self._by_round.items():
-            so_far += own
-            left_over = rows - own.rows
-            row = {
-                "round": number,
-                "rows": rows,
-                "normal_rows": own.rows,
-                "outlier_rows": left_over,
-                "classes": own.classes,
-                "classes_total": so_far.classes,
-                "dm": own.squares,
-                "dm_total": so_far.squares,
-                "gcp_total": own.penalty,
-                "gcp_total_cumulative": so_far.penalty,
-                "gcp_total_if_last": Within(0.0, self.weight * self.rows),
-                "mean_class_size": own.rows / own.classes,
-                "mean_class_size_with_outliers": rows / (own.classes + (left_over > 0)),
-                "precision": _SHARE,
-                "loss": _SHARE,
-                "height": Within(0, or_nothing=True),
-                "levels": _Levels(tuple(one["name"] for one in self.attributes)),
-            }
-            found.append(self._without_losses(ROUNDS, row))
-            rows = left_over
-        return found
+    @property
+    def _most(self) -> Within:
+        """What all records of the release lose at most."""
+        return Within(0.0, float(sum(self._weights)) * self.rows)
+
+    def rounds(self, table: Sequence[Row]) -> list[Row]:
+        """Return the rows of the table ``rounds``, with the bounds of those that are claimed."""
+        names = tuple(described["name"] for described in self.attributes)
+        levels = [row.get("levels") for row in table] + [None] * len(self.by_round)
+        bounds = {"gcp_total_if_last": self._most, "precision": _SHARE, "loss": _SHARE}
+        claimed = [{**bounds, "levels": text} for text in levels]
+        derived = round_rows(self.by_round, self.rows, names, claimed)
+        return [self._told(ROUNDS, row | {"levels": _Levels(names)}) for row in derived]
 
     def attribute_rows(self, labels: ReadLabels, table: Sequence[Row]) -> list[Row]:
         """Return the rows of the table ``attributes``, of which some columns follow from others."""
-        found: list[Row] = []
-        for place, (described, reader) in enumerate(
-            zip(self.attributes, self.readers, strict=False)
-        ):
-            said = table[place] if place < len(table) else {}
-            height = int((described.get("hierarchy") or {}).get("height", 1))
-            wider = labels.wider[place] + self.suppressed
+        rows: list[Row] = []
+        pairs = zip(self.attributes, self.readers, strict=False)
+        for index, (described, reader) in enumerate(pairs):
+            lost = self._losses(table)[index]
+            wider = labels.wider[index] + self.suppressed
             # Of labels of hierarchies nobody else can tell, and where numbers are too close.
-            low = wider - labels.wider[place] if any(labels.fine) else wider
-            generalized: Any = Within(low, wider) if low < wider else wider
-            if reader.has_hierarchy:
-                generalized = Within(self.suppressed, self.rows)
-            counted = said.get("generalized_rows") or 0
-            penalty = said.get("ncp_total") or 0.0
-            share = penalty / self.rows
+            low = wider - labels.wider[index] if any(labels.fine) else wider
             row = {
-                "position": place + 1,
+                "position": index + 1,
                 "attribute": described["name"],
                 "kind": described["kind"],
                 "weight": reader.attribute.weight,
-                "missing_rows": self._missing(labels, place),
-                "generalized_rows": generalized,
-                "generalized_share": counted / self.rows,
-                "ncp_total": Within(self.suppressed, counted),
-                "ncp": share,
-                "iloss": _SHARE if reader.is_category else Within(0.0, share),
-                "loss": _SHARE if reader.is_category else share,
-                "height": height,
-                "precision": Within(1 - counted / self.rows, 1.0)
-                if reader.has_hierarchy
-                else 1 - counted / self.rows,
+                "missing_rows": self._missing(labels, index),
+                **attribute_figures(lost, self.rows),
+                "generalized_rows": Within(low, wider) if low < wider else wider,
+                "ncp_total": Within(self.suppressed, lost.generalized),
+                "iloss": _SHARE
+                if reader.is_category
+                else Within(0.0, float(lost.loss) / self.rows),
+                "height": int((described.get("hierarchy") or {}).get("height", 1)),
                 "entropy": Within(or_nothing=True),
-                "association_before": Within(-math.inf, or_nothing=True),
-                "association_after": Within(-math.inf, or_nothing=True),
+                "association_before": _ANY,
+                "association_after": _ANY,
             }
-            found.append(self._without_losses(ATTRIBUTES, row))
-        return found
+            if reader.is_category:
+                row |= {"iloss": _SHARE, "loss": _SHARE}
+            if reader.has_hierarchy:
+                row["generalized_rows"] = Within(self.suppressed, self.rows)
+                row["precision"] = Within(1 - lost.generalized / self.rows, 1.0)
+            rows.append(self._told(ATTRIBUTES, row))
+        return rows
 
-    def _missing(self, labels: ReadLabels, place: int) -> Within:
-        if self.readers[place].tells_missing:
+    def _losses(self, table: Sequence[Row]) -> tuple[LossSums, ...]:
+        """Return what is claimed to be lost of each attribute, with the records without a class."""
+        sums = []
+        for index, reader in enumerate(self.readers):
+            row = table[index] if index < len(table) else {}
+            generalized = row.get("generalized_rows") or 0
+            penalty, iloss, loss, precision = (
+                Decimal(figure if figure is not None and math.isfinite(figure) else 0)
+                for figure in map(row.get, ("ncp_total", "iloss", "loss", "precision"))
+            )
+            sums.append(
+                LossSums(
+                    generalized,
+                    penalty,
+                    iloss * self.rows,
+                    loss * self.rows if reader.is_category else penalty,
+                    (1 - precision) * self.rows if reader.has_hierarchy else Decimal(generalized),
+                )
+            )
+        return tuple(sums)
+
+    def _missing(self, labels: ReadLabels, index: int) -> Within:
+        if self.readers[index].tells_missing:
             # At least one of a class that may have some.
-            return Within(labels.only_missing[place], labels.missing[place] + self.suppressed)
+            return Within(labels.only_missing[index], labels.missing[index] + self.suppressed)
         return Within(or_nothing=True)
 
-    def risk_of_rounds(self, options: RiskOptions) -> list[Row]:
-        """Return the rows of the table ``risk`` that are those of rounds."""
-        return [
-            {"round": number, **risk_row(attack, options)}
-            for number, own in sorted(self.classes.rounds.items())
-            for attack in attacks(
-                {size: one.classes for size, one in own.items()}, options.threshold
-            )
-        ]
-
-    def summary(self, said: Row, tables: Mapping[str, Sequence[Row]]) -> Row:
+    def summary(self, said: Row, attributes: Sequence[Row]) -> Row:
         """Return the figures of the summary that follow from classes and the other tables."""
-        total, lost = self._total, self.suppressed
-        sizes = self.classes.sizes
-        penalty = total.penalty + lost * self.weight
-        figures: dict[str, Any] = {
-            "rounds": len(self._by_round),
-            "rows_suppressed": None if said.get("rows_left_out") is None else lost,
-            "classes": total.classes,
-            "dm": total.squares + (total.rows + lost) * lost,
-            "gcp_total": penalty,
-            "gcp": penalty / (self.weight * self.rows),
-            "aecs": total.rows / total.classes / self.configured["privacy"]["k"],
-            "mean_class_size": total.rows / total.classes,
-            "mean_class_size_with_suppressed": self.rows / (total.classes + (lost > 0)),
-            "median_class_size": _median(sizes),
-            "min_class_size": min(sizes),
-            "max_class_size": max(sizes),
-            "rho": Within(len(self._by_round)),
-        }
-        attributes = tables.get("attributes", ())
-        for name in ("iloss", "loss", "precision"):
-            own = [one.get(name) for one in attributes]
-            if own and None not in own:
-                terms = (
-                    float(one or 0.0) * reader.attribute.weight
-                    for one, reader in zip(own, self.readers, strict=False)
-                )
-                figures[name] = math.fsum(terms) / self.weight
-        if said.get("loss") is not None:
-            figures["utility_score"] = 100 * (1 - said["loss"])
-        if said.get("entropy") is not None and attributes:
-            figures["entropy"] = math.fsum(one.get("entropy") or 0.0 for one in attributes)
-        figures |= dict(self._of_baseline(said, tables.get("rounds", ())))
-        return self._without_losses(SUMMARY, figures)
-
-    def _of_baseline(self, said: Row, rounds: Sequence[Row]) -> Iterator[tuple[str, Any]]:
-        """Derive what is said of one round, and of further ones beside it."""
-        first = next(iter(self._by_round.values()))
+        suppressed = self.suppressed
+        known = (lost.with_suppressed(-suppressed) for lost in self._losses(attributes))
+        total = replace(self._total, losses=tuple(known))
+        rounds, baseline = list(self.by_round.values()), None
+        first = rounds[0]
         if said.get("baseline_classes") is not None:
-            yield "baseline_classes", first.classes
-            yield "baseline_dm", Within(first.squares)
-            yield "baseline_gcp_total", Within(0.0, self.weight * self.rows)
-            mean = first.rows / first.classes
-            yield "baseline_mean_class_size", Within(mean, self.rows / first.classes)
-            pairs = [
-                (said.get(name), said.get(f"baseline_{name}"))
-                for name in ("dm", "mean_class_size", "gcp_total")
-            ]
-            rules = decide(*((a or 0, b or 0) for a, b in pairs))
-            yield from zip(("rule_a", "rule_b", "rule_c"), vars(rules).values(), strict=True)
-        if said.get("rule_gain") is not None and rounds:
-            smallest = min(self.classes.rounds[min(self.classes.rounds)])
-            gain = decide_gain(
-                (first.classes, self.rows - first.rows, smallest),
-                (self._total.classes, self.suppressed, min(self.classes.sizes)),
+            mean = said.get("baseline_mean_class_size")
+            penalty = said.get("baseline_gcp_total")
+            baseline = Baseline(
+                first.classes, said.get("baseline_dm") or 0, penalty or 0, mean or 0
             )
-            yield "rule_gain_utility", gain.utility
-            yield "rule_gain_risk", gain.risk
-            yield "rule_gain", gain.gain
+        figures: dict[str, Any] = {
+            **summary_figures(
+                rounds,
+                total,
+                suppressed,
+                self._weights,
+                self.configured["privacy"]["k"],
+                baseline,
+                gains=said.get("rule_gain") is not None,
+            ),
+            "rows_suppressed": None if said.get("rows_left_out") is None else suppressed,
+            "rho": Within(len(rounds)),
+        }
+        if baseline is not None:
+            mean = first.rows / first.classes
+            figures |= {
+                "baseline_dm": Within(first.squares),
+                "baseline_gcp_total": self._most,
+                "baseline_mean_class_size": Within(mean, self.rows / first.classes),
+                # Sums of floating-point numbers may differ in what is rounded.
+                "rule_c": int((said.get("gcp_total") or 0) < baseline.certainty_penalty),
+            }
+        if said.get("entropy") is not None and attributes:
+            figures["entropy"] = math.fsum(row.get("entropy") or 0.0 for row in attributes)
+        return self._told(SUMMARY, figures)
 
-    def _without_losses(self, table: Sequence[Any], row: Row) -> Row:
-        return without_losses(table, row) if self.hides_bounds else row
+    def _told(self, table: Sequence[Any], row: Row) -> Row:
+        """Return a row without what would give back bounds that are hidden behind a mean."""
+        hides = any(reader.content == "mean" for reader in self.readers)
+        return without_losses(table, row) if hides else row
 
 
 @dataclass(frozen=True)
@@ -304,14 +255,3 @@ class _Levels:
 
 Claim = Within | _Levels
 """What cannot be derived."""
-
-
-def _median(sizes: Mapping[int, int]) -> float:
-    """Return the records of the class in the middle by size."""
-    classes = sum(sizes.values())
-    middle = {(classes - 1) // 2, classes // 2}
-    found, before = [], 0
-    for size in sorted(sizes):
-        found += [size for place in middle if before <= place < before + sizes[size]]
-        before += sizes[size]
-    return sum(found) / len(found)

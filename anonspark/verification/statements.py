@@ -22,7 +22,6 @@ from pyarrow import parquet
 from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.criterion import K_UNITS
 from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
@@ -34,6 +33,7 @@ from anonspark.release.class_bounds import (
     is_alike,
     type_of_name,
 )
+from anonspark.release.derived_figures import privacy_rows, risk_rows
 from anonspark.release.layout import COMPANIONS, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
@@ -50,7 +50,6 @@ from anonspark.verification.derived_tables import Claim, Derivation, Within
 from anonspark.verification.loss import Loss
 from anonspark.verification.nodes import Counted, claims_of_nodes, count_nodes
 from anonspark.verification.presence import Presence
-from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 
 Row = Mapping[str, Any]
 
@@ -431,7 +430,9 @@ class Statements:
         for name, claim in self._claims():
             yield Statement(f"summary.{name}", summary.get(name), claim, "its meaning")
         if self.derivation is not None:
-            for name, figure in self.derivation.summary(summary, self.tables).items():
+            for name, figure in self.derivation.summary(
+                summary, self.tables.get("attributes", ())
+            ).items():
                 if name not in summary:
                     # Of another version, else the form is wrong.
                     continue
@@ -524,7 +525,7 @@ class Statements:
     def _of_rounds(self) -> Iterator[Statement]:
         rows, derived = self.tables.get("rounds"), self.derivation
         if rows is not None and derived is not None:
-            yield from self._of_rows("rounds", rows, derived.rounds(), "metrics/classes")
+            yield from self._of_rows("rounds", rows, derived.rounds(rows), "metrics/classes")
 
     def _of_rows(
         self, table: str, found: Sequence[Row], expected: Sequence[Row], source: str
@@ -600,56 +601,35 @@ class Statements:
         rows = self.tables.get("privacy")
         if rows is None:
             return
-        privacy, units = self.privacy, self.units
-        of_k = {"criterion": "k", "required": float(privacy.k), "measured": published.smallest}
-        expected: list[dict[str, Any]] = [of_k]
-        if units:
-            expected.append({**of_k, "criterion": K_UNITS, "measured": min(units)})
-        counted = {one.criterion: one.measured for one in criteria}
-        expected += [
+        figures = {one.criterion: one.measured for one in criteria}
+        share = Within(0.0, 1.0)
+        expected = privacy_rows(
+            self.privacy,
+            published.smallest,
+            self.units,
             {
-                "attribute": one.attribute,
-                "criterion": one.kind,
-                "required": one.bound,
-                "c": one.told_c,
-                "measured": counted.get(one, Within(-math.inf, or_nothing=True)),
-            }
-            for one in privacy.criteria
-        ]
-        if privacy.delta_presence is not None:
-            for name, bound in (
-                ("smallest", privacy.delta_presence.min),
-                ("largest", privacy.delta_presence.max),
-            ):
-                measured = Within(0.0, 1.0) if presence is None else getattr(presence, name)
-                own = {"criterion": f"{name} presence", "required": bound, "measured": measured}
-                expected.append(own)
+                one: figures.get(one, Within(-math.inf, or_nothing=True))
+                for one in self.privacy.criteria
+            },
+            (share, share) if presence is None else (presence.smallest, presence.largest),
+        )
         source = "configuration.privacy and a count of the records"
         yield from self._of_rows("privacy", rows, expected, source)
 
     def _of_risk_table(
         self, published: PublishedClasses, presence: Presence | None
     ) -> Iterator[Statement]:
-        rows = self.tables.get("risk")
-        if rows is None or not published.rows:
+        rows, asked = self.tables.get("risk"), self.privacy.delta_presence is not None
+        if rows is None or not published.rows or (asked and presence is None):
             return
-        options, presence_asked = self.risk, self.privacy.delta_presence is not None
-        expected: list[Row] = []
-        if not self.units and self.derivation is not None:
-            expected += self.derivation.risk_of_rounds(options)
-        if not presence_asked:
-            found = attacks(self.units or published.sizes, options.threshold)
-        elif presence is not None:
-            counts = presence.counts
-            if bool((counts.population < counts.released).any()):
+        population = None
+        if asked and presence is not None:
+            population = presence.counts.released, presence.counts.population
+            if bool((population[0] > population[1]).any()):
                 # Not the population that the release was made with: that is told elsewhere.
                 return
-            found = attacks_with_population(counts.released, counts.population, options.threshold)
-        else:
-            return
-        expected += [
-            {"population": presence_asked, **risk_row(attack, options)} for attack in found
-        ]
+        by_round = {} if self.derivation is None else self.derivation.by_round
+        expected = risk_rows(self.risk, by_round, published.sizes, self.units, population)
         if "parts" not in self.manifest and self.derivation is None:
             # Of rounds nothing is known.
             rows = [row for row in rows if row.get("round") is None]

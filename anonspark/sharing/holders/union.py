@@ -27,6 +27,7 @@ from anonspark.layers.publish.staging import Staging, open_staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
+from anonspark.release.derived_figures import Row, privacy_rows
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.sharing.holders.form import Form, form_of
@@ -38,9 +39,6 @@ from anonspark.verification.classes import PublishedClasses, count_published_cla
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.result import Verification
-
-Row = dict[str, Any]
-"""A row of a table of metrics: column to figure, text or moment."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +86,13 @@ def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) 
         "started": started,
         "seconds": (datetime.now(UTC) - started).total_seconds(),
     }
-    size = {
-        "attribute": None,
-        "criterion": "k",
-        "required": float(form.privacy.k),
-        "c": None,
-        "measured": float(published.smallest),
-    }
+    figures = {one.criterion: one.measured for one in proof.criteria}
     distances = {one.criterion.attribute for one in proof.criteria if one.criterion.is_distance}
     return Figures(
         summary,
-        privacy=[own | row for row in (size, *(one.row() for one in proof.criteria))],
+        privacy=[
+            own | row for row in privacy_rows(form.privacy, published.smallest, None, figures, None)
+        ],
         risk=[own | row for row in proof.risk],
         different={
             one.attribute: one.values

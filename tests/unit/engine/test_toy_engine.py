@@ -21,7 +21,7 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.columns import PAYLOAD_HASH, RECORD_HASH, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.layers.evaluate.metrics import Totals, sum_up
+from anonspark.layers.evaluate.metrics import sum_up
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.blockwise import BlockwiseModel, FormGroups
@@ -30,6 +30,7 @@ from anonspark.models.model import Task
 from anonspark.models.registry import create_model
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.progress import Progress
+from anonspark.release.derived_figures import Totals
 from anonspark.staged.records import PACKED, PackRecords, Records
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import Claim
@@ -116,8 +117,8 @@ def totals_of(staged: StagedRounds, snapshot: Snapshot) -> Totals:
 def test_smondrian_is_the_thesis_to_the_last_digit(snapshot: Snapshot, task_rows: int) -> None:
     model = model_of(snapshot, 5, task_rows, name="smondrian", **PUBLISHED)
     total = totals_of(run(snapshot, model), snapshot)
-    assert (total.classes, total.discernibility) == (4553, 207996)
-    assert total.certainty_penalty == pytest.approx(3952.62, abs=0.005)
+    assert (total.classes, total.squares) == (4553, 207996)
+    assert float(total.penalty) == pytest.approx(3952.62, abs=0.005)
 
 
 @pytest.mark.parametrize("separation", ["paying", "always"])
@@ -139,7 +140,7 @@ def test_su_mondrian_is_that_of_one_block(snapshot: Snapshot, separation: str) -
     assert sorted(np.diff(classes.starts).tolist()) == sorted(
         size for size, n in total.sizes.items() for _ in range(n)
     )
-    assert total.certainty_penalty == pytest.approx(penalties.sum(), rel=1e-9)
+    assert float(total.penalty) == pytest.approx(penalties.sum(), rel=1e-9)
 
 
 def test_nothing_of_spark_is_loaded() -> None:

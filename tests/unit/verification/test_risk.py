@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anonspark.config.evaluate import RiskOptions
 from anonspark.core.decision_rules import decide_gain
-from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+from anonspark.release.risk import attacks, attacks_with_population, risk_row
 
 CLASSES = st.lists(
     st.integers(1, 9).flatmap(lambda f: st.tuples(st.just(f), st.integers(f, 20))),
