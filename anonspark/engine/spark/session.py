@@ -218,9 +218,14 @@ def _start(master: str | None, application_name: str) -> SparkSession:
             if own_log_configuration() is not None:
                 # For a JVM that an earlier session of this process left behind.
                 session.sparkContext.setLogLevel("ERROR")
-            if "spark.sql.shuffle.partitions" not in defaults:
-                cores = session.sparkContext.defaultParallelism
-                session.conf.set("spark.sql.shuffle.partitions", str(cores))
+            cores = session.sparkContext.defaultParallelism
+            for key, tasks in (
+                ("spark.sql.shuffle.partitions", cores),
+                # With one more task than cores, all but one core would wait for the last one.
+                ("spark.sql.files.minPartitionNum", 3 * cores),
+            ):
+                if key not in defaults:
+                    session.conf.set(key, str(tasks))
     return session
 
 

@@ -40,7 +40,8 @@ _LARGEST = np.iinfo(np.int64).max
 
 # Rows of one counting job's result, over all nodes: what reaches the driver.
 _RESULT_ROWS = 2**17
-_MOST_BINS = 2**12
+# Of the few nodes that nobody foresaw, one pass tells each value.
+_MOST_BINS = 2**16
 _MOST_VALUES = 2**20
 _FEWEST_BINS = 2**4
 
