@@ -14,6 +14,7 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import Leaves, leaves_by_label
 from anonspark.utility.association import Association, measure_association
 from anonspark.utility.learning import Target, describe_target
@@ -73,12 +74,14 @@ def measure_information_kept(
         return None
     with context.progress.stage("information"):
         return measure_information(
-            table,
-            form.attributes,
+            LabelledTable(
+                table,
+                form.attributes,
+                _leaves(snapshot),
+                context.configuration.input.missing_markers,
+            ),
             _records(snapshot, basis, {}),
             basis.left_out if basis.values_told else 0,
-            _leaves(snapshot),
-            context.configuration.input.missing_markers,
         )
 
 

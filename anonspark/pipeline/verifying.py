@@ -29,10 +29,11 @@ from anonspark.pipeline.figures import Figures, Measured
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.release.layout import LEFT_OUT
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
 from anonspark.staged.records import Records
 from anonspark.verification.classes import PublishedClasses, count_published_classes
-from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
 from anonspark.verification.people import (
     SharesOfPeople,
     measure_people,
@@ -101,9 +102,7 @@ _TUPLE = "tuple"
 _TUPLES = pa.schema([(CLASS_ID, pa.int64()), (_TUPLE, pa.int64())])
 
 
-def measure_people_of_classes(
-    rounds: StagedRounds, criteria: Criteria, rows: int
-) -> list[MeasuredCriterion]:
+def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[MeasuredCriterion]:
     """Measure criteria that count people in the published tuples.
 
     Parameters
@@ -111,8 +110,6 @@ def measure_people_of_classes(
     rounds : StagedRounds
     criteria : Criteria
         Of the whole input.
-    rows : int
-        Published records.
 
     Returns
     -------
@@ -136,7 +133,7 @@ def measure_people_of_classes(
         shares = SharesOfPeople(
             criteria.shares_of_people[first:stop], criteria.even_shares[first:stop]
         )
-        measured = measure_people(data, [_TUPLE], attribute, own, shares, rows)
+        measured = measure_people(data, [_TUPLE], attribute, own, shares)
         found |= zip(own, measured, strict=True)
     return [found[one] for one in criteria.criteria]
 
@@ -180,7 +177,7 @@ def with_told_shares(
         data = records.join(_published_tuples(basis.rounds), [CLASS_ID], small=False)
         data = data.select({_TUPLE: _TUPLE, "value": column, UNIT: UNIT})
         asked = [one.criterion]
-        (told[place],) = measure_people(data, [_TUPLE], values, asked, shares, rows)
+        (told[place],) = measure_people(data, [_TUPLE], values, asked, shares)
     return told
 
 
@@ -376,23 +373,22 @@ def verify_staged(
         # Warnings need these, which come along here.
         criteria_beyond_k = context.configuration.privacy.criteria
         forbidden = {one.attribute for one in criteria_beyond_k if one.forbids_one_value}
-        asked = [
+        of_interest = [
             name
             for name in context.configuration.sensitive
             if context.warns and name not in forbidden and is_plain(table.schema.field(name).type)
         ]
-        published = count_published_classes(table, form.columns, asked)
+        published = count_published_classes(table, form.columns, of_interest)
         k, rows = context.configuration.privacy.k, snapshot.rows - basis.left_out
         if snapshot.criteria.counts_people:
             _require_promises(published, k, [], rows)
             require_whole_order(snapshot.criteria, basis.left_out)
-            criteria = measure_people_of_classes(basis.rounds, snapshot.criteria, rows)
+            criteria = measure_people_of_classes(basis.rounds, snapshot.criteria)
             require_people([one for one in criteria if model.keeps(one.criterion)])
             criteria = with_told_shares(criteria, basis, snapshot.criteria, rows)
         else:
-            criteria = measure_criteria(
-                table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)
-            )
+            asked = asked_of(snapshot.criteria.criteria, sensitive_values(snapshot.criteria))
+            criteria = measure_criteria(table, form.columns, asked)
             kept = [one for one in criteria if model.keeps(one.criterion)]
             _require_promises(published, k, kept, rows)
             criteria = _with_told_distances(table, form.columns, criteria, basis)
@@ -481,13 +477,8 @@ def _with_told_distances(
     if basis.withheld is None or not basis.withheld.uncertainty:
         return measured
     distances = [one for one in measured if one.criterion.is_distance]
-    shown = measure_criteria(
-        table,
-        names,
-        [one.criterion for one in distances],
-        sensitive_values(basis.criteria),
-        basis.withheld.uncertainty,
-    )
+    asked = asked_of((one.criterion for one in distances), sensitive_values(basis.criteria))
+    shown = measure_criteria(table, names, asked, basis.withheld.uncertainty)
     by_criterion = {one.criterion: one for one in shown}
     return [by_criterion.get(one.criterion, one) for one in measured]
 
@@ -514,12 +505,13 @@ def _require_presence(
     if wanted is None:
         return None
     presence = measure_delta_presence(
-        context.engine,
-        table,
+        LabelledTable(
+            table,
+            form.attributes,
+            {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
+            context.configuration.input.missing_markers,
+        ),
         wanted,
-        form.attributes,
-        {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
-        context.configuration.input.missing_markers,
     )
     broken = broken_presence(presence, wanted)
     if broken:

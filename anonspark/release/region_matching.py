@@ -6,7 +6,8 @@ What presence, linkage and truthfulness share.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from anonspark.kernels.region_search import (
     match_groups,
     sum_shares,
 )
-from anonspark.release.raw_records import PreparedTable
+from anonspark.release.raw_records import PreparedTable, prepare_table
 from anonspark.release.region_axes import CategoryAxis, OrderedAxis, Runs, sets_of_codes
-from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
+from anonspark.release.regions import Leaves, PublishedAttribute, read_regions, require_readable
 
 Codes = npt.NDArray[np.int32]
 
@@ -236,3 +237,63 @@ def code_regions(
         low[:, index], high[:, index] = own_low[numbers], own_high[numbers]
         gaps[:, index] = own_gaps[numbers]
     return low, high, gaps, np.array(offsets, np.int64), np.array(runs, np.int32).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """Published records, and how their labels are read.
+
+    Parameters
+    ----------
+    data : Table
+    attributes : sequence of PublishedAttribute
+        Quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
+    leaves : mapping of str to (mapping of str to collection of str)
+        Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
+        each label stands for. Labels of rules speak for themselves.
+    missing_markers : sequence of str
+        Texts of raw records that mean missing, as ``input.missing_markers``; null and NaN do,
+        always.
+    """
+
+    data: Table
+    attributes: Sequence[PublishedAttribute]
+    leaves: Mapping[str, Leaves] = field(default_factory=dict)
+    missing_markers: Sequence[str] = ()
+
+    @cached_property
+    def classes(self) -> pa.Table:
+        """The classes by published tuple, see :func:`collect_classes`; one job, once."""
+        return collect_classes(self.data, self.attributes)
+
+    def prepare(
+        self,
+        table: Table,
+        subject: str,
+        *,
+        drops_missing: bool = False,
+        carried: Sequence[str] = (),
+    ) -> PreparedTable:
+        """Bring raw records into types that compare with the labels.
+
+        Parameters and errors: :func:`~anonspark.release.raw_records.prepare_table`.
+
+        Raises
+        ------
+        ConfigurationError
+            If the release publishes means.
+        """
+        require_readable(self.attributes)
+        return prepare_table(
+            table,
+            self.attributes,
+            self.leaves,
+            missing_markers=self.missing_markers,
+            subject=subject,
+            drops_missing=drops_missing,
+            carried=carried,
+        )
+
+    def search(self, prepared: PreparedTable) -> RegionSearch:
+        """Return what finds the classes whose regions hold raw records."""
+        return build_search(self.classes, self.attributes, prepared, self.leaves)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -64,15 +64,7 @@ def attacks(sizes: Mapping[int, int], threshold: float) -> list[Attack]:
         Of the prosecutor, the journalist and the marketer, who then know the same.
     """
     size = np.array(sorted(sizes), np.int64)
-    classes = np.array([sizes[int(one)] for one in size], np.int64)
-    prosecutor = _attack("prosecutor", size, size, classes, threshold)
-    ones = int(classes[size == 1].sum())
-    records = int((size * classes).sum())
-    return [
-        _with_unique(prosecutor, "prosecutor", ones / records),
-        _with_unique(prosecutor, "journalist", 1.0 if ones else 0.0),
-        Attack("marketer", prosecutor.average),
-    ]
+    return _attacks(size, size, np.array([sizes[int(one)] for one in size], np.int64), threshold)
 
 
 def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -> list[Attack]:
@@ -92,24 +84,32 @@ def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -
     list of Attack
         Of the prosecutor, the journalist and the marketer.
     """
-    classes = np.ones(len(sizes), np.int64)
-    records = int(sizes.sum())
+    return _attacks(sizes, population, np.ones(len(sizes), np.int64), threshold)
+
+
+def _attacks(sizes: Sizes, population: Sizes, classes: Sizes, threshold: float) -> list[Attack]:
+    """Return the risk of so many classes of each size and population."""
     alone = sizes == 1
-    prosecutor = _attack("prosecutor", sizes, sizes, classes, threshold)
-    journalist = _attack("journalist", sizes, population, classes, threshold)
-    expected = float((sizes / population).sum()) / records
-    both = int((alone & (population == 1)).sum())
-    average = max(len(sizes) / int(population.sum()), expected)
-    journalist = Attack(**{**vars(journalist), "average": average})
+    ones = int(classes[alone].sum())
+    both = int(classes[alone & (population == 1)].sum())
+    records = int((sizes * classes).sum())
+    prosecutor = _attack("prosecutor", sizes, sizes, classes, threshold, ones / records)
+    journalist = _attack("journalist", sizes, population, classes, threshold, both / max(ones, 1))
+    among = int(classes.sum()) / int((population * classes).sum())
     return [
-        _with_unique(prosecutor, "prosecutor", int(alone.sum()) / records),
-        _with_unique(journalist, "journalist", both / max(int(alone.sum()), 1)),
-        Attack("marketer", expected),
+        prosecutor,
+        replace(journalist, average=max(among, journalist.average)),
+        Attack("marketer", journalist.average),
     ]
 
 
 def _attack(
-    attacker: str, sizes: Sizes, hidden_among: Sizes, classes: Sizes, threshold: float
+    attacker: str,
+    sizes: Sizes,
+    hidden_among: Sizes,
+    classes: Sizes,
+    threshold: float,
+    unique: float,
 ) -> Attack:
     """Return the risk of records each of which is hidden among some."""
     records = sizes * classes
@@ -123,11 +123,8 @@ def _attack(
         lowest=1 / most,
         at_highest=int(records[hidden_among == fewest].sum()) / total,
         at_lowest=int(records[hidden_among == most].sum()) / total,
+        unique=unique,
     )
-
-
-def _with_unique(attack: Attack, attacker: str, unique: float) -> Attack:
-    return Attack(**{**vars(attack), "attacker": attacker, "unique": unique})
 
 
 def risk_row(attack: Attack, options: RiskOptions) -> dict[str, object]:

@@ -22,12 +22,11 @@ from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim
 from anonspark.verification.class_table import ClassLabels
-from anonspark.verification.classes import PublishedClasses, count_published_classes
+from anonspark.verification.classes import count_published_classes
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.matching import (
-    ByOriginal,
-    Labels,
     broken_attacks,
+    labelled,
     linked_values_warnings,
     match_original,
     match_population,
@@ -39,15 +38,15 @@ from anonspark.verification.population import (
     measure_delta_presence,
     open_population,
 )
-from anonspark.verification.presence import Presence, RegionCounts
+from anonspark.verification.presence import RegionCounts
 from anonspark.verification.result import Verification
 from anonspark.verification.roles import Roles
 from anonspark.verification.sensitive_figures import (
-    MeasuredSensitive,
     Trials,
     measure_criteria_of_people,
     measure_sensitive,
 )
+from anonspark.verification.statements import Statements
 from anonspark.verification.units import measure_units
 
 _HOLDER, _RECORDS = "holder", "records"
@@ -197,75 +196,106 @@ def audit_table(
     tell(f"measuring sensitive values of {published.rows:,} records")
     sensitive = measure_sensitive(data, claim, published.rows, trials)
     of_people = measure_criteria_of_people(data, claim, published)
-    if of_people is not None:
-        sensitive = replace(sensitive, criteria=of_people)
-    failures = [*claim.failures, *_unwanted_columns(data, claim, where), *misread]
-    failures += broken_promises(published, k=claim.privacy.k, measured=sensitive.criteria)
-    if claim.fingerprint is not None and published.fingerprint != claim.fingerprint:
-        failures.append(
-            f"{where}: its records are not those that were published (the fingerprint "
-            "differs from the manifest's); restore the release or publish it again"
-        )
+    criteria = sensitive.criteria if of_people is None else of_people
     tell("counting people")
-    units = measure_units(data, claim)
-    if units is not None and of_people is not None:
-        units = replace(units, with_criteria=True)
-    warnings = [*claim.warnings, *sensitive.warnings]
+    units = measure_units(data, claim, claim.units)
+    k, warnings = claim.privacy.k, sensitive.warnings
+    failures = [*claim.failures, *_unwanted_columns(data, claim, where), *misread]
+    failures += broken_promises(published, k=k, measured=criteria)
     if units is not None:
-        failures += units.broken(claim.privacy.k)
-        warnings += units.warnings()
-    tell("comparing with what is said of the release")
-    labels = Labels.of(data, claim)
-    presence = _presence(labels)
-    if presence is not None and claim.privacy.delta_presence is not None:
-        failures += broken_presence(presence, claim.privacy.delta_presence)
-    failures += _misheld(data, claim)
-    failures += _miscounted(
-        data, claim, published, sensitive, presence, of_people=of_people is not None
-    )
+        units = replace(units, with_criteria=of_people is not None)
+        failures += units.broken(k)
+        warnings = [*warnings, *units.warnings()]
+    presence, wanted = None, claim.privacy.delta_presence
+    if wanted is not None:
+        people = open_population(data.engine, wanted, claim.names)
+        presence = measure_delta_presence(labelled(data, claim, people), wanted)
+        failures += broken_presence(presence, wanted)
+    linkage: dict[str, Linkage] = {}
+    by_original = by_population = None
+    counts = None if presence is None else presence.counts
     if original is not None:
         tell("matching with the original")
-    by_original = None if original is None else match_original(labels, published, original)
-    failures += _mismeasured(claim, published, by_original)
+        by_original = match_original(data, claim, published, original)
+        linkage["original"] = by_original.linkage
+        warnings = [*warnings, *linked_values_warnings(by_original.with_values)]
     if population is not None:
         tell("attacking with the population")
-    by_population = None if population is None else match_population(labels, population)
-    linkage: dict[str, Linkage] = {}
-    if by_original is not None:
-        linkage["original"] = by_original.linkage
-    counts = presence.counts if presence is not None else None
-    if by_population is not None:
+        by_population = match_population(data, claim, population)
         linkage["population"] = by_population.linkage
         counts = by_population.counts
-    with_values: dict[str, Linkage | None] = {} if by_original is None else by_original.with_values
-    warnings += linked_values_warnings(with_values)
-    truthfulness = by_original.truthfulness if by_original is not None else None
-    failures += broken_attacks(truthfulness, linkage)
-    columns = (None, None) if claim.statements is None else claim.statements.columns
-    return Verification(
+    found = Verification(
         release=name,
-        k=claim.privacy.k,
+        k=k,
         quasi_identifier_columns=list(claim.columns),
         published=published,
-        criteria=sensitive.criteria,
+        criteria=criteria,
         sensitive=sensitive.figures,
         units=units,
         risk=_risk(published.sizes if units is None else units.classes, counts, claim),
         presence=presence,
-        truthfulness=truthfulness,
-        loss=by_original.loss if by_original is not None else None,
+        truthfulness=by_original.truthfulness if by_original else None,
+        loss=by_original.loss if by_original else None,
         linkage=linkage,
-        linkage_with_values=with_values,
-        classes_not_covered=by_population.classes_not_covered
-        if by_population is not None
-        else None,
+        linkage_with_values=by_original.with_values if by_original else {},
+        classes_not_covered=by_population.classes_not_covered if by_population else None,
         failures=failures,
         warnings=warnings,
         tried=sensitive.tried,
-        suppressed=claim.suppressed,
-        columns_published=columns[0],
-        columns_in=columns[1],
-        claimed=[] if claim.statements is None else claim.statements.unproven,
+        suppressed=claim.left_out.suppressed,
+    )
+    if claim.statements is not None:
+        tell("comparing with what is said of the release")
+        rows = None if by_original is None else by_original.rows
+        found = _beside_statements(found, claim.statements, data, claim, where, rows)
+    attacked = broken_attacks(found.truthfulness, linkage)
+    return replace(found, failures=[*found.failures, *attacked])
+
+
+def _beside_statements(
+    found: Verification,
+    said: Statements,
+    data: Table,
+    claim: Claim,
+    where: str,
+    original_rows: int | None,
+) -> Verification:
+    """Return what was measured, with what manifest and metrics say otherwise."""
+    failures = list(found.failures)
+    if found.published.fingerprint != said.manifest["fingerprints"]["output"]:
+        failures.append(
+            f"{where}: its records are not those that were published (the fingerprint "
+            "differs from the manifest's); restore the release or publish it again"
+        )
+    if claim.holder is not None:
+        counted = data.select({_HOLDER: claim.holder}).aggregate([_HOLDER], count=_RECORDS)
+        rows = counted.collect(len(said.manifest["parts"]) + 1).to_pylist()
+        failures += said.misheld({row[_HOLDER]: row[_RECORDS] for row in rows})
+    # What records that were left out had is known to the run alone.
+    of_people = found.units is not None and found.units.with_criteria
+    withheld = of_people and claim.left_out.rows
+    failures += said.miscounted(
+        found.published,
+        data.schema.names,
+        [
+            one
+            for one in found.criteria
+            if not one.criterion.is_distance
+            or not (withheld or one.criterion.attribute in claim.left_out.uncertainty)
+        ],
+        found.presence if claim.privacy.delta_presence == said.privacy.delta_presence else None,
+        {one.attribute: one.values for one in found.sensitive},
+    )
+    # An original that the release was not made of refutes nothing.
+    if original_rows is not None and found.loss and found.truthfulness and found.truthfulness.holds:
+        failures += said.mismeasured(found.published, found.loss, original_rows)
+    return replace(
+        found,
+        failures=failures,
+        warnings=[*said.warnings(), *found.warnings],
+        columns_published=said.columns[0],
+        columns_in=said.columns[1],
+        claimed=said.unproven,
     )
 
 
@@ -295,7 +325,7 @@ def complete_verification(
     sensitive = measure_sensitive(data, claim, verified.published.rows, trials)
     units = verified.units
     if units is not None:
-        units = measure_units(data, replace(claim, units=units.classes))
+        units = measure_units(data, claim, units.classes)
     return replace(
         verified,
         sensitive=sensitive.figures,
@@ -352,68 +382,6 @@ def _class_labels(data: Table, claim: Claim, where: str) -> tuple[list[str], Cla
         text = f"{where}: the columns {columns} have other types than published.quasi_identifiers"
         return [f"{text} says; restore the release or publish it again"], None
     return [], said if sorted(said.columns) == sorted(claim.columns) else None
-
-
-def _presence(labels: Labels) -> Presence | None:
-    """Measure delta-presence, where it is required."""
-    claim, engine = labels.claim, labels.data.engine
-    wanted = claim.privacy.delta_presence
-    if wanted is None:
-        return None
-    attributes = claim.attributes or labels.attributes(open_population(engine, wanted, claim.names))
-    return measure_delta_presence(
-        engine, labels.data, wanted, attributes, labels.leaves, claim.missing_markers
-    )
-
-
-def _miscounted(
-    data: Table,
-    claim: Claim,
-    published: PublishedClasses,
-    sensitive: MeasuredSensitive,
-    presence: Presence | None,
-    *,
-    of_people: bool,
-) -> list[str]:
-    """Tell what manifest and metrics say otherwise than is counted in the records."""
-    if claim.statements is None:
-        return []
-    same = claim.privacy.delta_presence == claim.statements.privacy.delta_presence
-    return claim.statements.miscounted(
-        published,
-        data.schema.names,
-        # What records that were left out had is known to the run alone.
-        [
-            one
-            for one in sensitive.criteria
-            if not (
-                one.criterion.is_distance
-                and (
-                    one.criterion.attribute in claim.uncertainty
-                    or (of_people and claim.rows_left_out)
-                )
-            )
-        ],
-        presence if same else None,
-        {one.attribute: one.values for one in sensitive.figures},
-    )
-
-
-def _mismeasured(claim: Claim, published: PublishedClasses, found: ByOriginal | None) -> list[str]:
-    """Tell what is said of the release otherwise than the original shows."""
-    # One that the release was not made of refutes nothing.
-    if claim.statements is None or found is None or not found.truthfulness.holds:
-        return []
-    return claim.statements.mismeasured(published, found.loss, found.rows)
-
-
-def _misheld(data: Table, claim: Claim) -> list[str]:
-    """Tell whether the column of holders has other holders than the parts of a union."""
-    if claim.holder is None or claim.statements is None:
-        return []
-    counted = data.select({_HOLDER: claim.holder}).aggregate([_HOLDER], count=_RECORDS)
-    found = counted.collect(len(claim.statements.manifest["parts"]) + 1).to_pylist()
-    return claim.statements.misheld({row[_HOLDER]: row[_RECORDS] for row in found})
 
 
 def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:

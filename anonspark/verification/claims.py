@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
 from pydantic import ValidationError
 
 from anonspark.config import Configuration
@@ -22,8 +21,7 @@ from anonspark.errors import DataError, GuaranteeError
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.verification.left_out import most_left_out, read_left_out
-from anonspark.verification.measures import Uncertainty
+from anonspark.verification.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
 from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements
 
@@ -31,8 +29,8 @@ _DEFAULT_MARKERS = ("", "?")
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a release is verified against.
+class Requirements:
+    """What is asked of a release.
 
     Parameters
     ----------
@@ -42,46 +40,20 @@ class Claim:
         Published columns that form classes.
     names : tuple of str
         The quasi-identifiers.
-    attributes : tuple of PublishedAttribute or None
-        How their columns are read; None where that has to be seen from the table.
     sensitive : tuple of str
         Sensitive attributes.
     orders : mapping of str to sequence of str
         Declared orders of sensitive attributes.
     hierarchies : mapping of str to Hierarchy
         Those that come from files and could be read.
-    missing_markers : sequence of str
-        Texts that mean missing.
-    drops_missing : bool
-        Whether records with a missing quasi-identifier were left out.
-    rows_left_out : int
-        Records that found no class and were left out, at most.
-    left_out : pyarrow.Table or None
-        Counts of their sensitive values.
-    suppressed : int or None
-        Records of a table of another tool that are suppressed as a whole; None where nobody said
-        how they look.
-    uncertainty : mapping of str to Uncertainty
-        Of the attributes whose distribution in the whole input is not known.
-    fingerprint : str or None
-        Of the records that were published.
     risk : RiskOptions
         From where on a risk is called high.
     publishable : tuple of str or None
         All columns that a release may have; None where nobody said.
-    failures : tuple of str
-        What was found not to hold while the promise was read.
-    statements : Statements or None
-        What manifest and metrics say, to be held against what is counted.
     as_they_came : tuple of str
         Attributes that are published so.
     pseudonyms : tuple of str
         The column that holds pseudonyms of people, or none.
-    units : mapping of int to int or None
-        Classes of each number of people, as the run counted them; None where it did not.
-    criteria_of_people : mapping of Criterion to float or None
-        Figures of the criteria, as the run measured them where it counted people for them; None
-        where it did not.
     holder : str or None
         The column of a union that tells who held a record: its criteria are those of each holder's
         records.
@@ -90,39 +62,71 @@ class Claim:
     privacy: PrivacyOptions
     columns: list[str]
     names: tuple[str, ...]
-    attributes: tuple[PublishedAttribute, ...] | None = None
     sensitive: tuple[str, ...] = ()
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    missing_markers: Sequence[str] = _DEFAULT_MARKERS
-    drops_missing: bool = False
-    rows_left_out: int = 0
-    left_out: pa.Table | None = None
-    suppressed: int | None = None
-    uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
-    fingerprint: str | None = None
     risk: RiskOptions = field(default_factory=RiskOptions)
     publishable: tuple[str, ...] | None = None
-    failures: tuple[str, ...] = ()
-    statements: Statements | None = None
     as_they_came: tuple[str, ...] = ()
     pseudonyms: tuple[str, ...] = ()
-    units: Mapping[int, int] | None = None
-    criteria_of_people: Mapping[Criterion, float] | None = None
     holder: str | None = None
-
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings of what is believed of the release."""
-        return [] if self.statements is None else self.statements.warnings()
 
     @property
     def people_columns(self) -> tuple[str, ...]:
         """The published columns that tell people apart; none where the files do not."""
-        if self.pseudonyms:
-            return self.pseudonyms
         unit = tuple(self.privacy.unit)
-        return unit if all(name in self.as_they_came for name in unit) else ()
+        return self.pseudonyms or (unit if set(unit) <= set(self.as_they_came) else ())
+
+    def by_holder(self, holder: str) -> Requirements:
+        """Return the same of a union whose classes are each of one holder."""
+        return replace(
+            self,
+            columns=[*self.columns, holder],
+            names=(*self.names, holder),
+            publishable=(*(self.publishable or ()), holder),
+            holder=holder,
+        )
+
+
+@dataclass(frozen=True)
+class Claim(Requirements):
+    """What is asked of a release, and what is said of it.
+
+    Parameters
+    ----------
+    attributes : tuple of PublishedAttribute or None
+        How the columns of quasi-identifiers are read; None where the table has to show it.
+    missing_markers : sequence of str
+        Texts that mean missing.
+    drops_missing : bool
+        Whether records with a missing quasi-identifier were left out.
+    left_out : LeftOut
+        Records that found no class, or are suppressed as a whole.
+    failures : tuple of str
+        What was found not to hold while the promise was read.
+    statements : Statements or None
+        What manifest and metrics say, to be held against what is counted.
+    """
+
+    attributes: tuple[PublishedAttribute, ...] | None = None
+    missing_markers: Sequence[str] = _DEFAULT_MARKERS
+    drops_missing: bool = False
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    failures: tuple[str, ...] = ()
+    statements: Statements | None = None
+
+    @property
+    def units(self) -> Mapping[int, int] | None:
+        """Classes of each number of people, as the run counted them; None where it did not."""
+        return None if self.statements is None else self.statements.units
+
+    @property
+    def criteria_of_people(self) -> Mapping[Criterion, float] | None:
+        """Figures that the run measured where it counted people for them; None where it did not."""
+        said = self.statements
+        if said is None or said.criteria_of_people is None:
+            return None
+        return dict(zip(said.privacy.criteria, said.criteria_of_people, strict=False))
 
 
 def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, matched: bool) -> Claim:
@@ -169,17 +173,8 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     except unreadable as error:
         told = f"{release}/{LEFT_OUT}: cannot be read; restore the release or publish it again"
         raise GuaranteeError("\n".join([*failures, told])) from error
-    return replace(
-        described,
-        rows_left_out=most_left_out(manifest),
-        left_out=left_out.values,
-        uncertainty=left_out.uncertainty,
-        fingerprint=manifest.fingerprint,
-        failures=(*failures, *left_out.failures),
-        statements=statements,
-        units=statements.units,
-        criteria_of_people=_of_people(statements),
-    )
+    failures += left_out.failures
+    return replace(described, left_out=left_out, failures=tuple(failures), statements=statements)
 
 
 def claim_to_measure(engine: Engine, release: str, manifest: Manifest) -> Claim:
@@ -200,13 +195,8 @@ def claim_to_measure(engine: Engine, release: str, manifest: Manifest) -> Claim:
     -----
     Of the files only what is told of records left out is read.
     """
-    left_out = read_left_out(engine, release, manifest)
-    return replace(
-        claim_of_description(engine, manifest, matched=True, where=f"{release}/{MANIFEST}"),
-        rows_left_out=most_left_out(manifest),
-        left_out=left_out.values,
-        uncertainty=left_out.uncertainty,
-    )
+    claim = claim_of_description(engine, manifest, matched=True, where=f"{release}/{MANIFEST}")
+    return replace(claim, left_out=read_left_out(engine, release, manifest))
 
 
 def claim_of_description(
@@ -246,41 +236,23 @@ def claim_of_description(
             f"{where}: published.quasi_identifier_columns: found others than those of "
             "published.quasi_identifiers; restore the release or publish it again"
         ) from error
-    attributes = manifest.attributes
-    pseudonyms = tuple((configured["output"].get("pseudonyms") or {}).values())
+    required = _requirements(
+        engine,
+        manifest.attributes,
+        privacy,
+        manifest.quasi_identifier_columns,
+        risk,
+        (configured["output"].get("pseudonyms") or {}).values(),
+        matched=matched,
+        agreed=owner_of(CODING).agreed_digests(manifest.coding["document"])
+        if manifest.coding
+        else None,
+    )
     return Claim(
-        privacy=privacy,
-        columns=manifest.quasi_identifier_columns,
-        names=_with_role(attributes, "quasi_identifier"),
+        **{**vars(required), "holder": manifest.holder_column},
         attributes=published,
-        sensitive=_with_role(attributes, "sensitive"),
-        orders=_orders(attributes),
-        hierarchies=_hierarchies(
-            engine,
-            attributes,
-            privacy,
-            matched=matched,
-            agreed=(
-                owner_of(CODING).agreed_digests(manifest.coding["document"])
-                if manifest.coding
-                else {}
-            ),
-        ),
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,
-        risk=risk,
-        publishable=_publishable(attributes) + pseudonyms,
-        as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
-        pseudonyms=pseudonyms,
-        holder=manifest.holder_column,
-    )
-
-
-def _of_people(statements: Statements) -> dict[Criterion, float] | None:
-    """Return the figures that a run measured by people; None where it did not."""
-    figures = statements.criteria_of_people
-    return (
-        None if figures is None else dict(zip(statements.privacy.criteria, figures, strict=False))
     )
 
 
@@ -313,53 +285,61 @@ def claim_of_configuration(
         If a hierarchy that is needed cannot be read.
     """
     attributes = configuration.model_dump(mode="json")["attributes"]
+    pseudonyms = configuration.output.pseudonyms.values()
     names = _with_role(attributes, "quasi_identifier")
-    pseudonyms = tuple(configuration.output.pseudonyms.values())
     others = {*attributes, *pseudonyms} - set(names)
-    required = Claim(
-        privacy=configuration.privacy,
-        columns=published_columns(names, [name for name in found if name not in others]),
-        names=names,
-        sensitive=_with_role(attributes, "sensitive"),
-        orders=_orders(attributes),
-        hierarchies=_hierarchies(engine, attributes, configuration.privacy, matched=matched),
-        missing_markers=configuration.input.missing_markers,
-        drops_missing=configuration.missing == "drop",
-        risk=configuration.evaluate.risk,
-        publishable=_publishable(attributes) + pseudonyms,
-        pseudonyms=tuple(one for one in pseudonyms if one in found),
-        as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
+    required = _requirements(
+        engine,
+        attributes,
+        configuration.privacy,
+        published_columns(names, [name for name in found if name not in others]),
+        configuration.evaluate.risk,
+        pseudonyms,
+        matched=matched,
     )
+    required = replace(required, pseudonyms=tuple(one for one in pseudonyms if one in found))
     if promise is None:
-        return required
+        return Claim(
+            **vars(required),
+            missing_markers=configuration.input.missing_markers,
+            drops_missing=configuration.missing == "drop",
+        )
     if promise.holder is not None:
-        required = _by_holder(required, promise.holder)
-    same = set(required.names) == set(promise.names)
-    return replace(
-        required,
-        attributes=promise.attributes if same else None,
-        # What was done with missing values is no matter of what is required now.
-        missing_markers=promise.missing_markers,
-        drops_missing=promise.drops_missing,
-        failures=promise.failures,
-        rows_left_out=promise.rows_left_out,
-        left_out=promise.left_out,
-        uncertainty=promise.uncertainty,
-        fingerprint=promise.fingerprint,
-        statements=promise.statements,
-        units=promise.units,
-        criteria_of_people=promise.criteria_of_people,
-    )
+        required = required.by_holder(promise.holder)
+    # What was done with missing values is no matter of what is required now.
+    claim = replace(promise, **vars(required))
+    return claim if set(claim.names) == set(promise.names) else replace(claim, attributes=None)
 
 
-def _by_holder(claim: Claim, holder: str) -> Claim:
-    """Return the claim for a union whose classes are each of one holder."""
-    return replace(
-        claim,
-        columns=[*claim.columns, holder],
-        names=(*claim.names, holder),
-        publishable=(*(claim.publishable or ()), holder),
-        holder=holder,
+def _requirements(
+    engine: Engine,
+    attributes: Mapping[str, Any],
+    privacy: PrivacyOptions,
+    columns: list[str],
+    risk: RiskOptions,
+    pseudonyms: Iterable[str],
+    *,
+    matched: bool,
+    agreed: Mapping[str, str] | None = None,
+) -> Requirements:
+    """Return what configured attributes and privacy ask for."""
+    sensitive = _with_role(attributes, "sensitive")
+    as_they_came = sensitive + _with_role(attributes, "insensitive")
+    names = _with_role(attributes, "quasi_identifier")
+    # Whatever the style; and an identifier may be called like a column that one would generate.
+    publishable = (*as_they_came, *(column for name in names for column in _columns_of(name)))
+    identifiers = _with_role(attributes, "identifier")
+    return Requirements(
+        privacy,
+        columns,
+        names,
+        sensitive,
+        {name: attributes[name]["order"] for name in sensitive if attributes[name].get("order")},
+        _hierarchies(engine, attributes, privacy, matched=matched, agreed=agreed),
+        risk,
+        (*(name for name in publishable if name not in identifiers), *pseudonyms),
+        as_they_came,
+        tuple(pseudonyms),
     )
 
 
@@ -367,22 +347,9 @@ def _with_role(attributes: Mapping[str, Any], role: str) -> tuple[str, ...]:
     return tuple(name for name, one in attributes.items() if one["role"] == role)
 
 
-def _publishable(attributes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return all columns that a release may have, whatever its style."""
-    names = list(_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"))
-    for name in _with_role(attributes, "quasi_identifier"):
-        names += [name, f"{name}_min", f"{name}_max", f"{name}_missing"]
-    # An identifier may be called like a column that a style would generate.
-    identifiers = _with_role(attributes, "identifier")
-    return tuple(name for name in names if name not in identifiers)
-
-
-def _orders(attributes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    return {
-        name: one["order"]
-        for name, one in attributes.items()
-        if one["role"] == "sensitive" and one.get("order")
-    }
+def _columns_of(name: str) -> tuple[str, ...]:
+    """Return the columns that may tell of a quasi-identifier, whatever the style."""
+    return name, f"{name}_min", f"{name}_max", f"{name}_missing"
 
 
 def _hierarchies(
@@ -412,9 +379,8 @@ def published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
     columns: list[str] = []
     lacking = []
     for name in names:
-        expected = (name, f"{name}_min", f"{name}_max", f"{name}_missing")
-        own = [column for column in expected if column in found]
-        if name not in own and not {f"{name}_min", f"{name}_max"} <= set(own):
+        own = [column for column in _columns_of(name) if column in found]
+        if name not in own and not {*_columns_of(name)[1:3]} <= set(own):
             lacking.append(name)
         columns += own
     if lacking:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Figures, Integers
+from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import OnBatches, Table
@@ -22,7 +22,7 @@ _TOLERANCE = 1e-9
 
 _HOLDER = "holder"
 
-_MEASURED = pa.schema(
+MEASURED = pa.schema(
     [
         ("criterion", pa.int32()),
         ("smallest", pa.float64()),
@@ -53,35 +53,97 @@ class MeasuredCriterion:
     violating_records: int
 
 
-@dataclass(frozen=True)
-class _MeasureClasses:
-    """Measures the classes of one partition in a Python worker."""
+Asked = tuple[Criterion, SensitiveValues]
+"""A criterion, and the values that it is measured with."""
 
-    criteria: tuple[Criterion, ...]
-    attribute: SensitiveValues
-    uncertainty: Uncertainty | None
+
+def asked_of(criteria: Iterable[Criterion], sensitive: Iterable[SensitiveValues]) -> list[Asked]:
+    """Return each criterion with the values of its attribute."""
+    values = {one.name: one for one in sensitive}
+    return [(one, values[one.attribute]) for one in criteria]
+
+
+@dataclass(frozen=True)
+class MeasureClasses:
+    """Measures the classes of one partition in a Python worker.
+
+    Parameters
+    ----------
+    asked : tuple of (Criterion, SensitiveValues)
+    read : callable
+        Returns the table of the classes that a batch lists, in the places of these values.
+    uncertainty : Uncertainty or None
+        Of values as they are published.
+    """
+
+    asked: tuple[Asked, ...]
+    read: Callable[[pa.RecordBatch, SensitiveValues], ValueCounts]
+    uncertainty: Uncertainty | None = None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row a criterion of each batch, see :func:`worst_classes`."""
         for batch in batches:
             if not batch.num_rows:
                 continue
-            table = joined(*encoded_values(batch, self.attribute))
-            worst, violating, records = [], [], []
-            for criterion in self.criteria:
-                figures, holds = measure_classes(criterion, table, self.attribute, self.uncertainty)
-                worst.append(worst_of(criterion, figures))
-                violating.append(int((~holds).sum()))
-                records.append(int(table.sizes[~holds].sum()))
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "criterion": range(len(self.criteria)),
-                    "smallest": worst,
-                    "largest": worst,
-                    "violating": violating,
-                    "records": records,
-                },
-                _MEASURED,
-            )
+            views = {id(values): values for _, values in self.asked}
+            tables = {key: self.read(batch, values) for key, values in views.items()}
+            figures = []
+            for criterion, values in self.asked:
+                table = tables[id(values)]
+                unknown = self.uncertainty if values.merged is None else None
+                figures.append(measure_classes(criterion, table, values, unknown))
+            yield worst_classes([one for one, _ in self.asked], figures, table.records)
+
+
+def worst_classes(
+    criteria: Sequence[Criterion], measured: Sequence[tuple[Figures, Flags]], records: Integers
+) -> pa.RecordBatch:
+    """Return of each criterion the worst of some classes, and those that violate it.
+
+    Parameters
+    ----------
+    criteria : sequence of Criterion
+    measured : sequence of (float64 ndarray, bool ndarray) of shape (classes,)
+        Of each criterion, see :func:`measure_classes`.
+    records : int64 ndarray of shape (classes,)
+    """
+    worst = [
+        float(figures.min() if one.type.worst_is_smallest else figures.max())
+        for one, (figures, _) in zip(criteria, measured, strict=True)
+    ]
+    return pa.RecordBatch.from_pydict(
+        {
+            "criterion": range(len(worst)),
+            "smallest": worst,
+            "largest": worst,
+            "violating": [int((~holds).sum()) for _, holds in measured],
+            "records": [int(records[~holds].sum()) for _, holds in measured],
+        },
+        MEASURED,
+    )
+
+
+def collect_worst(measured: Table, criteria: Sequence[Criterion]) -> list[MeasuredCriterion]:
+    """Return what the worst of all classes have; one job.
+
+    Parameters
+    ----------
+    measured : Table
+        Rows of :func:`worst_classes`.
+    criteria : sequence of Criterion
+    """
+    found = measured.aggregate(
+        ["criterion"], sums=["violating", "records"], least=["smallest"], most=["largest"]
+    ).collect()
+    return [
+        MeasuredCriterion(
+            one,
+            row["smallest" if one.type.worst_is_smallest else "largest"],
+            row["violating"],
+            row["records"],
+        )
+        for one, row in zip(criteria, found.sort_by("criterion").to_pylist(), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -107,7 +169,7 @@ class _MeasureByHolder:
     """Measures each class beside the distribution of its own holder."""
 
     names: tuple[str | None, ...]
-    measures: tuple[_MeasureClasses, ...]
+    measures: tuple[MeasureClasses, ...]
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -118,36 +180,18 @@ class _MeasureByHolder:
                 yield from measure(iter([batch.filter(pc.equal(places, place))]))
 
 
-def encoded_values(
-    batch: pa.RecordBatch, attribute: SensitiveValues
-) -> tuple[Integers, Integers, Integers]:
-    """Return class, value and count of each pair that a batch of classes lists.
-
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        Of :func:`values_of_classes`.
-    attribute : SensitiveValues
-
-    Returns
-    -------
-    tuple of three int64 ndarrays of shape (pairs,)
-        By class; the values of a class are in no order, and one that was written in several ways is
-        there several times.
-    """
-    values, counts = batch.column("value"), batch.column("count")
+def read_values(batch: pa.RecordBatch, attribute: SensitiveValues) -> ValueCounts:
+    """Return the classes that a batch of :func:`values_of_classes` lists."""
+    values, counts = batch.column("value"), batch.column("count").flatten().to_numpy()
     owners = np.repeat(np.arange(batch.num_rows), values.value_lengths().to_numpy())
-    return owners, attribute.encode(values.flatten()), counts.flatten().to_numpy()
-
-
-def joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
-    """Return a table in which each value of a class is once; parameters as they are encoded."""
+    codes = attribute.encode(values.flatten())
+    # A value that was written in several ways is there several times.
     order = np.lexsort((codes, owners))
-    owners, codes, counts = owners[order], codes[order], counts[order]
+    owners, codes = owners[order], codes[order]
     first = np.ones(len(codes), bool)
     first[1:] = (owners[1:] != owners[:-1]) | (codes[1:] != codes[:-1])
     starts = np.flatnonzero(first)
-    return ValueCounts(owners[starts], codes[starts], np.add.reduceat(counts, starts))
+    return ValueCounts(owners[starts], codes[starts], np.add.reduceat(counts[order], starts))
 
 
 def measure_classes(
@@ -155,7 +199,7 @@ def measure_classes(
     table: ValueCounts,
     attribute: SensitiveValues,
     uncertainty: Uncertainty | None,
-) -> tuple[Figures, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+) -> tuple[Figures, Flags]:
     """Return each class's figure, and whether it satisfies the criterion.
 
     Parameters
@@ -172,9 +216,7 @@ def measure_classes(
     return figures, satisfies(criterion, figures, shifted)
 
 
-def satisfies(
-    criterion: Criterion, figures: Figures, shifted: float = 0.0
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def satisfies(criterion: Criterion, figures: Figures, shifted: float = 0.0) -> Flags:
     """Return which figures satisfy a criterion, those of distances shifted by so much at most."""
     # A bound that is met exactly may be missed by the rounding of sums.
     slack = _TOLERANCE * (1 + abs(criterion.bound)) + shifted
@@ -185,11 +227,6 @@ def satisfies(
             return figures < criterion.limit
         case "at most":
             return figures <= criterion.limit + slack
-
-
-def worst_of(criterion: Criterion, figures: Figures) -> float:
-    """Return the figure of the worst class."""
-    return float(figures.min() if criterion.type.worst_is_smallest else figures.max())
 
 
 def values_of_classes(
@@ -227,8 +264,7 @@ def values_of_classes(
 def measure_criteria(
     data: Table,
     quasi_identifiers: Sequence[str],
-    criteria: Sequence[Criterion],
-    sensitive: Sequence[SensitiveValues],
+    asked: Sequence[Asked],
     uncertainty: Mapping[str, Uncertainty] | None = None,
     holders: Holders | None = None,
 ) -> list[MeasuredCriterion]:
@@ -240,9 +276,8 @@ def measure_criteria(
         Published records, read from their files.
     quasi_identifiers : sequence of str
         Published columns that tell of quasi-identifiers; they form the classes.
-    criteria : sequence of Criterion
-    sensitive : sequence of SensitiveValues
-        Of every attribute that a criterion is about, the values that the whole input has.
+    asked : sequence of (Criterion, SensitiveValues)
+        With the values that the whole input has.
     uncertainty : mapping of str to Uncertainty or None
         Of the attributes whose distribution in the whole input is not known: a distance then holds
         where the release does not show the opposite.
@@ -252,40 +287,34 @@ def measure_criteria(
     Returns
     -------
     list of MeasuredCriterion
-        In the order of the criteria.
+        In this order.
 
     Notes
     -----
     One job for each sensitive attribute, see :func:`values_of_classes`; one row a criterion and
     task is collected. Every class is measured; nothing but the files is trusted.
     """
-    found: dict[Criterion, MeasuredCriterion] = {}
-    for attribute in sensitive:
-        own = tuple(one for one in criteria if one.attribute == attribute.name)
-        if not own:
-            continue
-        unknown = (uncertainty or {}).get(attribute.name)
-        measure: OnBatches = _MeasureClasses(own, attribute, unknown)
-        if holders is not None:
-            described = holders.values[attribute.name]
-            each = tuple(_MeasureClasses(own, one, unknown) for one in described)
-            measure = _MeasureByHolder(holders.names, each)
-        column = None if holders is None else holders.column
-        classes = values_of_classes(data, quasi_identifiers, attribute.name, column)
-        rows = (
-            classes.map_batches(measure, _MEASURED)
-            .aggregate(
-                ["criterion"],
-                sums=["violating", "records"],
-                least=["smallest"],
-                most=["largest"],
-            )
-            .collect()
+    found: dict[int, MeasuredCriterion] = {}
+    for name in dict.fromkeys(values.name for _, values in asked):
+        own = {place: pair for place, pair in enumerate(asked) if pair[1].name == name}
+        measure: OnBatches
+        measure = of_all = MeasureClasses(
+            tuple(own.values()), read_values, (uncertainty or {}).get(name)
         )
-        for row in rows.to_pylist():
-            criterion = own[row["criterion"]]
-            worst = "smallest" if criterion.type.worst_is_smallest else "largest"
-            found[criterion] = MeasuredCriterion(
-                criterion, row[worst], row["violating"], row["records"]
-            )
-    return [found[criterion] for criterion in criteria]
+        if holders is not None:
+            each = [
+                replace(
+                    of_all,
+                    asked=tuple(
+                        (criterion, described if values.merged is None else values)
+                        for criterion, values in of_all.asked
+                    ),
+                )
+                for described in holders.values[name]
+            ]
+            measure = _MeasureByHolder(holders.names, tuple(each))
+        column = None if holders is None else holders.column
+        classes = values_of_classes(data, quasi_identifiers, name, column)
+        measured = classes.map_batches(measure, MEASURED)
+        found |= zip(own, collect_worst(measured, [one for one, _ in own.values()]), strict=True)
+    return [found[place] for place in range(len(asked))]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from anonspark.engine.protocol import Table
-from anonspark.release.regions import Leaves, PublishedAttribute
-from anonspark.verification.presence import count_regions
+from anonspark.release.region_matching import LabelledTable
+from anonspark.verification.presence import RegionCounts, count_regions
 
 
 @dataclass(frozen=True)
@@ -32,30 +32,17 @@ class Information:
     divergence: float
 
 
-def measure_information(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
-    records: Table,
-    left_out: int,
-    hierarchies: Mapping[str, Leaves],
-    missing_markers: Iterable[str],
-) -> Information:
+def measure_information(labels: LabelledTable, records: Table, left_out: int) -> Information:
     """Measure entropy and divergence.
 
     Parameters
     ----------
-    release : Table
+    labels : LabelledTable
         Published records.
-    attributes : sequence of PublishedAttribute
-        Its quasi-identifiers.
     records : Table
         The input, with a column of each attribute's name, missing values null.
     left_out : int
         Records of the input that are not published: they are one class that covers everything.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-        Of attributes generalized by the hierarchy of a file; see
-        :func:`~anonspark.verification.presence.measure_presence`.
-    missing_markers : iterable of str
 
     Raises
     ------
@@ -68,39 +55,29 @@ def measure_information(
     quasi-identifier, two more for all together. The different labels of each are collected.
     """
     rows = records.count()
-    markers = list(missing_markers)
     entropy = []
     # Of the distribution that the release tells: logarithms of the values that a label covers.
     covered = []
-    for attribute in attributes:
+    for attribute in labels.attributes:
         bits_of_values, different = _bits(records, [attribute.name])
-        everywhere = count_regions(
-            release, [attribute], records, hierarchies, missing_markers=markers
-        )
-        among = _weighted(everywhere.released, everywhere.population)
+        own = replace(labels, attributes=[attribute])
         # Rounding must not make less than nothing of it.
-        lost = among + left_out * math.log2(rows) - bits_of_values
+        lost = _weighted(count_regions(own, records)) + left_out * math.log2(rows) - bits_of_values
         entropy.append(max(lost, 0.0))
-        each_once = count_regions(
-            release,
-            [attribute],
-            records.select([attribute.name]).aggregate([attribute.name]),
-            hierarchies,
-            missing_markers=markers,
-        )
-        covered.append(_weighted(each_once.released, each_once.population))
+        each_once = records.select([attribute.name]).aggregate([attribute.name])
+        covered.append(_weighted(count_regions(own, each_once)))
         covered.append(left_out * math.log2(different))
-    tuples, _ = _bits(records, [attribute.name for attribute in attributes])
-    published = [column for attribute in attributes for column in attribute.columns]
-    classes, _ = _bits(release, published)
+    tuples, _ = _bits(records, [attribute.name for attribute in labels.attributes])
+    published = [column for attribute in labels.attributes for column in attribute.columns]
+    classes, _ = _bits(labels.data, published)
     alone = left_out * math.log2(left_out) if left_out else 0.0
     divergence = math.fsum([tuples, -classes, -alone, *covered]) / rows
     return Information(tuple(entropy), divergence)
 
 
-def _weighted(released: Iterable[int], population: Iterable[int]) -> float:
+def _weighted(counts: RegionCounts) -> float:
     """Return the logarithm of what each record is hidden among, summed over the records."""
-    pairs = zip(released, population, strict=True)
+    pairs = zip(counts.released, counts.population, strict=True)
     return math.fsum(int(n) * math.log2(int(among)) for n, among in pairs)
 
 

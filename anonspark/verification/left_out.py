@@ -7,7 +7,7 @@ shows what their sensitive values were, and so not what it was measured against.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,29 +28,27 @@ class LeftOut:
 
     Parameters
     ----------
+    rows : int
+        Their number, at most.
     values : pyarrow.Table or None
         Columns ``attribute``, ``value`` and ``records``.
     uncertainty : mapping of str to Uncertainty
         Of every attribute that they do not tell of: what may be different in the whole input.
     failures : tuple of str
         What contradicts the manifest.
+    suppressed : int or None
+        Records of a table of another tool that are suppressed as a whole; None where nobody said
+        how they look.
     """
 
-    values: pa.Table | None
-    uncertainty: Mapping[str, Uncertainty]
+    rows: int = 0
+    values: pa.Table | None = None
+    uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
+    suppressed: int | None = None
 
 
-def most_left_out(manifest: Manifest) -> int:
-    """Return how many records found no class and were left out, at most.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        Its ``published.rows_left_out`` is null where they are fewer than k.
-    """
-    rows = manifest.published.get("rows_left_out", 0)
-    return manifest.k - 1 if rows is None else int(rows)
+NOTHING_LEFT_OUT = LeftOut()
 
 
 def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
@@ -69,7 +67,9 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     One job; the values are gathered.
     """
     published = manifest.published
-    rows = most_left_out(manifest)
+    # Null where they are fewer than k.
+    said = published.get("rows_left_out", 0)
+    rows = manifest.k - 1 if said is None else int(said)
     path = f"{release}/{LEFT_OUT}"
     values, told = None, frozenset[str]()
     failures: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
         for name, number in published.get("sensitive_values", {}).items()
         if rows and name not in told
     }
-    return LeftOut(values, uncertainty, failures)
+    return LeftOut(rows, values, uncertainty, failures)
 
 
 def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,9 +11,8 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.release.raw_records import prepare_table, require_all_read
-from anonspark.release.region_matching import RegionSearch, build_search, collect_classes
-from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.raw_records import require_all_read
+from anonspark.release.region_matching import LabelledTable, RegionSearch
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,10 @@ class Linkage:
 
 
 def measure_linkage(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
+    labels: LabelledTable,
     table: Table,
-    hierarchies: Mapping[str, Leaves] | None = None,
     *,
     k: int,
-    missing_markers: Iterable[str] = (),
     drops_missing: bool = False,
     subject: str = "population",
 ) -> Linkage:
@@ -77,21 +72,14 @@ def measure_linkage(
 
     Parameters
     ----------
-    release : Table
-        Published records.
-    attributes : sequence of PublishedAttribute
-        Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
-        Those that the attacker does not know are left out.
+    labels : LabelledTable
+        Published records; attributes that the attacker does not know are left out.
     table : Table
         The originals, or what an attacker knows of a population: raw records, with a column of
         each attribute's name. Numbers and times are compared by value, whatever types the two
         tables have; texts exactly, without blanks at their ends.
-    hierarchies : mapping of str to (mapping of str to collection of str), or None
-        See :func:`~anonspark.verification.presence.measure_presence`.
     k : int
         Candidates that everybody should have.
-    missing_markers : iterable of str
-        Texts of the table that mean missing; null and NaN do, always.
     drops_missing : bool
         Whether records with a missing value were not anonymized.
     subject : str
@@ -116,19 +104,9 @@ def measure_linkage(
     each class of one record. The published classes are collected; they and their tree go to every
     task. No record of the table reaches the driver.
     """
-    require_readable(attributes)
-    leaves = hierarchies or {}
-    prepared = prepare_table(
-        table,
-        attributes,
-        leaves,
-        missing_markers=missing_markers,
-        subject=subject,
-        drops_missing=drops_missing,
-    )
-    classes = collect_classes(release, attributes)
-    search = build_search(classes, attributes, prepared, leaves)
-    task = _CountCandidates(search, classes.column("records").to_numpy(), k)
+    prepared = labels.prepare(table, subject, drops_missing=drops_missing)
+    sizes = labels.classes.column("records").to_numpy()
+    task = _CountCandidates(labels.search(prepared), sizes, k)
     counted = prepared.records.map_batches(task, _FIGURES)
     found = counted.aggregate(["figure"], sums=["records", "alone"], least=["smallest"]).collect()
     # Of the classes, those of one record and one candidate are told.
@@ -137,7 +115,9 @@ def measure_linkage(
     told = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
     records = {figure: count for figure, count in told if figure < 0}
     require_all_read(
-        subject, attributes, [records.get(_UNREADABLE - i, 0) for i in range(len(attributes))]
+        subject,
+        labels.attributes,
+        [records.get(_UNREADABLE - i, 0) for i in range(len(labels.attributes))],
     )
     smallest = found.column("smallest").to_numpy()[figures == _MATCHED]
     alone = found.column("alone").to_numpy()[figures >= 0]

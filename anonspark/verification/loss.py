@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,9 +13,8 @@ from anonspark.core.columns import published_column
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
 from anonspark.engine.tasks import Batches
-from anonspark.release.raw_records import prepare_table
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import (
-    Leaves,
     OrderedRegion,
     PublishedAttribute,
     read_regions,
@@ -52,30 +50,22 @@ class Loss:
 
 
 def measure_loss(
-    release: Table,
+    labels: LabelledTable,
     published: PublishedClasses,
-    attributes: Sequence[PublishedAttribute],
     original: Table,
-    hierarchies: Mapping[str, Leaves],
     *,
-    missing_markers: Iterable[str],
     drops_missing: bool = False,
 ) -> Loss:
     """Measure a release beside the table that it was made of.
 
     Parameters
     ----------
-    release : Table
+    labels : LabelledTable
         Published records.
     published : PublishedClasses
         Their classes.
-    attributes : sequence of PublishedAttribute
     original : Table
         With a column of each attribute's name.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-        Of attributes generalized by the hierarchy of a file.
-    missing_markers : iterable of str
-        Texts that mean missing.
     drops_missing : bool
         Whether records with a missing value were not to be published.
 
@@ -93,16 +83,10 @@ def measure_loss(
     One pass over the original, and one over the release for each attribute, with a shuffle of a row
     a label and task; the different labels of each are collected.
     """
-    records = prepare_table(
-        original,
-        attributes,
-        hierarchies,
-        missing_markers=missing_markers,
-        subject="the original",
-        drops_missing=drops_missing,
-    ).records
+    attributes = labels.attributes
+    records = labels.prepare(original, "the original", drops_missing=drops_missing).records
     measured = not any(
-        one.is_category or one.rule is not None or one.name in hierarchies for one in attributes
+        one.is_category or one.rule is not None or one.name in labels.leaves for one in attributes
     )
     rows = records.count() if not measured else 0
     ends: list[tuple[float, float]] = []
@@ -117,7 +101,7 @@ def measure_loss(
     for index, attribute in enumerate(attributes):
         low, high = attribute.ends or ends[index]
         width = high - low
-        penalty = _penalty_of_labels(release, attribute, width) + left_out
+        penalty = _penalty_of_labels(labels.data, attribute, width) + left_out
         total += attribute.weight * penalty
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from anonspark.core.rounded_shares import rounded_share
@@ -10,8 +10,8 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
 from anonspark.engine.values.batches import records_of
 from anonspark.release.inference import infer_attributes
-from anonspark.release.region_matching import TooManyClassesError
-from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
+from anonspark.release.region_matching import LabelledTable, TooManyClassesError
+from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.linkage import Linkage, measure_linkage
@@ -26,32 +26,11 @@ INSENSITIVE, ALL_VALUES = "insensitive", "insensitive and sensitive"
 """What an attacker knows besides quasi-identifiers."""
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Published records, and how their labels are read.
-
-    Parameters
-    ----------
-    data : Table
-    claim : Claim
-    leaves : mapping of str to Leaves
-        Of the hierarchies that come from files.
-    """
-
-    data: Table
-    claim: Claim
-    leaves: dict[str, Leaves]
-
-    @classmethod
-    def of(cls, data: Table, claim: Claim) -> Labels:
-        """Return the labels of records as a claim says that they are read."""
-        hierarchies = claim.hierarchies.items()
-        return cls(data, claim, {name: leaves_by_label(one) for name, one in hierarchies})
-
-    def attributes(self, table: Table) -> Sequence[PublishedAttribute]:
-        """Return the quasi-identifiers; where nobody says how they are read, a table shows it."""
-        own = self.claim.attributes
-        return own or infer_attributes(self.data, self.claim.names, table.schema)
+def labelled(data: Table, claim: Claim, table: Table) -> LabelledTable:
+    """Return published records, and how a claim says that they are read; else a table shows it."""
+    own = claim.attributes or infer_attributes(data, claim.names, table.schema)
+    leaves = {name: leaves_by_label(one) for name, one in claim.hierarchies.items()}
+    return LabelledTable(data, own, leaves, claim.missing_markers)
 
 
 @dataclass(frozen=True)
@@ -65,12 +44,15 @@ class ByOriginal:
     with_values: dict[str, Linkage | None]
 
 
-def match_original(labels: Labels, published: PublishedClasses, original: Table) -> ByOriginal:
+def match_original(
+    data: Table, claim: Claim, published: PublishedClasses, original: Table
+) -> ByOriginal:
     """Match a release with the table that it was made of.
 
     Parameters
     ----------
-    labels : Labels
+    data : Table
+    claim : Claim
     published : PublishedClasses
         Of the release.
     original : Table
@@ -81,39 +63,30 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
     :func:`~anonspark.verification.loss.measure_loss` and
     :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
-    data, claim = labels.data, labels.claim
     # Pseudonyms are of no original.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
     listed = [*claim.names, *sorted(as_they_came), *claim.privacy.unit]
     original = records_of(original, listed, claim.missing_markers)
-    attributes = labels.attributes(original)
+    labels = labelled(data, claim, original)
+    drops = claim.drops_missing
+    payload = [one for one in data.schema.names if one in as_they_came]
+    left_out = claim.left_out.rows
     truthfulness = measure_truthfulness(
-        data,
-        attributes,
-        original,
-        [one for one in data.schema.names if one in as_they_came],
-        labels.leaves,
-        missing_markers=claim.missing_markers,
-        drops_missing=claim.drops_missing,
-        left_out=claim.rows_left_out,
+        labels, original, payload, drops_missing=drops, left_out=left_out
     )
-    loss = measure_loss(
-        data,
-        published,
-        attributes,
-        original,
-        labels.leaves,
-        missing_markers=claim.missing_markers,
-        drops_missing=claim.drops_missing,
+    loss = measure_loss(labels, published, original, drops_missing=drops)
+    return ByOriginal(
+        original.count() if drops else loss.rows,
+        truthfulness,
+        loss,
+        measure_linkage(
+            labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
+        ),
+        _link_values(labels, claim, original),
     )
-    linkage = _link(labels, attributes, original, "original", claim.drops_missing)
-    rows = original.count() if claim.drops_missing else loss.rows
-    return ByOriginal(rows, truthfulness, loss, linkage, _link_values(labels, attributes, original))
 
 
-def _link_values(
-    labels: Labels, attributes: Sequence[PublishedAttribute], original: Table
-) -> dict[str, Linkage | None]:
+def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage | None]:
     """Link records for an attacker who also knows values that are published as they are.
 
     Only records count as candidates that have these values, too. A hash of the values takes part as
@@ -125,7 +98,7 @@ def _link_values(
         Of all insensitive attributes, and with the sensitive ones; None where the release has too
         many different combinations.
     """
-    data, claim = labels.data, labels.claim
+    data = labels.data
     left = {*claim.columns, *claim.pseudonyms}
     both = set(original.schema.names).difference(left)
     columns = [one.name for one in data.schema if one.name in both and is_hashable(one.type)]
@@ -139,12 +112,12 @@ def _link_values(
         )
         values = PublishedAttribute(_VALUES, "integer", "interval", (_VALUES,))
         try:
-            found[key] = _link(
-                replace(labels, data=release),
-                [*attributes, values],
+            found[key] = measure_linkage(
+                replace(labels, data=release, attributes=[*labels.attributes, values]),
                 people,
-                "original",
-                claim.drops_missing,
+                k=claim.privacy.k,
+                drops_missing=claim.drops_missing,
+                subject="original",
             )
         except TooManyClassesError:
             found[key] = None
@@ -183,12 +156,13 @@ class ByPopulation:
         return int((self.counts.population < self.counts.released).sum())
 
 
-def match_population(labels: Labels, population: Table) -> ByPopulation:
+def match_population(data: Table, claim: Claim, population: Table) -> ByPopulation:
     """Match a release with people that an attacker knows.
 
     Parameters
     ----------
-    labels : Labels
+    data : Table
+    claim : Claim
     population : Table
         With the quasi-identifiers as columns.
 
@@ -197,35 +171,9 @@ def match_population(labels: Labels, population: Table) -> ByPopulation:
     The jobs of :func:`~anonspark.verification.linkage.measure_linkage` and
     :func:`~anonspark.verification.presence.count_regions`.
     """
-    attributes = labels.attributes(population)
-    linkage = _link(labels, attributes, population, "population")
-    counts = count_regions(
-        labels.data,
-        attributes,
-        population,
-        labels.leaves,
-        missing_markers=labels.claim.missing_markers,
-    )
-    return ByPopulation(linkage, counts)
-
-
-def _link(
-    labels: Labels,
-    attributes: Sequence[PublishedAttribute],
-    table: Table,
-    subject: str,
-    drops_missing: bool = False,
-) -> Linkage:
-    return measure_linkage(
-        labels.data,
-        attributes,
-        table,
-        labels.leaves,
-        k=labels.claim.privacy.k,
-        missing_markers=labels.claim.missing_markers,
-        drops_missing=drops_missing,
-        subject=subject,
-    )
+    labels = labelled(data, claim, population)
+    linkage = measure_linkage(labels, population, k=claim.privacy.k)
+    return ByPopulation(linkage, count_regions(labels, population))
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:

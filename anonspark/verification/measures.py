@@ -1,7 +1,8 @@
 """What the classes of a release tell of a sensitive attribute: one figure a class, without Spark.
 
-Every function takes all classes at once and costs time and memory in proportion to the different
-values of the classes, never classes times values of the domain.
+A criterion is measured by one function, whether it counts records or people. Every function takes
+all classes at once and costs time and memory in proportion to the different values of the classes,
+never classes times values of the domain.
 
 Figures are rounded: a class exactly at a bound may come out on either side of it by some 1e-12
 (``hierarchical_distance`` and ``ordered_distance`` of large domains: 1e-10). Compare with a
@@ -43,6 +44,25 @@ class Uncertainty:
 
 
 @dataclass(frozen=True)
+class PeopleOfClasses:
+    """Whom the records of each class are about, where somebody may have several values in it.
+
+    Parameters
+    ----------
+    number, records : int64 ndarray of shape (classes,)
+        Different people, and records.
+    classes, values, owners : int64 ndarray of shape (pairs,)
+        Of values that few people of a class have, who they are; classes ascending.
+    """
+
+    number: Integers
+    records: Integers
+    classes: Integers
+    values: Integers
+    owners: Integers
+
+
+@dataclass(frozen=True)
 class ValueCounts:
     """How often each value of a sensitive attribute occurs in each class.
 
@@ -53,7 +73,9 @@ class ValueCounts:
     values : int64 ndarray of shape (pairs,)
         Code of the value, 0 to m - 1, ascending inside a class, each at most once.
     counts : int64 ndarray of shape (pairs,)
-        Records of the class with this value, at least 1.
+        Records of the class with this value, at least 1, or people who have it.
+    people : PeopleOfClasses or None
+        None where records count.
 
     Raises
     ------
@@ -64,6 +86,7 @@ class ValueCounts:
     classes: Integers
     values: Integers
     counts: Integers
+    people: PeopleOfClasses | None = None
 
     def __post_init__(self) -> None:
         shapes = {self.classes.shape, self.values.shape, self.counts.shape}
@@ -88,8 +111,13 @@ class ValueCounts:
 
     @cached_property
     def sizes(self) -> Integers:
+        """Records of each class, or its people, int64 ndarray of shape (classes,)."""
+        return self.total(self.counts) if self.people is None else self.people.number
+
+    @property
+    def records(self) -> Integers:
         """Records of each class, int64 ndarray of shape (classes,)."""
-        return self.total(self.counts)
+        return self.sizes if self.people is None else self.people.records
 
     @cached_property
     def shares(self) -> Figures:
@@ -99,6 +127,23 @@ class ValueCounts:
     def total(self, figures: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
         """Add up one figure a pair in each class."""
         return np.add.reduceat(figures, self.starts)
+
+    def running(self, counts: Integers) -> Integers:
+        """Return the sum of counts of a class from its first pair up to each."""
+        sums = np.cumsum(counts)
+        sums -= (sums - counts)[self.starts][self.classes]
+        return sums
+
+    def least_even(self) -> ValueCounts:
+        """Return the table in which each person stands for one value, as unevenly as can be."""
+        if self.people is None:
+            return self
+        counts = self.counts[np.lexsort((-self.counts, self.classes))]
+        running, most = self.running(counts), self.sizes[self.classes]
+        counts = np.minimum(running, most) - np.minimum(running - counts, most)
+        some = counts > 0
+        ranks = np.arange(len(counts)) - self.starts[self.classes]
+        return ValueCounts(self.classes[some], ranks[some], counts[some])
 
 
 def distinct_values(table: ValueCounts) -> Integers:
@@ -111,6 +156,52 @@ def distinct_values(table: ValueCounts) -> Integers:
     return np.diff(table.starts, append=len(table.classes))
 
 
+def matched_values(table: ValueCounts, people: PeopleOfClasses, most: int) -> Integers:
+    """Return the number of values of each class that are of another person each, up to a number.
+
+    Parameters
+    ----------
+    table : ValueCounts
+    people : PeopleOfClasses
+        Tells who has the values that fewer people than ``most`` have.
+    most : int
+
+    Returns
+    -------
+    int64 ndarray of shape (classes,)
+    """
+    found = np.bincount(table.classes[table.counts >= most], minlength=len(table.starts))
+    bounds = np.searchsorted(people.classes, np.arange(len(found) + 1))
+    for place in np.flatnonzero(found < most):
+        pairs = slice(bounds[place], bounds[place + 1])
+        by_value: dict[int, list[int]] = {}
+        for value, owner in zip(
+            people.values[pairs].tolist(), people.owners[pairs].tolist(), strict=True
+        ):
+            by_value.setdefault(value, []).append(owner)
+        owners: dict[int, int] = {}
+        for value in by_value:
+            if found[place] + len(owners) >= most:
+                break
+            _find_owner(value, by_value, owners, set())
+        found[place] += len(owners)
+    return np.minimum(found, most)
+
+
+def _find_owner(
+    value: int, by_value: Mapping[int, list[int]], owners: dict[int, int], asked: set[int]
+) -> bool:
+    """Give a value an owner, whose value gets another one if need be."""
+    for owner in by_value[value]:
+        if owner in asked:
+            continue
+        asked.add(owner)
+        if owner not in owners or _find_owner(owners[owner], by_value, owners, asked):
+            owners[owner] = value
+            return True
+    return False
+
+
 def entropy(table: ValueCounts) -> Figures:
     """Return the entropy of each class, in nats; its exponential is the effective l.
 
@@ -120,6 +211,7 @@ def entropy(table: ValueCounts) -> Figures:
         From 0 to the logarithm of the number of different values, which it is to the last bit
         where all values are equally frequent.
     """
+    table = table.least_even()
     # Only the ratios matter; without their common divisor equal counts are ones, whose logarithms
     # are exactly 0.
     divisors = np.gcd.reduceat(table.counts, table.starts)
@@ -144,6 +236,7 @@ def recursive_c(table: ValueCounts, least: int) -> Figures:
         r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest; infinite where a class
         has fewer than l values. A class is (c, l)-diverse where this is smaller than c, strictly.
     """
+    table = table.least_even()
     # Sorted inside each class, so that the classes' places stay as they are.
     counts = table.counts[np.lexsort((-table.counts, table.classes))]
     ranks = np.arange(len(counts)) - table.starts[table.classes]
@@ -179,8 +272,10 @@ def equal_distance(table: ValueCounts, reference: Figures) -> Figures:
         1/2 of the sum of abs(p - q), in [0, 1].
     """
     # Both sum to 1, so that half of the sum is what exceeds the reference: values that a class
-    # lacks need not be looked at.
-    return table.total(np.maximum(table.shares - reference[table.values], 0.0))
+    # lacks need not be looked at. Of people, who may have several values, it may be more than 1.
+    more = table.total(np.maximum(table.shares - reference[table.values], 0.0))
+    distances: Figures = np.minimum(more, 1.0)
+    return distances
 
 
 def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
@@ -210,9 +305,7 @@ def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
         return np.zeros(classes)
     below = np.cumsum(reference)
     area = np.concatenate([[0.0], np.cumsum(below)])
-    running = np.cumsum(table.counts)
-    running -= (running - table.counts)[table.starts][table.classes]
-    level = running / table.sizes[table.classes]
+    level = table.running(table.counts) / table.sizes[table.classes]
     # One segment from each value of a class to the next, the last one to the end of the domain.
     stops = np.full(len(level), domain, np.int64)
     same = table.classes[1:] == table.classes[:-1]
@@ -378,6 +471,17 @@ class Measure:
     is_shifted: bool = False
 
 
+def _distinct(
+    table: ValueCounts, attribute: SensitiveValues, criterion: Criterion, _: Uncertainty | None
+) -> Figures:
+    if table.people is not None:
+        return matched_values(table, table.people, int(criterion.bound)).astype(np.float64)
+    found = distinct_values(table)
+    if attribute.uncounted is not None:
+        found -= table.total((table.values == attribute.uncounted).astype(np.int64))
+    return found.astype(np.float64)
+
+
 def _ordered_distance(
     table: ValueCounts, attribute: SensitiveValues, _: Criterion, uncertainty: Uncertainty | None
 ) -> Figures:
@@ -390,7 +494,7 @@ def _ordered_distance(
 
 
 MEASURES: Mapping[str, Measure] = {
-    "distinct": Measure(lambda table, *_: distinct_values(table).astype(np.float64)),
+    "distinct": Measure(_distinct),
     "entropy": Measure(lambda table, *_: np.exp(entropy(table))),
     "recursive": Measure(
         lambda table, _, criterion, __: recursive_c(table, int(criterion.bound)),

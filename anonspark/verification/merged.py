@@ -10,26 +10,17 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Integers
+from anonspark.core.arrays import Flags, Integers
 from anonspark.core.criterion import Criterion
 from anonspark.core.warning_codes import WarningCode
-from anonspark.engine.protocol import Table
-from anonspark.engine.tasks import Batches
-from anonspark.verification import measures
-from anonspark.verification.criteria import (
-    encoded_values,
-    joined,
-    measure_classes,
-    values_of_classes,
-    worst_of,
-)
+from anonspark.verification.criteria import Asked, MeasuredCriterion
 from anonspark.verification.sensitive_values import SensitiveValues
 
 # They choose between two looks of the sign before them.
@@ -142,11 +133,6 @@ def group_spellings(
     return np.array(groups, np.int64), numbers.get(None)
 
 
-_MEASURED = pa.schema(
-    [("figure", pa.int32()), ("smallest", pa.float64()), ("largest", pa.float64())]
-)
-
-
 @dataclass(frozen=True)
 class MergedValues:
     """The different values of a sensitive attribute, and which of them say the same.
@@ -165,7 +151,7 @@ class MergedValues:
     missing: int | None
 
     @property
-    def _occurs(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _occurs(self) -> Flags:
         # An order may list values that do not.
         return self.attribute.shares > 0
 
@@ -189,23 +175,45 @@ class MergedValues:
         """Whether each value says something else, and none is missing."""
         return not self.has_missing and self.merged == self.values
 
-    def as_one(self) -> SensitiveValues:
+    def as_one(self, *, counts_missing: bool = True) -> SensitiveValues:
         """Return the attribute with one value for each thing that its values say.
 
         It knows shares only, in the order in which the first of each are: its values are not read.
+
+        Parameters
+        ----------
+        counts_missing : bool
+            Whether missing is one more value.
         """
-        things = int(self.groups.max(initial=-1)) + 1
-        shares = np.zeros(things)
-        np.add.at(shares, self.groups, self.attribute.shares)
-        return SensitiveValues(
-            self.attribute.name,
-            pa.array(range(things)),
-            shares,
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int64),
-            as_text=False,
-            is_ordered=self.attribute.is_ordered,
+        shares = np.bincount(self.groups, self.attribute.shares).astype(np.float64)
+        none = np.zeros(0, np.int64)
+        return replace(
+            self.attribute,
+            values=pa.array(range(len(shares))),
+            shares=shares,
+            parents=none,
+            heights=none,
+            merged=(self.attribute, self.groups),
+            uncounted=None if counts_missing else self.missing,
         )
+
+    def asked(self, criteria: Sequence[Criterion]) -> list[Asked]:
+        """Return what :meth:`figures` are made of: values as published, merged and present."""
+        distinct = Criterion(self.attribute.name, "distinct", 1.0)
+        merged = self.as_one()
+        return [
+            (distinct, self.attribute),
+            (distinct, merged),
+            (distinct, self.as_one(counts_missing=False)),
+            *((one, merged) for one in criteria if one.type.needs != "hierarchy"),
+        ]
+
+    def figures(self, measured: Sequence[MeasuredCriterion]) -> MergedFigures:
+        """Return the figures, given what was measured of :meth:`asked`."""
+        published, merged, present = (int(one.measured) for one in measured[:3])
+        criteria = {one.criterion: one.measured for one in measured[3:]}
+        name = self.attribute.name
+        return MergedFigures(name, self.values, self.merged, published, merged, present, criteria)
 
 
 @dataclass(frozen=True)
@@ -239,37 +247,6 @@ class MergedFigures:
     criteria: dict[Criterion, float]
 
 
-@dataclass(frozen=True)
-class _MeasureMerged:
-    """Measures the classes of one partition in a Python worker."""
-
-    criteria: tuple[Criterion, ...]
-    values: MergedValues
-
-    def __call__(self, batches: Batches) -> Batches:
-        one = self.values.as_one()
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            owners, codes, counts = encoded_values(batch, self.values.attribute)
-            published = joined(owners, codes, counts)
-            table = joined(owners, self.values.groups[codes], counts)
-            distinct = measures.distinct_values(table)
-            missing = -1 if self.values.missing is None else self.values.missing
-            without = distinct - table.total((table.values == missing).astype(np.int64))
-            worst = [
-                float(measures.distinct_values(published).min()),
-                float(distinct.min()),
-                float(without.min()),
-            ]
-            for criterion in self.criteria:
-                figures, _ = measure_classes(criterion, table, one, None)
-                worst.append(worst_of(criterion, figures))
-            yield pa.RecordBatch.from_pydict(
-                {"figure": range(len(worst)), "smallest": worst, "largest": worst}, _MEASURED
-            )
-
-
 def merge_values(attribute: SensitiveValues, markers: Sequence[str]) -> MergedValues:
     """Find out which values of a sensitive attribute say the same.
 
@@ -295,61 +272,6 @@ def merge_values(attribute: SensitiveValues, markers: Sequence[str]) -> MergedVa
     present = int((~absent).sum())
     groups[absent] = present
     return MergedValues(attribute, groups.astype(np.int64), present if absent.any() else None)
-
-
-def measure_merged(
-    data: Table,
-    quasi_identifiers: Sequence[str],
-    criteria: Sequence[Criterion],
-    values: MergedValues,
-) -> MergedFigures:
-    """Measure what a release has of a sensitive attribute whose values are merged.
-
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    quasi_identifiers : sequence of str
-        Published columns that form the classes.
-    criteria : sequence of Criterion
-        Those about the attribute count.
-    values : MergedValues
-        All values that are published.
-
-    Returns
-    -------
-    MergedFigures
-
-    Notes
-    -----
-    One job, as for the criteria themselves; one row a figure and
-    task is collected.
-    """
-    attribute = values.attribute
-    own = tuple(
-        one
-        for one in dict.fromkeys(criteria)
-        if one.attribute == attribute.name and one.type.needs != "hierarchy"
-    )
-    rows = (
-        values_of_classes(data, quasi_identifiers, attribute.name)
-        .map_batches(_MeasureMerged(own, values), _MEASURED)
-        .aggregate(["figure"], least=["smallest"], most=["largest"])
-        .collect()
-    )
-    found = {row["figure"]: row for row in rows.to_pylist()}
-    return MergedFigures(
-        attribute=attribute.name,
-        values=values.values,
-        merged=values.merged,
-        distinct_published=int(found[0]["smallest"]),
-        distinct=int(found[1]["smallest"]),
-        distinct_present=int(found[2]["smallest"]),
-        criteria={
-            one: float(found[place]["smallest" if one.type.worst_is_smallest else "largest"])
-            for place, one in enumerate(own, start=3)
-        },
-    )
 
 
 def describe_merged(figures: MergedFigures) -> tuple[WarningCode, str] | None:

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Figures, Integers
+from anonspark.core.arrays import Figures
 from anonspark.core.columns import UNIT
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.grouping import find_groups
-from anonspark.verification.criteria import MeasuredCriterion, satisfies, worst_of
+from anonspark.verification.criteria import (
+    MEASURED,
+    Asked,
+    MeasureClasses,
+    MeasuredCriterion,
+    collect_worst,
+    satisfies,
+    worst_classes,
+)
+from anonspark.verification.measures import PeopleOfClasses, ValueCounts
 from anonspark.verification.sensitive_values import SensitiveValues
 
-# Pairs that one task holds.
-_TASK_PAIRS = 2_000_000
-
 _VALUE, _PEOPLE, _RECORDS, _OWNER, _SIZE = "value", "people", "records", "owner", "values"
-_FIRST, _LAST, _CLASS = "first", "last", "number of the class"
+_FIRST, _LAST = "first", "last"
 
 _PARTS = pa.schema([(_VALUE, pa.int64()), (_SIZE, pa.int64())])
 
 # Stands for the people themselves, whatever their values.
 _ANY = -1
-
-_MEASURED = pa.schema(
-    [
-        ("criterion", pa.int32()),
-        ("smallest", pa.float64()),
-        ("largest", pa.float64()),
-        ("violating", pa.int64()),
-        ("records", pa.int64()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,10 @@ class SharesOfPeople:
 
     having: Figures
     even: Figures
+
+    def asked(self, criterion: Criterion, attribute: SensitiveValues) -> Asked:
+        """Return a criterion, and the attribute with the shares that classes are compared with."""
+        return criterion, replace(attribute, shares=self.even if criterion.is_even else self.having)
 
 
 @dataclass(frozen=True)
@@ -74,169 +73,45 @@ class _Encode:
 
 
 @dataclass(frozen=True)
-class _CountOwners:
+class _ListOwners:
     """Yields of each class and value the people who have it; of rare ones also who they are."""
 
-    by: tuple[str, ...]
     rare: int
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        received = [batch for batch in batches if batch.num_rows]
-        if not received:
-            return
-        table = pa.Table.from_batches(received)
-        # Arrow groups by no sets, so that classes are their numbers meanwhile.
-        groups = find_groups([table[name] for name in self.by])
-        labels = table.select(list(self.by)).take(pa.array(groups.first))
-        table = table.append_column(_CLASS, pa.array(groups.numbers))
-        keys = [_CLASS, _VALUE]
-        counted = table.group_by(keys).aggregate([(UNIT, "count"), (_RECORDS, "sum")])
-        counted = counted.rename_columns([*keys, _PEOPLE, _RECORDS])
-        none = pa.repeat(pa.scalar(0, pa.int64()), len(counted))
-        yield from self._labelled(counted.append_column(_OWNER, none), labels)
-        if not self.rare:
-            return
-        # Who they are, of each class and value as a list; classes may be of missing values.
-        owners = table.filter(pc.not_equal(table[_VALUE], _ANY)).group_by(keys)
-        lists = owners.aggregate([(UNIT, "list")]).rename_columns([*keys, _OWNER])
-        few = lists.filter(pc.less(pc.list_value_length(lists[_OWNER]), self.rare))
-        few = few.combine_chunks()
-        listed = (
-            few[_OWNER].combine_chunks() if few[_OWNER].num_chunks != 1 else few[_OWNER].chunk(0)
-        )
-        rows = few.drop_columns([_OWNER]).take(listed.value_parent_indices())
-        none = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
-        for name, column in ((_PEOPLE, none), (_RECORDS, none), (_OWNER, listed.flatten())):
-            rows = rows.append_column(name, column)
-        yield from self._labelled(rows, labels)
-
-    def _labelled(self, rows: pa.Table, labels: pa.Table) -> Batches:
-        """Yield rows with the labels of their classes."""
-        figures = [rows[name] for name in self.schema.names[len(self.by) :]]
-        columns = [*labels.take(rows[_CLASS]).columns, *figures]
-        yield from pa.table(columns, self.schema.names).cast(self.schema).to_batches()
-
-
-@dataclass(frozen=True)
-class _MeasureClasses:
-    """Measures the classes of one task: one row a class, with lists."""
-
-    criteria: tuple[Criterion, ...]
-    shares: SharesOfPeople
-
-    def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            if not batch.num_rows:
-                continue
-            lists = [batch.column(name) for name in (_VALUE, _PEOPLE, _RECORDS, _OWNER)]
-            bounds = np.concatenate([[0], np.cumsum(lists[0].value_lengths().to_numpy())])
-            flat = [one.flatten().to_numpy() for one in lists]
-            figures = np.empty((batch.num_rows, len(self.criteria)))
-            records = np.empty(batch.num_rows, np.int64)
-            for place in range(batch.num_rows):
-                own = ClassOfPeople.of(*(one[bounds[place] : bounds[place + 1]] for one in flat))
-                records[place] = own.records
-                for index, criterion in enumerate(self.criteria):
-                    figures[place, index] = own.figure(criterion, self.shares)
-            for index, criterion in enumerate(self.criteria):
-                violating = ~satisfies(criterion, figures[:, index])
-                worst = worst_of(criterion, figures[:, index])
-                row = [index, worst, worst, int(violating.sum()), int(records[violating].sum())]
-                named = dict(zip(_MEASURED.names, row, strict=True))
-                yield pa.RecordBatch.from_pylist([named], schema=_MEASURED)
+            yield self._rows(batch, batch.column(_PEOPLE), batch.column(_RECORDS), None)
+            is_rare = pc.less(batch.column(_PEOPLE), self.rare)
+            few = batch.filter(pc.and_(is_rare, pc.not_equal(batch.column(_VALUE), _ANY)))
+            owners = few.column(UNIT)
+            rows = few.take(owners.value_parent_indices())
+            yield self._rows(rows, None, None, owners.flatten())
+
+    def _rows(self, rows: pa.RecordBatch, *figures: pa.Array | None) -> pa.RecordBatch:
+        columns = [rows.column(name) for name in self.schema.names[: -len(figures)]]
+        none = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
+        columns += [none if one is None else one for one in figures]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-@dataclass(frozen=True)
-class ClassOfPeople:
-    """The people of a class.
-
-    Parameters
-    ----------
-    number : int
-        Of different people.
-    records : int
-    values, counts : int64 ndarray of shape (values,)
-        The different values, and how many people have each.
-    owned, owners : int64 ndarray of shape (pairs,)
-        Rare values, and who has them.
-    """
-
-    number: int
-    records: int
-    values: Integers
-    counts: Integers
-    owned: Integers
-    owners: Integers
-
-    @classmethod
-    def of(
-        cls, values: Integers, people: Integers, records: Integers, owners: Integers
-    ) -> ClassOfPeople:
-        """Read what was found of a class."""
-        anybody, counted = values == _ANY, people > 0
-        number = int(people[anybody][0])
-        size = int(records[anybody][0])
-        own = counted & ~anybody
-        return cls(number, size, values[own], people[own], values[~counted], owners[~counted])
-
-    def figure(self, criterion: Criterion, shares: SharesOfPeople) -> float:
-        """Return the figure that a criterion bounds, of the worst way to count people."""
-        match criterion.kind:
-            case "distinct":
-                return float(self.matched(int(criterion.bound)))
-            case "alpha":
-                return float(self.counts.max() / self.number)
-            case "beta":
-                with np.errstate(divide="ignore"):
-                    gains = self.counts / self.number / shares.having[self.values]
-                return max(float(gains.max()) - 1.0, 0.0)
-            case "equal distance":
-                more = self.counts / self.number - shares.even[self.values]
-                # Rounded once: values stand in any order.
-                return min(math.fsum(np.maximum(more, 0.0)), 1.0)
-            case "entropy":
-                shares_of_worst = self.least_even() / self.number
-                return float(np.exp(-(shares_of_worst * np.log(shares_of_worst)).sum()))
-            case "recursive":
-                worst = self.least_even()
-                tail = worst[int(criterion.bound) - 1 :].sum()
-                return float(worst[0] / tail) if tail else float("inf")
-            case _:
-                raise ValueError(f"{criterion.kind} does not count people")
-
-    def least_even(self) -> Integers:
-        """Return how many people stand for each value where that is least even."""
-        so_far = np.minimum(np.cumsum(np.sort(self.counts)[::-1]), self.number)
-        own = np.diff(so_far, prepend=0)
-        return own[own > 0]
-
-    def matched(self, most: int) -> int:
-        """Return the values that are of another person each, at most so many."""
-        free = int((self.counts >= most).sum())
-        owners: dict[int, int] = {}
-        by_value: dict[int, list[int]] = {}
-        for value, owner in zip(self.owned.tolist(), self.owners.tolist(), strict=True):
-            by_value.setdefault(value, []).append(owner)
-        for value in by_value:
-            if free + len(owners) >= most:
-                break
-            _find_owner(value, by_value, owners, set())
-        return min(free + len(owners), most)
-
-
-def _find_owner(
-    value: int, by_value: Mapping[int, list[int]], owners: dict[int, int], asked: set[int]
-) -> bool:
-    """Give a value an owner, whose value gets another one if need be."""
-    for owner in by_value[value]:
-        if owner in asked:
-            continue
-        asked.add(owner)
-        if owner not in owners or _find_owner(owners[owner], by_value, owners, asked):
-            owners[owner] = value
-            return True
-    return False
+def _read_people(batch: pa.RecordBatch, _: SensitiveValues) -> ValueCounts:
+    """Return the people of classes, each a row of lists."""
+    lists = batch.column(_VALUE).value_lengths().to_numpy()
+    classes = np.repeat(np.arange(batch.num_rows), lists)
+    values, people, records, *owners = (one.flatten().to_numpy() for one in batch.columns)
+    anybody, owned = values == _ANY, people == 0
+    order = np.lexsort((values, classes))
+    order = order[~(anybody | owned)[order]]
+    whose = PeopleOfClasses(
+        people[anybody],
+        records[anybody],
+        classes[owned],
+        values[owned],
+        # Without them nobody is asked for.
+        owners[0][owned] if owners else classes[owned],
+    )
+    return ValueCounts(classes[order], values[order], people[order], whose)
 
 
 def measure_people(
@@ -245,7 +120,6 @@ def measure_people(
     attribute: SensitiveValues,
     criteria: Sequence[Criterion],
     shares: SharesOfPeople,
-    rows: int,
 ) -> list[MeasuredCriterion]:
     """Measure what classes have of criteria that count people.
 
@@ -262,8 +136,6 @@ def measure_people(
         About this attribute.
     shares : SharesOfPeople
         What they are compared with.
-    rows : int
-        Of the data, about.
 
     Returns
     -------
@@ -273,53 +145,42 @@ def measure_people(
     Notes
     -----
     One job with three shuffles: of the different triples of class, value and person, twice, and of
-    their numbers. Nothing of what formed the classes is called.
+    their numbers; one more with three for ordered distances. Nothing of what formed the classes is
+    called.
     """
     ordered = [one for one in criteria if one.kind == "ordered distance"]
+    others = [one for one in criteria if one not in ordered]
+    found: dict[Criterion, MeasuredCriterion] = {}
     if ordered:
-        others = [one for one in criteria if one not in ordered]
-        found = dict(
-            zip(others, measure_people(data, by, attribute, others, shares, rows), strict=True)
-        )
         found |= zip(ordered, _measure_ranges(data, by, attribute, ordered, shares), strict=True)
-        return [found[one] for one in criteria]
-    if not criteria:
-        return []
+    if others:
+        classes = _people_of_values(data, by, attribute, others)
+        measure = MeasureClasses(
+            tuple(shares.asked(one, attribute) for one in others), _read_people
+        )
+        measured = classes.map_batches(measure, MEASURED)
+        found |= zip(others, collect_worst(measured, others), strict=True)
+    return [found[one] for one in criteria]
+
+
+def _people_of_values(
+    data: Table, by: Sequence[str], attribute: SensitiveValues, criteria: Sequence[Criterion]
+) -> Table:
+    """Return a row of lists a class: values, how many people and records, and of rare ones who."""
     fields = [data.schema.field(name) for name in by]
     pairs = pa.schema([*fields, (_VALUE, pa.int64()), (UNIT, pa.int64())])
-    schema = pa.schema(
-        [*fields, *((name, pa.int64()) for name in (_VALUE, _PEOPLE, _RECORDS, _OWNER))]
-    )
     rare = max((int(one.bound) for one in criteria if one.kind == "distinct"), default=0)
     encoded = data.map_batches(_Encode(tuple(by), attribute, pairs), pairs)
     different = encoded.aggregate(pairs.names, count=_RECORDS)
-    together = different.group([*by, _VALUE], rows // _TASK_PAIRS + 1)
-    counted = together.map_batches(_CountOwners(tuple(by), rare, schema), schema)
-    names = [_VALUE, _PEOPLE, _RECORDS, _OWNER]
-    classes = counted.aggregate(list(by), lists=names).select(names)
-    return _worst(
-        classes.map_batches(_MeasureClasses(tuple(criteria), shares), _MEASURED), criteria
+    names = [_VALUE, _PEOPLE, _RECORDS]
+    counted = different.aggregate(
+        [*by, _VALUE], count=_PEOPLE, sums=[_RECORDS], lists=[UNIT] if rare else []
     )
-
-
-def _worst(measured: Table, criteria: Sequence[Criterion]) -> list[MeasuredCriterion]:
-    """Return what the worst classes have of each criterion."""
-    found = (
-        measured.aggregate(
-            ["criterion"], sums=["violating", "records"], least=["smallest"], most=["largest"]
-        )
-        .collect()
-        .sort_by("criterion")
-    )
-    return [
-        MeasuredCriterion(
-            criterion,
-            row["smallest" if criterion.type.worst_is_smallest else "largest"],
-            row["violating"],
-            row["records"],
-        )
-        for criterion, row in zip(criteria, found.to_pylist(), strict=True)
-    ]
+    if rare:
+        names.append(_OWNER)
+        schema = pa.schema([*fields, *((name, pa.int64()) for name in names)])
+        counted = counted.map_batches(_ListOwners(rare, schema), schema)
+    return counted.aggregate(list(by), lists=names).select(names)
 
 
 @dataclass(frozen=True)
@@ -347,22 +208,18 @@ class _MeasureRanges:
     def __call__(self, batches: Batches) -> Batches:
         expected = np.cumsum(self.shares.even)
         for batch in batches:
-            for place in range(batch.num_rows):
-                first, last, people, size = (
-                    batch.column(name)[place].values.to_numpy()
-                    for name in (_FIRST, _LAST, _PEOPLE, _RECORDS)
-                )
-                distance = np.zeros(len(expected))
-                for ends in (first, last):
-                    below = np.bincount(ends, people, len(expected)).cumsum() / people.sum()
-                    distance = np.maximum(distance, np.abs(below - expected))
-                figure = float(distance.sum() / max(len(expected) - 1, 1))
-                for index, criterion in enumerate(self.criteria):
-                    violates = not satisfies(criterion, np.array([figure]))[0]
-                    records = int(size.sum()) if violates else 0
-                    row = [index, figure, figure, int(violates), records]
-                    named = dict(zip(_MEASURED.names, row, strict=True))
-                    yield pa.RecordBatch.from_pylist([named], schema=_MEASURED)
+            if not batch.num_rows:
+                continue
+            distances, records = [], []
+            for row in range(batch.num_rows):
+                *ends, people, size = (column[row].values.to_numpy() for column in batch.columns)
+                below = [np.bincount(one, people, len(expected)).cumsum() for one in ends]
+                gaps = np.abs(np.array(below) / people.sum() - expected).max(axis=0)
+                distances.append(gaps.sum() / max(len(expected) - 1, 1))
+                records.append(int(size.sum()))
+            figures = np.array(distances)
+            measured = [(figures, satisfies(one, figures)) for one in self.criteria]
+            yield worst_classes(self.criteria, measured, np.array(records))
 
 
 def _measure_ranges(
@@ -381,8 +238,8 @@ def _measure_ranges(
     counted = alike.aggregate([*by, _FIRST, _LAST], count=_PEOPLE, sums=[_RECORDS])
     names = [_FIRST, _LAST, _PEOPLE, _RECORDS]
     classes = counted.aggregate(list(by), lists=names).select(names)
-    measured = classes.map_batches(_MeasureRanges(tuple(criteria), shares), _MEASURED)
-    return _worst(measured, criteria)
+    measured = classes.map_batches(_MeasureRanges(tuple(criteria), shares), MEASURED)
+    return collect_worst(measured, criteria)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from anonspark.config.privacy import DeltaPresence
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import DataError
 from anonspark.release.originals import open_named
-from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.region_matching import LabelledTable
+from anonspark.release.regions import PublishedAttribute, require_readable
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.presence import Presence, measure_presence
@@ -61,28 +62,14 @@ def require_population(
     return population
 
 
-def measure_delta_presence(
-    engine: Engine,
-    data: Table,
-    wanted: DeltaPresence,
-    attributes: Sequence[PublishedAttribute],
-    hierarchies: Mapping[str, Leaves],
-    missing_markers: Sequence[str],
-) -> Presence:
+def measure_delta_presence(labels: LabelledTable, wanted: DeltaPresence) -> Presence:
     """Measure delta-presence in published files.
 
     Parameters
     ----------
-    engine : Engine
-    data : Table
+    labels : LabelledTable
         Published records, read from their files.
     wanted : DeltaPresence
-    attributes : sequence of PublishedAttribute
-        Quasi-identifiers of the release.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-        Those that come from files.
-    missing_markers : sequence of str
-        Texts of the population that mean missing.
 
     Raises
     ------
@@ -93,17 +80,10 @@ def measure_delta_presence(
     -----
     The jobs of :func:`anonspark.verification.presence.measure_presence`.
     """
-    population = require_population(engine, wanted, attributes)
+    engine = labels.data.engine
+    population = require_population(engine, wanted, labels.attributes)
     with engine.reading((wanted.population,), key=f"{_SECTION}.population: "):
-        return measure_presence(
-            data,
-            attributes,
-            population,
-            hierarchies,
-            lower=wanted.min,
-            upper=wanted.max,
-            missing_markers=missing_markers,
-        )
+        return measure_presence(labels, population, lower=wanted.min, upper=wanted.max)
 
 
 def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:

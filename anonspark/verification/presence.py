@@ -12,7 +12,7 @@ exact; where they do, it is an estimate, for nobody is in two classes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Figures, Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.release.raw_records import PreparedTable, prepare_table, require_all_read
-from anonspark.release.region_matching import RegionSearch, build_search, collect_classes
-from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.raw_records import PreparedTable, require_all_read
+from anonspark.release.region_matching import LabelledTable, RegionSearch
+from anonspark.release.regions import PublishedAttribute
 
 _SUBJECT = "population"
 
@@ -86,34 +86,19 @@ class Presence:
 
 
 def measure_presence(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
-    population: Table,
-    hierarchies: Mapping[str, Leaves] | None = None,
-    *,
-    lower: float = 0.0,
-    upper: float = 1.0,
-    missing_markers: Iterable[str] = (),
+    labels: LabelledTable, population: Table, *, lower: float = 0.0, upper: float = 1.0
 ) -> Presence:
     """Bound the probability that each record of a population is in a release.
 
     Parameters
     ----------
-    release : Table
+    labels : LabelledTable
         Published records.
-    attributes : sequence of PublishedAttribute
-        Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
     population : Table
         Raw records, with a column of each attribute's name. Numbers and times are compared by
         value, whatever types the two tables have; texts exactly, without blanks at their ends.
-    hierarchies : mapping of str to (mapping of str to collection of str), or None
-        Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
-        each label stands for. Labels of rules speak for themselves.
     lower, upper : float
         delta_min and delta_max, both in [0, 1]; a probability equal to one of them is within.
-    missing_markers : iterable of str
-        Texts of the population that mean missing, as ``input.missing_markers``; null and NaN do,
-        always.
 
     Returns
     -------
@@ -135,9 +120,7 @@ def measure_presence(
     record of the population reaches the driver. A record takes time in proportion to the logarithm
     of the classes and to the regions that hold it.
     """
-    prepared, search, found = _count(
-        release, attributes, population, hierarchies or {}, list(missing_markers)
-    )
+    prepared, search, found = _count(labels, population)
     sizes, counts = found.released, found.population
     shares = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
     bound = _BoundPresence(search, shares, lower, upper)
@@ -153,14 +136,7 @@ def measure_presence(
     )
 
 
-def count_regions(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
-    population: Table,
-    hierarchies: Mapping[str, Leaves] | None = None,
-    *,
-    missing_markers: Iterable[str] = (),
-) -> RegionCounts:
+def count_regions(labels: LabelledTable, population: Table) -> RegionCounts:
     """Count the records of a population in the region of every published class.
 
     Parameters and errors: :func:`measure_presence`.
@@ -169,25 +145,16 @@ def count_regions(
     -----
     Two jobs: one pass over the release, and one over the population's quasi-identifiers.
     """
-    markers = list(missing_markers)
-    return _count(release, attributes, population, hierarchies or {}, markers)[2]
+    return _count(labels, population)[2]
 
 
 def _count(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
-    population: Table,
-    hierarchies: Mapping[str, Leaves],
-    missing_markers: Sequence[str],
+    labels: LabelledTable, population: Table
 ) -> tuple[PreparedTable, RegionSearch, RegionCounts]:
-    require_readable(attributes)
-    prepared = prepare_table(
-        population, attributes, hierarchies, missing_markers=missing_markers, subject=_SUBJECT
-    )
-    classes = collect_classes(release, attributes)
-    search = build_search(classes, attributes, prepared, hierarchies)
-    counts = _population_counts(prepared, search, attributes)
-    return prepared, search, RegionCounts(classes.column("records").to_numpy(), counts)
+    prepared = labels.prepare(population, _SUBJECT)
+    search = labels.search(prepared)
+    counts = _population_counts(prepared, search, labels.attributes)
+    return prepared, search, RegionCounts(labels.classes.column("records").to_numpy(), counts)
 
 
 # The two passes over the population.

@@ -17,6 +17,7 @@ from anonspark.engine.raw_columns import is_plain, is_text, is_time, time_number
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.verification.claims import Claim, published_columns
+from anonspark.verification.left_out import LeftOut
 
 
 @dataclass(frozen=True)
@@ -225,11 +226,13 @@ def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tupl
     known = [one for one in claim.sensitive if is_plain(data.schema.field(one).type)]
     return others, replace(
         claim,
-        rows_left_out=rows,
-        suppressed=rows,
-        left_out=pa.concat_tables(_values(suppressed, one, text) for one in known)
-        if rows and known
-        else None,
+        left_out=LeftOut(
+            rows,
+            pa.concat_tables(_values(suppressed, one, text) for one in known)
+            if rows and known
+            else None,
+            suppressed=rows,
+        ),
     )
 
 

@@ -20,6 +20,7 @@ from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import (
     Holders,
     MeasuredCriterion,
+    asked_of,
     measure_criteria,
     satisfies,
 )
@@ -27,7 +28,6 @@ from anonspark.verification.homogeneity import homogeneity_of
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
-    measure_merged,
     merge_values,
 )
 from anonspark.verification.people import (
@@ -163,11 +163,9 @@ def measure_criteria_of_people(
             return None
         own = [one for one in required if one.attribute == name]
         pairs = people.select(["value", UNIT])
-        shares = shares_of_people(pairs, values, claim.rows_left_out)
+        shares = shares_of_people(pairs, values, claim.left_out.rows)
         by = [one for one in people.schema.names if one not in ("value", UNIT)]
-        found |= zip(
-            own, measure_people(people, by, values, own, shares, published.rows), strict=True
-        )
+        found |= zip(own, measure_people(people, by, values, own, shares), strict=True)
     return [found[one] for one in required]
 
 
@@ -199,7 +197,7 @@ def measure_sensitive(
 
     Notes
     -----
-    Two jobs an attribute, and another one where values are written in several ways.
+    Two jobs an attribute.
     """
     required = claim.privacy.criteria
     names = dict.fromkeys((*(one.attribute for one in required), *claim.sensitive))
@@ -211,21 +209,33 @@ def measure_sensitive(
     by_kind = {name: _all_kinds(values, required) for name, values in known.items()}
     tried = [] if trials is None else [one for own in known.values() for one in trials(own)]
     of_all = [one for own in by_kind.values() for one in own.values()]
-    asked = list(dict.fromkeys((*required, *of_all, *tried)))
-    holders = _holders(data, claim, known)
-    found = measure_criteria(
-        data, claim.columns, asked, list(known.values()), claim.uncertainty, holders
+    asked = asked_of(dict.fromkeys((*required, *of_all, *tried)), known.values())
+    merging = {
+        name: (view, view.asked(_about_merged(claim, name)))
+        for name, values in known.items()
+        if not (view := merge_values(values, claim.missing_markers)).is_plain
+    }
+    found = iter(
+        measure_criteria(
+            data,
+            claim.columns,
+            [*asked, *(pair for _, pairs in merging.values() for pair in pairs)],
+            claim.left_out.uncertainty,
+            _holders(data, claim, known),
+        )
     )
-    measured = dict(zip(asked, found, strict=True))
+    measured = {criterion: next(found) for criterion, _ in asked}
+    merged_figures = {
+        name: one.figures([next(found) for _ in pairs]) for name, (one, pairs) in merging.items()
+    }
     figures = []
     warnings = [f"attributes.{name}: {told}" for name, told in passed_over.items()]
     for name, values in described.items():
-        merged = None
+        merged = merged_figures.get(name)
         if values is None:
             figures.append(SensitiveFigures(name, None))
         else:
             own = [measured[one] for one in by_kind[name].values()]
-            merged = _measure_merged(data, claim, values)
             figures.append(_figures_of(values, own, measured[by_kind[name]["distinct"]], merged))
         homogeneity = homogeneity_of(values, rows, figures[-1].homogeneous_records)
         is_only = len(claim.sensitive) == 1
@@ -293,7 +303,7 @@ def _describe(data: Table, claim: Claim, name: str) -> SensitiveValues | None:
         name,
         order=claim.orders.get(name),
         hierarchy=_hierarchy_of(claim, name),
-        left_out=claim.left_out,
+        left_out=claim.left_out.values,
     )
     if values is None and kinds:
         raise DataError(
@@ -322,18 +332,14 @@ def _all_kinds(values: SensitiveValues, required: Sequence[Criterion]) -> dict[s
     }
 
 
-def _measure_merged(data: Table, claim: Claim, values: SensitiveValues) -> MergedFigures | None:
-    """Measure an attribute were values one that say the same, None where there are none."""
-    merged = merge_values(values, claim.missing_markers)
-    if merged.is_plain:
-        return None
-    about = [
+def _about_merged(claim: Claim, name: str) -> list[Criterion]:
+    """Return the criteria of an attribute that are measured were values one that say the same."""
+    return [
         one
         for one in claim.privacy.criteria
         # A distance from all holders together is none of a union that tells them apart.
-        if one.attribute == values.name and not (claim.holder and one.is_distance)
+        if one.attribute == name and not (claim.holder and one.is_distance)
     ]
-    return measure_merged(data, claim.columns, about, merged)
 
 
 def _figures_of(

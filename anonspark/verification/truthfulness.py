@@ -16,6 +16,7 @@ originals of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,14 +30,9 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_readable, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.raw_records import prepare_table, require_all_read
-from anonspark.release.region_matching import (
-    RegionSearch,
-    build_search,
-    class_keys,
-    collect_classes,
-)
-from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.raw_records import require_all_read
+from anonspark.release.region_matching import LabelledTable, RegionSearch, class_keys
+from anonspark.release.regions import PublishedAttribute
 
 _SUBJECT = "original"
 
@@ -164,13 +160,10 @@ class Truthfulness:
 
 
 def measure_truthfulness(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
+    labels: LabelledTable,
     original: Table,
     payload: Sequence[str],
-    hierarchies: Mapping[str, Leaves] | None = None,
     *,
-    missing_markers: Iterable[str] = (),
     drops_missing: bool = False,
     left_out: int = 0,
 ) -> Truthfulness:
@@ -178,10 +171,8 @@ def measure_truthfulness(
 
     Parameters
     ----------
-    release : Table
+    labels : LabelledTable
         Published records.
-    attributes : sequence of PublishedAttribute
-        Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
     original : Table
         Original records. Columns have the names of the attributes and of the payload.
         Quasi-identifiers are compared by value, whatever types the two tables have; texts exactly,
@@ -189,10 +180,6 @@ def measure_truthfulness(
     payload : sequence of str
         Columns that are published as they are. The original's values are cast to the type of the
         release; a value that this would change is equal to no published one.
-    hierarchies : mapping of str to (mapping of str to collection of str), or None
-        See :func:`~anonspark.verification.presence.measure_presence`.
-    missing_markers : iterable of str
-        Texts of the original's quasi-identifiers that mean missing; null and NaN do, always.
     drops_missing : bool
         Whether originals with a missing value were dropped on purpose.
     left_out : int
@@ -213,8 +200,8 @@ def measure_truthfulness(
 
     Notes
     -----
-    Three jobs. One pass over the release collects its classes. One over both tables shuffles two
-    counts for each payload and task. One more shuffles the originals' quasi-identifiers, and a
+    Three jobs. One pass over the release collects its classes. One over the original shuffles a
+    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a
     count for each class and payload of the release, by payload. Where more than 1,000,000 originals
     have one payload, they are shared out over tasks, which all get its published counts. Other
     groups are in one task each, together some 250,000 originals, with 4 bytes for each possible
@@ -225,31 +212,21 @@ def measure_truthfulness(
     Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
     equal with a probability of 2^-64.
     """
-    require_readable(attributes)
-    leaves = hierarchies or {}
+    release, attributes = labels.data, labels.attributes
     _require_comparable(original, release, [one.name for one in attributes], payload)
-    prepared = prepare_table(
+    prepared = labels.prepare(
         original.with_hashes({_PAYLOAD: payload}, like=release.schema),
-        attributes,
-        leaves,
-        missing_markers=missing_markers,
-        subject=_SUBJECT,
+        _SUBJECT,
         drops_missing=drops_missing,
         carried=[_PAYLOAD],
     )
-    classes = collect_classes(release, attributes)
-    search = build_search(classes, attributes, prepared, leaves)
+    search = labels.search(prepared)
     published = _published_counts(release, attributes, payload)
-    counts = _compare_counts(prepared.records, published, attributes)
-    matches = _match(prepared.records, published, search, classes["key"].to_numpy(), counts)
-    return Truthfulness(
-        originals=counts.originals,
-        published=counts.published,
-        left_out=left_out,
-        missing=counts.missing,
-        surplus=counts.surplus,
-        **matches,
-    )
+    originals, common = _count_payloads(prepared.records, attributes)
+    records = max(originals, pc.sum(labels.classes["records"], min_count=0).as_py())
+    keys = labels.classes["key"].to_numpy()
+    figures = _match(prepared.records, published, search, keys, common, records)
+    return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
 # What is published as it is, as a hash.
@@ -304,51 +281,23 @@ def _published_counts(
 # How often each payload occurs.
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """How the numbers of records agree.
-
-    Parameters
-    ----------
-    originals, published, missing, surplus : int
-        See :class:`Truthfulness`.
-    common : dict of int to int
-        Originals of each payload of which there are too many for one task.
-    """
-
-    originals: int
-    published: int
-    missing: int
-    surplus: int
-    common: dict[int, int]
-
-
-def _compare_counts(
-    records: Table, published: Table, attributes: Sequence[PublishedAttribute]
-) -> _Counts:
-    unreadable = [f"unreadable_{index}" for index in range(len(attributes))]
-    schema = _integers(["payload", "originals", "published", *unreadable])
-    both = records.map_batches(_CountOriginals(schema), schema).union(
-        published.map_batches(_CountPublished(schema), schema)
-    )
-    compared = _integers(["common", "originals", "published", "missing", "surplus", *unreadable])
+def _count_payloads(
+    records: Table, attributes: Sequence[PublishedAttribute]
+) -> tuple[int, dict[int, int]]:
+    """Return the number of originals, and those of each payload that has too many for one task."""
+    names = ["payload", "originals", *(f"unreadable_{index}" for index in range(len(attributes)))]
+    schema = _integers(names)
     found = (
-        both.aggregate(["payload"], sums=schema.names[1:])
-        .map_batches(_ComparePayloads(compared, _MOST_MATCHED), compared)
+        records.map_batches(_CountOriginals(schema), schema)
+        .aggregate(["payload"], sums=names[1:])
+        .map_batches(_PickCommon(schema, _MOST_MATCHED), schema)
         .collect()
     )
-    sums = {name: pc.sum(found[name], min_count=0).as_py() for name in compared.names[1:]}
-    require_all_read(_SUBJECT, attributes, [sums[name] for name in unreadable])
-    common = found.filter(pc.is_valid(found["common"]))
-    return _Counts(
-        originals=sums["originals"],
-        published=sums["published"],
-        missing=sums["missing"],
-        surplus=sums["surplus"],
-        common=dict(
-            zip(common["common"].to_pylist(), common["originals"].to_pylist(), strict=True)
-        ),
-    )
+    originals, *unreadable = (pc.sum(found[name], min_count=0).as_py() for name in names[1:])
+    require_all_read(_SUBJECT, attributes, unreadable)
+    common = found.filter(pc.is_valid(found["payload"]))
+    columns = (common[name].to_pylist() for name in names[:2])
+    return originals, dict(zip(*columns, strict=True))
 
 
 def _integers(names: Iterable[str]) -> pa.Schema:
@@ -364,7 +313,7 @@ class _CountOriginals:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             values, which = np.unique(batch.column(_PAYLOAD).to_numpy(), return_inverse=True)
-            columns = [values, np.bincount(which, minlength=len(values)), np.zeros_like(values)]
+            columns = [values, np.bincount(which, minlength=len(values))]
             for index in range(len(self.schema) - len(columns)):
                 lacking = np.asarray(batch.column(f"value_{index}").is_null())
                 missing = np.asarray(batch.column(f"missing_value_{index}"))
@@ -374,45 +323,29 @@ class _CountOriginals:
 
 
 @dataclass(frozen=True)
-class _CountPublished:
-    """Brings published counts into the columns of the originals'."""
-
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            columns = {"payload": batch.column("payload"), "published": batch.column("records")}
-            none = pa.array(np.zeros(batch.num_rows, np.int64))
-            arrays = [columns.get(name, none) for name in self.schema.names]
-            yield pa.record_batch(arrays, schema=self.schema)
-
-
-@dataclass(frozen=True)
-class _ComparePayloads:
-    """Compares the numbers of a task's payloads; common ones get a row of their own."""
+class _PickCommon:
+    """Yields the payloads of a task that have many originals; and the sums of the others."""
 
     schema: pa.Schema
     most: int
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            own = {name: batch.column(name).to_numpy() for name in batch.schema.names}
-            difference = own["originals"] - own["published"]
-            own["missing"] = np.maximum(difference, 0)
-            own["surplus"] = np.maximum(-difference, 0)
-            is_common = own["originals"] > self.most
-            own["common"] = own["payload"]
+            is_common = pc.greater(batch.column("originals"), self.most)
+            yield batch.filter(is_common)
+            others = batch.filter(pc.invert(is_common))
             names = self.schema.names[1:]
-            sums = [pa.array([int(own[name][~is_common].sum())]) for name in names]
-            yield pa.record_batch([pa.nulls(1, pa.int64()), *sums], schema=self.schema)
-            told = [pa.array(own[name][is_common]) for name in self.schema.names]
-            yield pa.record_batch(told, schema=self.schema)
+            sums = {name: pc.sum(others.column(name), min_count=0).as_py() for name in names}
+            yield pa.RecordBatch.from_pylist([sums], schema=self.schema)
 
 
 # Who lies where, payload by payload.
 
 # Of groups that one task holds.
 _SUMS = (
+    "published",
+    "missing",
+    "surplus",
     "without_counterpart",
     "without_original",
     "matched",
@@ -429,14 +362,19 @@ _ROWS = _integers(["payload", "key", *_PARTS, *_SUMS])
 
 
 def _match(
-    records: Table, published: Table, search: RegionSearch, keys: Integers, counts: _Counts
+    originals: Table,
+    published: Table,
+    search: RegionSearch,
+    keys: Integers,
+    common: Mapping[int, int],
+    records: int,
 ) -> dict[str, int]:
-    """Return the figures of :class:`Truthfulness` that tell who lies where.
+    """Return the figures of :class:`Truthfulness`, of so many records or fewer on either side.
 
     Groups that one task can hold are part -1. The originals of all others are shared out by their
     content, and every part gets the published counts.
     """
-    parts = {payload: -(-number // _TASK_RECORDS) for payload, number in counts.common.items()}
+    parts = {payload: -(-number // _TASK_RECORDS) for payload, number in common.items()}
     codes = [f"code_{index}" for index in range(len(search.axes))]
     schema = pa.schema(
         [
@@ -445,12 +383,12 @@ def _match(
         ]
     )
     if parts:
-        values = [name for name in records.schema.names if name.startswith("value_")]
-        records = records.with_hashes({_CONTENT: values})
-    both = records.map_batches(_EncodeOriginals(search, parts, schema), schema).union(
+        values = [name for name in originals.schema.names if name.startswith("value_")]
+        originals = originals.with_hashes({_CONTENT: values})
+    both = originals.map_batches(_EncodeOriginals(search, parts, schema), schema).union(
         published.map_batches(_SpreadPublished(parts, schema), schema)
     )
-    tasks = max(1, -(-max(counts.originals, counts.published) // _TASK_RECORDS))
+    tasks = max(1, -(-records // _TASK_RECORDS))
     found = (
         both.group(["payload", "part"], tasks)
         .map_batches(_MatchRecords(search, keys), _ROWS)
@@ -459,27 +397,29 @@ def _match(
         .aggregate(["payload"], sums=[*_PARTS, "matching", *_SUMS])
         .collect()
     )
-    groups = found.to_pylist()
-    return {name: sum(group[name] + _of_shared(name, group) for group in groups) for name in _SUMS}
+    sums: Counter[str] = Counter()
+    for group in found.to_pylist():
+        sums.update({name: group[name] for name in _SUMS})
+        if group["payload"] is not None:
+            sums.update(_of_shared(group))
+    return {name: sums[name] for name in _SUMS}
 
 
-def _of_shared(name: str, group: Mapping[str, int | None]) -> int:
-    """Return what a group that was shared out adds to a figure."""
-    if group["payload"] is None:
-        return 0
+def _of_shared(group: Mapping[str, int | None]) -> dict[str, int]:
+    """Return the figures of a group that was shared out."""
     matching, originals, records = (
         int(group[one] or 0) for one in ("matching", "originals", "records")
     )
-    if name == "without_original":
-        return records - matching
-    if group["choosing"]:
-        return originals if name == "not_proven" else 0
-    exact = {
-        "matched": matching,
-        "unmatched": originals - matching,
-        "unmatched_published": records - matching,
+    sure = {
+        "published": records,
+        "missing": max(originals - records, 0),
+        "surplus": max(records - originals, 0),
+        "without_original": records - matching,
     }
-    return exact.get(name, 0)
+    if group["choosing"]:
+        return {**sure, "not_proven": originals}
+    unmatched = {"unmatched": originals - matching, "unmatched_published": records - matching}
+    return {**sure, **unmatched, "matched": matching}
 
 
 _WITH_MATCHING = _integers(["payload", *_PARTS, "matching", *_SUMS])
@@ -598,6 +538,9 @@ class _MatchRecords:
         shared_places = ~alone[others]
         yield from (
             _batch(
+                published=of_places[alone].sum(),
+                missing=np.maximum(sizes - of_places, 0)[alone].sum(),
+                surplus=np.maximum(of_places - sizes, 0)[alone].sum(),
                 without_counterpart=without.sum(),
                 without_original=excess[alone].sum(),
                 matched=matched[exact].sum(),

@@ -110,7 +110,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def measure_units(data: Table, claim: Claim) -> MeasuredUnits | None:
+def measure_units(
+    data: Table, claim: Claim, counted: Mapping[int, int] | None
+) -> MeasuredUnits | None:
     """Count the people of each class, or return what the run says of them.
 
     Parameters
@@ -118,6 +120,8 @@ def measure_units(data: Table, claim: Claim) -> MeasuredUnits | None:
     data : Table
         Published records.
     claim : Claim
+    counted : mapping of int to int or None
+        Classes of each number of people, as the run counted them; None where it did not.
 
     Returns
     -------
@@ -135,10 +139,10 @@ def measure_units(data: Table, claim: Claim) -> MeasuredUnits | None:
         agreeing = people_who_agree(data, claim.columns, told_apart)
         classes = units_of_classes(data, claim.columns, told_apart)
         return MeasuredUnits(unit, classes, agreeing=agreeing)
-    if claim.units is None:
+    if counted is None:
         return None
     hidden = tuple(name for name in unit if name not in claim.as_they_came)
-    return MeasuredUnits(unit, claim.units, hidden)
+    return MeasuredUnits(unit, counted, hidden)
 
 
 @dataclass(frozen=True)

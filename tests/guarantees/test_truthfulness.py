@@ -18,6 +18,7 @@ from helpers import attribute, command, configuration_file, local_table, write_t
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
 from anonspark.verification import linkage as linkages
 from anonspark.verification import truthfulness
@@ -37,7 +38,8 @@ def measure_truthfulness(
     **options: Any,
 ) -> Truthfulness:
     release, table = local_table(release, 3), local_table(table, 2)
-    return truthfulness.measure_truthfulness(release, attributes, table, *more, **options)
+    labels = LabelledTable(release, attributes)
+    return truthfulness.measure_truthfulness(labels, table, *more, **options)
 
 
 def measure_linkage(
@@ -48,7 +50,8 @@ def measure_linkage(
     **options: Any,
 ) -> Linkage:
     release, table = local_table(release, 3), local_table(table, 2)
-    return linkages.measure_linkage(release, attributes, table, *more, **options)
+    labels = LabelledTable(release, attributes)
+    return linkages.measure_linkage(labels, table, *more, **options)
 
 
 PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]

@@ -6,7 +6,7 @@ Every figure is taken from published labels, never from what made them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,6 +18,7 @@ from helpers import attribute, local_table
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release import region_matching
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
 from anonspark.verification import presence
 from anonspark.verification.presence import Presence
@@ -27,12 +28,14 @@ def measure_presence(
     release: pa.Table,
     attributes: Sequence[PublishedAttribute],
     table: pa.Table,
-    *more: Any,
+    leaves: Mapping[str, Any] | None = None,
+    missing_markers: Sequence[str] = (),
     **options: Any,
 ) -> Presence:
     """Measure in more than one task each."""
     release, table = local_table(release, 2), local_table(table, 2)
-    return presence.measure_presence(release, attributes, table, *more, **options)
+    labels = LabelledTable(release, attributes, leaves or {}, missing_markers)
+    return presence.measure_presence(labels, table, **options)
 
 
 def test_presence_by_hand() -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pytest
 from helpers import command, configuration_file, local_table, write_table
 
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
 from anonspark.verification.presence import count_regions
 
@@ -176,5 +177,5 @@ def test_decimals_are_compared_with_texts_and_integers() -> None:
     ):
         kind = {str: pa.string(), Decimal: pa.decimal128(38, 0), int: pa.int64()}[type(values[0])]
         population = pa.table({"x": pa.array(values, kind)})
-        counts = count_regions(local_table(release), own, local_table(population))
+        counts = count_regions(LabelledTable(local_table(release), own), local_table(population))
         assert counts.population.tolist() == [expected]

@@ -13,6 +13,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
+from anonspark.verification.criteria import measure_criteria
 from anonspark.verification.homogeneity import (
     Homogeneity,
     homogeneity_of,
@@ -20,7 +21,6 @@ from anonspark.verification.homogeneity import (
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
-    measure_merged,
     merge_values,
 )
 from anonspark.verification.sensitive import describe_values
@@ -154,7 +154,8 @@ def warn_of_sensitive_values(
         if merged.is_plain:
             continue
         criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
-        figures = measure_merged(table, quasi_identifiers, criteria, merged)
+        asked = merged.asked(criteria)
+        figures = merged.figures(measure_criteria(table, quasi_identifiers, asked))
         told = describe_merged(figures)
         if told is not None:
             code, text = told

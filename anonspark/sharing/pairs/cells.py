@@ -218,11 +218,11 @@ def _numbers(column: pa.Array) -> Integers:
 
 def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) -> Integers:
     """Return how many records of each payload were left out, at most."""
-    most = np.full(payloads, claim.rows_left_out, np.int64)
-    if claim.left_out is None or not claim.rows_left_out:
+    most = np.full(payloads, claim.left_out.rows, np.int64)
+    if claim.left_out.values is None or not claim.left_out.rows:
         return most
     for name, column in columns.items():
-        told = claim.left_out.filter(pc.field("attribute") == name)
+        told = claim.left_out.values.filter(pc.field("attribute") == name)
         if not told.num_rows:
             continue
         values, own = told_values(told, column.type), column

@@ -17,6 +17,7 @@ from anonspark.errors import GuaranteeError
 from anonspark.layers.publish.staging import find_stagings, remove_staging
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.run import StagedRelease
+from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
 from anonspark.sharing.ledger.joint_classes import MembersOf
 from anonspark.sharing.ledger.key import Key, read_key
@@ -208,13 +209,14 @@ def require_presence(
         name: column_of(frozen.columns.index(name)) for name in configuration.quasi_identifiers
     }
     presence = measure_presence(
-        context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
-        staged.form.attributes,
+        LabelledTable(
+            context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
+            staged.form.attributes,
+            {name: leaves_by_label(one) for name, one in staged.hierarchies.items()},
+            configuration.input.missing_markers,
+        ),
         frozen.records.named(names),
-        {name: leaves_by_label(one) for name, one in staged.hierarchies.items()},
-        lower=0.0,
         upper=most,
-        missing_markers=configuration.input.missing_markers,
     )
     if presence.out_of_bounds:
         raise GuaranteeError(

@@ -18,10 +18,10 @@ from anonspark.pipeline.warnings.identifiers import identifier_warnings, withhel
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
+from anonspark.verification.criteria import MeasureClasses, read_values
 from anonspark.verification.merged import (
     MergedFigures,
     MergedValues,
-    _MeasureMerged,
     describe_merged,
     group_spellings,
     merge_values,
@@ -130,7 +130,8 @@ def measured(
             "count": [[count for _, count in own] for own in classes],
         }
     )
-    (found,) = list(_MeasureMerged(criteria, values)(iter([batch])))
+    measure = MeasureClasses(tuple(values.asked(criteria)), read_values)
+    (found,) = list(measure(iter([batch])))
     figures: list[float] = found.column("smallest").to_pylist()
     return figures
 

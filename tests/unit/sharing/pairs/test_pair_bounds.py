@@ -32,6 +32,7 @@ from anonspark.sharing.pairs.figures import (
 )
 from anonspark.sharing.pairs.relation import Relation
 from anonspark.verification.claims import Claim
+from anonspark.verification.left_out import LeftOut
 
 Label = tuple[str, ...]
 
@@ -63,8 +64,7 @@ def read_release(
         sensitive=tuple(payload[:1]),
         as_they_came=tuple(payload),
         publishable=(*kinds, *payload),
-        rows_left_out=left_out,
-        left_out=table,
+        left_out=LeftOut(left_out, table),
     )
     arrays = {name: pa.array(values, pa.string()) for name, values in columns.items()}
     return ReadRelease("release", local_table(pa.table(arrays), tasks=2), claim, attributes)
