@@ -14,10 +14,7 @@ from anonspark.pipeline.preparing import Prepared
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
-from anonspark.pipeline.warnings.published_values import (
-    count_published_values,
-    published_value_warnings,
-)
+from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
 from anonspark.pipeline.warnings.settings import (
@@ -25,6 +22,7 @@ from anonspark.pipeline.warnings.settings import (
     dropped_record_warnings,
     large_block_warnings,
 )
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
 from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.verification.classes import PublishedClasses
 
@@ -55,7 +53,8 @@ def warn_of_staged(
 
     Notes
     -----
-    One pass over the published columns that are as they were, with a shuffle of hashes.
+    None for what came along with the classes: see
+    :func:`anonspark.pipeline.warnings.sensitive_values.warn_of_sensitive_values`.
     """
     if not context.warns:
         return []
@@ -68,7 +67,8 @@ def warn_of_staged(
         # The log has had it since the block was found.
         blocks = [one.large_block for one in basis.rounds.results]
         earlier = [*earlier, *large_block_warnings(max(blocks, default=0))]
-        sizes = count_published_values(table, configuration, published.rows)
+        columns_as_is = {name: CountedColumn(name) for name in configuration.published_as_is}
+        sizes = count_value_sizes(table, columns_as_is, published.rows, drawn=published.values)
         snapshot, k = prepared.snapshot, configuration.privacy.k
         found = [
             *blank_row_warnings(snapshot.blank_rows, k),
@@ -85,7 +85,7 @@ def warn_of_staged(
             configuration,
             sensitive_values(basis.criteria),
             sizes,
-            published.homogeneous,
+            published,
         )
         tell_warnings(found)
     return earlier + found

@@ -28,10 +28,12 @@ from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Figures, Measured
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.tasks import sensitive_values
+from anonspark.pipeline.warnings.value_sizes import EXACT_ROWS
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
 from anonspark.staged.records import Records
+from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
 from anonspark.verification.people import (
@@ -378,8 +380,14 @@ def verify_staged(
             for name in context.configuration.sensitive
             if context.warns and name not in forbidden and is_plain(table.schema.field(name).type)
         ]
-        published = count_published_classes(table, form.columns, of_interest)
         k, rows = context.configuration.privacy.k, snapshot.rows - basis.left_out
+        published = count_published_classes(
+            table,
+            form.columns,
+            of_interest,
+            counted=context.configuration.published_as_is if context.warns else (),
+            divisor=draw_divisor(rows, EXACT_ROWS),
+        )
         if snapshot.criteria.counts_people:
             _require_promises(published, k, [], rows)
             require_whole_order(snapshot.criteria, basis.left_out)

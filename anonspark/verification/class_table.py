@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Flags
+from anonspark.core.arrays import Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
@@ -340,9 +340,8 @@ class LabelSums:
         places = range(len(self.labels.readers))
         return [*HALVES, *(f"{count}_{place}" for count in _COUNTS for place in places)]
 
-    def of_classes(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Return the columns of :attr:`names`, an entry a class."""
-        sizes = batch.column("size").to_numpy()
+    def of_classes(self, batch: pa.RecordBatch, sizes: Integers) -> list[pa.Array]:
+        """Return the columns of :attr:`names`, an entry a class of so many records."""
         columns = iter(self.columns)
         read = [
             one.read([batch.column(next(columns)) for _ in one.attribute.columns])

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import xor
+from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +16,8 @@ from anonspark.core.columns import published_column
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import HashedValues, hash_rows
+from anonspark.engine.values.hashing import Hashes
 from anonspark.verification.class_table import ClassLabels, LabelSums, ReadLabels
 
 
@@ -35,6 +39,10 @@ class PublishedClasses:
         Sum and exclusive or of the hashes of the records.
     homogeneous : mapping of str to int
         Records of the classes with only one value of an attribute; of those that were asked for.
+    values : mapping of str to mapping of int to int
+        How many values of a column occur how often; of the columns that were asked for.
+    missing : mapping of str to int
+        Records without a value in each of these columns.
     labels : ReadLabels or None
         What labels say; None where they were not read.
     """
@@ -47,6 +55,8 @@ class PublishedClasses:
     hash_sum: int
     hash_xor: int
     homogeneous: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
     labels: ReadLabels | None = None
 
     @property
@@ -60,6 +70,9 @@ def count_published_classes(
     quasi_identifiers: Sequence[str],
     attributes: Sequence[str] = (),
     labels: ClassLabels | None = None,
+    *,
+    counted: Sequence[str] = (),
+    divisor: int = 1,
 ) -> PublishedClasses:
     """Count the classes of published records.
 
@@ -75,6 +88,10 @@ def count_published_classes(
         the largest alone, however many values it has.
     labels : ClassLabels or None
         How the labels of these columns are read, each different one of a batch of classes once.
+    counted : sequence of str
+        Published columns of which is counted how many values occur how often; missing is one more.
+    divisor : int
+        Of these values those are counted whose hash is a multiple of this power of two.
 
     Returns
     -------
@@ -82,43 +99,49 @@ def count_published_classes(
 
     Notes
     -----
-    One job; one shuffle of one row a class and task, and one of a row a class size and task.
-    Nothing but the files is trusted.
+    One job; one shuffle of one row a class and task, and a value and task, and one of a row a size
+    and task. Nothing but the files is trusted.
     """
     # Numbered, so that no published name clashes with ours.
     names = data.schema.names
     numbered = {published_column(index): name for index, name in enumerate(names)}
-    by = [published_column(names.index(name)) for name in quasi_identifiers]
-    hashes = {"content": list(numbered)}
-    hashes |= {
-        f"value_{place}": [published_column(names.index(name))]
-        for place, name in enumerate(attributes)
-    }
-    least = {f"least_{place}": f"value_{place}" for place in range(len(attributes))}
-    most = {f"most_{place}": f"value_{place}" for place in range(len(attributes))}
-    classes = (
-        data.select(numbered)
-        .with_hashes(hashes)
-        .select({**dict(zip(by, by, strict=True)), "content": "content", **least, **most})
-        .aggregate(by, count="size", least=list(least), most=list(most), hashes="content")
+
+    def number(columns: Sequence[str]) -> tuple[str, ...]:
+        return tuple(published_column(names.index(name)) for name in columns)
+
+    table = data.select(numbered)
+    rows = _Rows(
+        table.schema, number(quasi_identifiers), number(attributes), number(counted), divisor
     )
-    read = None
-    if labels is not None:
-        columns = tuple(published_column(names.index(name)) for name in labels.columns)
-        read = LabelSums(labels, columns)
+    of_classes = table.map_batches(rows, rows.schema).aggregate(
+        rows.keys, sums=["size"], least=rows.ends("least"), most=rows.ends("most"), hashes="content"
+    )
+    read = None if labels is None else LabelSums(labels, number(labels.columns))
     alike = [f"homogeneous_{place}" for place in range(len(attributes))]
     counts = [*alike, *(read.names if read else ())]
-    if counts:
-        own = [classes.schema.field(name) for name in ("size", "content_sum", "content_xor")]
-        schema = pa.schema([*own, *((name, pa.int64()) for name in counts)])
-        classes = classes.map_batches(_DescribeClasses(schema, len(attributes), read), schema)
-    found = classes.aggregate(
-        ["size"], count="classes", sums=["content_sum", *counts], hashes="content_xor"
-    ).collect()
-    numbers = zip(found["size"].to_pylist(), found["classes"].to_pylist(), strict=True)
-    sizes = dict(numbers)
+    describe = _DescribeClasses(
+        pa.schema(
+            [*map(of_classes.schema.field, _OF_SIZES), *((one, pa.int64()) for one in counts)]
+        ),
+        len(attributes),
+        read,
+    )
+    found = (
+        of_classes.map_batches(describe, describe.schema)
+        .aggregate(
+            ["column", "size"], count="classes", sums=["content_sum", *counts], hashes="content_xor"
+        )
+        .collect()
+    )
+    by_column: dict[int, dict[int, int]] = {place: {} for place in range(len(counted))}
+    for column, size, groups in zip(
+        *(found[name].to_pylist() for name in ("column", "size", "classes")), strict=True
+    ):
+        by_column.setdefault(column, {})[size] = groups
+    sizes = by_column.pop(_CLASS, {})
     records = sum(size * classes for size, classes in sizes.items())
     sums = {name: sum(found[name].to_pylist()) for name in counts}
+    missing = {name: sum(by_column.pop(_missing(place), {})) for place, name in enumerate(counted)}
     return PublishedClasses(
         rows=records,
         classes=sum(sizes.values()),
@@ -128,8 +151,98 @@ def count_published_classes(
         hash_sum=sum(map(int, found["content_sum"].to_pylist())),
         hash_xor=reduce(xor, found["content_xor_xor"].to_pylist(), 0),
         homogeneous={name: sums[own] for name, own in zip(attributes, alike, strict=True)},
+        values={name: by_column[place] for place, name in enumerate(counted)},
+        missing=missing,
         labels=None if read is None else read.read(sums),
     )
+
+
+# In place of the number of a column, of rows that are records.
+_CLASS = -1
+
+
+def _missing(place: int) -> int:
+    """Return what stands in place of the number of a column for its missing values."""
+    return _CLASS - 1 - place
+
+
+_OF_SIZES = ("column", "size", "content_sum", "content_xor")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Yields a row for each record, and of the columns that are counted one for each value.
+
+    Parameters
+    ----------
+    given : pyarrow.Schema
+    labels : tuple of str
+        Columns that form classes.
+    attributes : tuple of str
+        Columns of which records get a hash.
+    counted : tuple of str
+    divisor : int
+        See :meth:`anonspark.engine.values.batches.HashedValues.sizes`.
+    """
+
+    given: pa.Schema
+    labels: tuple[str, ...]
+    attributes: tuple[str, ...]
+    counted: tuple[str, ...]
+    divisor: int
+
+    takes_dictionaries: ClassVar[bool] = True
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns by which rows belong together."""
+        return [*self.labels, "column", "hash"]
+
+    def ends(self, end: str) -> list[str]:
+        """Return the columns of the hashes of attributes."""
+        return [f"{end}_{place}" for place in range(len(self.attributes))]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the rows."""
+        numbers = ("column", "hash", "size", "content", *self.ends("least"), *self.ends("most"))
+        return pa.schema(
+            [
+                *map(self.given.field, self.labels),
+                *((name, pa.int64()) for name in numbers),
+            ]
+        )
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            hashed = {
+                name: HashedValues.of(batch.column(name))
+                for name in {*self.attributes, *self.counted}
+            }
+            values = self._values(batch, hashed)
+            rows, others = len(batch), np.zeros(values.shape[1], np.int64)
+            of_class = (_CLASS, 0, 1)
+            numbers = [
+                np.append(np.full(rows, own), column)
+                for own, column in zip(of_class, values, strict=True)
+            ]
+            numbers.append(np.append(hash_rows(batch, self.given.names), others))
+            numbers += 2 * [np.append(hashed[name].of_rows, others) for name in self.attributes]
+            # So dictionaries stay as they are.
+            places = np.arange(rows + len(others))
+            taken = pa.array(places, mask=places >= rows)
+            labels = [batch.column(name).take(taken) for name in self.labels]
+            yield pa.RecordBatch.from_arrays([*labels, *map(pa.array, numbers)], self.schema.names)
+
+    def _values(self, batch: pa.RecordBatch, hashed: Mapping[str, HashedValues]) -> Hashes:
+        """Return the column of each value, its hash, and how many records have it."""
+        found = [np.zeros((3, 0), np.int64)]
+        for place, name in enumerate(self.counted):
+            own = hashed[name].sizes(self.divisor)
+            found.append(np.concatenate([np.full((1, own.shape[1]), place), own]))
+            if missing := batch.column(name).null_count:
+                found.append(np.array([[_missing(place)], [0], [missing]]))
+        return np.concatenate(found, axis=1)
 
 
 @dataclass(frozen=True)
@@ -146,10 +259,11 @@ class _DescribeClasses:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            columns = [batch.column(name) for name in self.schema.names[:3]]
+            columns = [batch.column(name) for name in _OF_SIZES]
+            of_classes = pc.if_else(pc.equal(batch.column("column"), _CLASS), columns[1], 0)
             for place in range(self.attributes):
                 ends = (batch.column(f"{end}_{place}") for end in ("least", "most"))
-                columns.append(pc.if_else(pc.equal(*ends), batch.column("size"), 0))
+                columns.append(pc.if_else(pc.equal(*ends), of_classes, 0))
             if self.labels is not None:
-                columns += self.labels.of_classes(batch)
+                columns += self.labels.of_classes(batch, of_classes.to_numpy())
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)

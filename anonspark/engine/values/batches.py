@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -80,6 +82,58 @@ def hash_rows(
     if nulls:
         return content_hash(columns, key, rows=batch.num_rows)
     return xxhash64(columns)
+
+
+@dataclass(frozen=True)
+class HashedValues:
+    """The hashes of a column's values, of each different one once.
+
+    Parameters
+    ----------
+    hashes : int64 ndarray of shape (values,)
+    codes : int64 ndarray of shape (rows,)
+        The value of each row.
+    """
+
+    hashes: Hashes
+    codes: npt.NDArray[np.integer]
+
+    @classmethod
+    def of(cls, column: pa.Array) -> HashedValues:
+        """Hash the values of a column; missing is one more."""
+        values, codes = column, np.arange(len(column))
+        if not pa.types.is_nested(column.type):
+            coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+            values = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
+            codes = coded.indices.fill_null(len(values) - 1).to_numpy()
+        batch = pa.RecordBatch.from_arrays([values], ["value"])
+        return cls(hash_rows(batch, ["value"], like=batch.schema), codes)
+
+    @property
+    def of_rows(self) -> Hashes:
+        """The hash of each row's value, int64 of shape (rows,)."""
+        hashes: Hashes = self.hashes[self.codes]
+        return hashes
+
+    def sizes(self, divisor: int, missing: npt.NDArray[np.bool_] | None = None) -> Hashes:
+        """Return the values whose hash is a multiple of a power of two, and the rows of each.
+
+        Parameters
+        ----------
+        divisor : int
+            The power of two.
+        missing : bool ndarray of shape (rows,) or None
+            Rows that do not count.
+
+        Returns
+        -------
+        int64 ndarray of shape (2, values)
+            Hashes and numbers of rows.
+        """
+        codes = self.codes if missing is None else self.codes[~missing]
+        sizes = np.bincount(codes, minlength=len(self.hashes))
+        drawn = np.flatnonzero((sizes > 0) & (self.hashes & (divisor - 1) == 0))
+        return np.stack([self.hashes[drawn], sizes[drawn]])
 
 
 @dataclass(frozen=True)

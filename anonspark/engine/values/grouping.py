@@ -169,6 +169,8 @@ def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
     rows = len(whole[0])
     if not all(map(_is_comparable, whole)):
         return _groups_of_arrow(whole)
+    if len(whole) == 1 and _is_coded(whole[0]):
+        return _groups_of_codes(whole[0])
     starts = _starts_of_runs(whole)
     if len(starts) < rows:
         whole = [column.take(pa.array(starts)) for column in whole]
@@ -190,6 +192,25 @@ def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
     first = starts[first[by_first]]
     lengths = np.diff(starts, append=rows)
     return Groups(np.repeat(numbers, lengths), first)
+
+
+def _is_coded(column: pa.Array) -> bool:
+    """Return whether equal values have equal codes, of which there are fewer than rows."""
+    if not pa.types.is_dictionary(column.type) or len(column.dictionary) > len(column):
+        return False
+    return bool(pc.count_distinct(column.dictionary).as_py() == len(column.dictionary))
+
+
+def _groups_of_codes(column: pa.DictionaryArray) -> Groups:
+    missing = len(column.dictionary)
+    codes = column.indices.fill_null(missing).to_numpy()
+    rows = len(codes)
+    first = np.full(missing + 1, rows)
+    first[codes[::-1]] = np.arange(rows)[::-1]
+    by_first = np.argsort(first)[: np.count_nonzero(first < rows)]
+    ranks = np.empty(missing + 1, np.int64)
+    ranks[by_first] = np.arange(len(by_first))
+    return Groups(ranks[codes], first[by_first])
 
 
 def _in_order(table: pa.Table, name: str) -> pa.Table:

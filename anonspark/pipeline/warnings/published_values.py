@@ -9,9 +9,8 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.figure_text import share_of_records
 from anonspark.core.recognition.disguised import disguise_of, letters_misorder
 from anonspark.core.warning_codes import WarningCode
-from anonspark.engine.protocol import Table
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
-from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
+from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 # From this share of the records on a column tells who is who, as an identifier would.
 _IDENTIFIES = 0.5
@@ -71,28 +70,6 @@ def published_value_warnings(
                 "exact": own.is_exact,
             },
         )
-
-
-def count_published_values(
-    table: Table, configuration: Configuration, records: int
-) -> dict[str, ValueSizes]:
-    """Count the values of the columns that are published as they are.
-
-    Parameters
-    ----------
-    table : Table
-        Published records, read from their files.
-    configuration : Configuration
-    records : int
-        Their number.
-
-    Notes
-    -----
-    The job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, for all columns
-    together.
-    """
-    columns = {name: CountedColumn(name) for name in configuration.published_as_is}
-    return count_value_sizes(table, columns, records)
 
 
 _TEXTS = "are texts, so a class publishes a list of them in the order of their letters"

@@ -13,11 +13,9 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
+from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import measure_criteria
-from anonspark.verification.homogeneity import (
-    Homogeneity,
-    homogeneity_of,
-)
+from anonspark.verification.homogeneity import Homogeneity
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
@@ -105,7 +103,7 @@ def warn_of_sensitive_values(
     configuration: Configuration,
     staged: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
-    homogeneous: Mapping[str, int],
+    published: PublishedClasses,
 ) -> Iterator[ReleaseWarning]:
     """Warn of what a release has less of than it seems, or than its privacy should demand.
 
@@ -121,17 +119,17 @@ def warn_of_sensitive_values(
         at those in which there is nothing to find.
     sizes : mapping of str to ValueSizes
         Of the published columns.
-    homogeneous : mapping of str to int
-        Records of the classes with only one value of an attribute.
+    published : PublishedClasses
+        The classes, and what came along with them.
 
     Notes
     -----
-    For each sensitive attribute without a criterion that forbids classes with one value a small
-    job that counts its values. None for the others if no value of the input says the same as
-    another or is missing. Where there is something to find, one job that measures, about as much as
-    the measuring of a criterion.
+    For each sensitive attribute of texts without a criterion, or with a declared order, a small job
+    that counts its values. None for the others if no value of the input says the same as another or
+    is missing. Where there is something to find, one job that measures, about as much as the
+    measuring of a criterion.
     """
-    described: dict[str, SensitiveValues | None] = {}
+    measured: dict[str, Homogeneity] = {}
     markers = configuration.input.missing_markers
     orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
     required = {one.name for one in staged}
@@ -142,12 +140,18 @@ def warn_of_sensitive_values(
     for name in configuration.sensitive:
         if name in forbidden and name not in merging:
             continue
+        comparable = is_plain(table.schema.field(name).type)
+        if name not in forbidden:
+            measured[name] = _homogeneity(
+                sizes[name],
+                comparable=comparable,
+                missing=published.missing[name],
+                homogeneous=published.homogeneous.get(name),
+            )
         values = None
-        if is_plain(table.schema.field(name).type):
+        if comparable and (name in merging or name in orders):
             # What is told is about published records alone.
             values = describe_values(table, name, order=orders.get(name))
-        if name not in forbidden:
-            described[name] = values
         if values is None or name not in merging:
             continue
         merged = merge_values(values, markers)
@@ -160,11 +164,29 @@ def warn_of_sensitive_values(
         if told is not None:
             code, text = told
             yield ReleaseWarning(code, text, name, _figures(figures))
-    measured = {
-        name: homogeneity_of(values, sizes[name].records, homogeneous.get(name))
-        for name, values in described.items()
-    }
     yield from _privacy_warnings(configuration, measured)
+
+
+def _homogeneity(
+    sizes: ValueSizes, *, comparable: bool, missing: int = 0, homogeneous: int | None = None
+) -> Homogeneity:
+    """Return what is known of an attribute, of whose values are counted how many occur how often.
+
+    Parameters
+    ----------
+    sizes : ValueSizes
+        Missing is one of the values.
+    comparable : bool
+        Whether values can be compared.
+    missing : int
+        Records without a value.
+    homogeneous : int or None
+    """
+    values = sizes.values - bool(missing)
+    if not comparable or values > MOST_VALUES:
+        return Homogeneity(sizes.records, None)
+    largest = max(sizes.sizes, default=0) / max(sizes.records, 1)
+    return Homogeneity(sizes.records, values, largest, homogeneous)
 
 
 def privacy_warnings_of_input(
@@ -180,14 +202,13 @@ def privacy_warnings_of_input(
     sizes : mapping of str to ValueSizes
         Of all attributes that are published as they are.
     """
-    measured = {}
-    for index, name in enumerate(configuration.published_as_is):
-        own = sizes[name]
-        comparable = is_plain(kept.schema.field(payload_column(index)).type)
-        values = own.values if comparable and own.values <= MOST_VALUES else None
-        measured[name] = Homogeneity(
-            own.records, values, max(own.sizes, default=0) / max(own.records, 1)
+    schema = kept.schema
+    measured = {
+        name: _homogeneity(
+            sizes[name], comparable=is_plain(schema.field(payload_column(index)).type)
         )
+        for index, name in enumerate(configuration.published_as_is)
+    }
     return _privacy_warnings(configuration, measured)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import HashedValues
 from anonspark.staged.sampling import draw_divisor
 
 EXACT_ROWS = 20_000_000
@@ -93,6 +96,7 @@ def count_value_sizes(
     records: int,
     *,
     exact_rows: int = EXACT_ROWS,
+    drawn: Mapping[str, Mapping[int, int]] | None = None,
 ) -> dict[str, ValueSizes]:
     """Count how many values of some columns occur how often.
 
@@ -104,6 +108,9 @@ def count_value_sizes(
         Rows of the table.
     exact_rows : int
         Of a table with more, not all values are counted.
+    drawn : mapping or None
+        Of each column, how many of the values that are counted then occur how often, where
+        somebody has counted them already.
 
     Returns
     -------
@@ -111,7 +118,8 @@ def count_value_sizes(
 
     Notes
     -----
-    One job: a shuffle of a row of 16 bytes a value and task, and one of a row a number of records.
+    One job, none of values that are counted already: a shuffle of a row of 16 bytes a value and
+    task, and one of a row a number of records.
     In a table of more than ``exact_rows`` rows only values whose hash is a multiple of a power of
     two are counted; columns of which few values were drawn take a job of their own, which counts
     all of theirs. What is collected is a row a column and number of records.
@@ -119,7 +127,7 @@ def count_value_sizes(
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}
     divisor = draw_divisor(records, exact_rows)
-    found = _sizes(table, columns, divisor)
+    found = dict(drawn or _sizes(table, columns, divisor))
     divisors = dict.fromkeys(columns, divisor)
     few = {
         name: column
@@ -143,21 +151,17 @@ def _sizes(
     table: Table, columns: Mapping[str, CountedColumn], divisor: int
 ) -> dict[str, dict[int, int]]:
     """Return how many of the values that are drawn occur how often, in one job."""
-    # By other names: an attribute may be called as a hash is.
+    # By other names: an attribute may be called as a flag is.
     named = {_value(number): one.name for number, one in enumerate(columns.values())}
-    flags = {
+    missing = {
         _flag(number): one.missing
         for number, one in enumerate(columns.values())
         if one.missing is not None
     }
-    table = table.select({**named, **flags})
-    hashes = {_hash(number): [value] for number, value in enumerate(named)}
-    # So texts are hashed without a collation, and lists with what is missing in them.
-    table = table.with_hashes(hashes, like=table.schema)
     found: list[dict[int, int]] = [{} for _ in named]
     for row in (
-        table.select([*hashes, *flags])
-        .map_batches(_CountHashes(len(named), divisor), _SIZES)
+        table.select({**named, **missing})
+        .map_batches(_CountValues(len(named), divisor), _SIZES)
         .aggregate(["column", "hash"], sums=["size"])
         .aggregate(["column", "size"], count="values")
         .collect()
@@ -175,27 +179,22 @@ def _flag(number: int) -> str:
     return f"missing_{number}"
 
 
-def _hash(number: int) -> str:
-    return f"hash_{number}"
-
-
 @dataclass(frozen=True)
-class _CountHashes:
-    """Counts the different hashes of each column in each batch."""
+class _CountValues:
+    """Counts the different values of each column in each batch, by their hashes."""
 
     columns: int
     divisor: int
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             for number in range(self.columns):
-                hashes = batch.column(_hash(number)).to_numpy()
+                missing = None
                 if _flag(number) in batch.schema.names:
-                    missing = batch.column(_flag(number)).to_numpy(zero_copy_only=False)
-                    hashes = hashes[~missing]
-                if self.divisor > 1:
-                    hashes = hashes[hashes & (self.divisor - 1) == 0]
-                found, sizes = np.unique(hashes, return_counts=True)
-                columns = np.full(len(found), number, np.int32)
-                arrays = [pa.array(column) for column in (columns, found, sizes)]
+                    missing = flags(batch.column(_flag(number)))
+                found = HashedValues.of(batch.column(_value(number))).sizes(self.divisor, missing)
+                columns = np.full(found.shape[1], number, np.int32)
+                arrays = [pa.array(column) for column in (columns, *found)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=_SIZES)

@@ -1,4 +1,4 @@
-"""Records of classes with one value, beside a count in Python."""
+"""Records of classes with one value, and values by their number, beside a count in Python."""
 
 from collections import Counter
 
@@ -28,7 +28,8 @@ def test_records_of_classes_with_one_value(
     rows = [dict(zip(schema.names, record, strict=True)) for record in records]
     table = local_table(pa.Table.from_pylist(rows, schema), tasks=tasks)
 
-    found = count_published_classes(table, ["age", "zip"], list(VALUES)).homogeneous
+    counted = count_published_classes(table, ["age", "zip"], list(VALUES), counted=list(VALUES))
+    found = counted.homogeneous
 
     sizes = Counter((age, code) for age, code, *_ in records)
     for place, name in enumerate(VALUES, start=2):
@@ -36,3 +37,8 @@ def test_records_of_classes_with_one_value(
         for record in records:
             values.setdefault(record[:2], set()).add(record[place])
         assert found[name] == sum(sizes[one] for one, own in values.items() if len(own) == 1)
+        column = [record[place] for record in records]
+        assert counted.values[name] == Counter(Counter(column).values())
+        assert counted.missing[name] == column.count(None)
+    assert counted.sizes == Counter(sizes.values())
+    assert counted.fingerprint == count_published_classes(table, ["age", "zip"]).fingerprint
