@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from anonspark.config.models import ModelOptions, foreign_model
-from anonspark.models.full_domain import FullDomain
-from anonspark.models.microaggregation import Canon, Microaggregation
-from anonspark.models.model import Model, Task
-from anonspark.models.mondrian import Mondrian
+from importlib import import_module
 
-_MODELS: tuple[type[Model], ...] = (Mondrian, Canon, Microaggregation, FullDomain)
+from anonspark.config.models import (
+    CanonOptions,
+    FullDomainOptions,
+    MicroaggregationOptions,
+    ModelOptions,
+    MondrianOptions,
+    foreign_model,
+)
+from anonspark.models.model import Model, Task
+
+# Module and class; a run imports its own model alone.
+_MODELS: dict[type[ModelOptions], tuple[str, str]] = {
+    MondrianOptions: ("mondrian", "Mondrian"),
+    CanonOptions: ("microaggregation", "Canon"),
+    MicroaggregationOptions: ("microaggregation", "Microaggregation"),
+    FullDomainOptions: ("full_domain", "FullDomain"),
+}
 
 
 def create_model(options: ModelOptions, task: Task) -> Model:
@@ -21,8 +33,9 @@ def create_model(options: ModelOptions, task: Task) -> Model:
     task : Task
         What every model is told.
     """
-    for model in _MODELS:
-        if model.options_class is type(options):
-            return model(options, task)
-    foreign: type[Model] = foreign_model(options.name)
-    return foreign(options, task)
+    model: type[Model]
+    if (ours := _MODELS.get(type(options))) is not None:
+        model = getattr(import_module(f"anonspark.models.{ours[0]}"), ours[1])
+    else:
+        model = foreign_model(options.name)
+    return model(options, task)

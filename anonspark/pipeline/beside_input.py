@@ -7,6 +7,7 @@ those that are published.
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from anonspark.core.columns import payload_column, quasi_identifier_column
 from anonspark.engine.protocol import Table
@@ -16,9 +17,12 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import Leaves, leaves_by_label
-from anonspark.utility.association import Association, measure_association
-from anonspark.utility.learning import Target, describe_target
-from anonspark.verification.information import Information, measure_information
+
+if TYPE_CHECKING:
+    # Few runs ask for them, and only those import them.
+    from anonspark.utility.association import Association
+    from anonspark.utility.learning import Target
+    from anonspark.verification.information import Information
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -45,6 +49,8 @@ def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
     wanted = context.configuration.evaluate.association
     if wanted is None:
         return None
+    from anonspark.utility.learning import describe_target
+
     with context.progress.stage("association"):
         records = snapshot.records.named(_payload(context, wanted.target))
         markers = context.configuration.input.missing_markers
@@ -72,6 +78,8 @@ def measure_information_kept(
     """
     if not context.configuration.evaluate.information:
         return None
+    from anonspark.verification.information import measure_information
+
     with context.progress.stage("information"):
         return measure_information(
             LabelledTable(
@@ -113,6 +121,8 @@ def measure_association_kept(
     """
     if target is None:
         return None
+    from anonspark.utility.association import measure_association
+
     with context.progress.stage("association"):
         found = measure_association(
             table,

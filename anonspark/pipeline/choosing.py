@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.models.choosing import LEAST_ROWS, Choice, Rival, choose_model, find_rival
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.tasks import generalizer_of, task_of
+
+if TYPE_CHECKING:
+    from anonspark.models.choosing import Choice, Rival
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -49,12 +52,11 @@ def look_for_rival(context: RunContext, snapshot: Snapshot) -> Rival | None:
     """
     configuration = context.configuration
     options = configuration.model
-    if (
-        not context.compares
-        or isinstance(options, AutoOptions | MappingOptions)
-        or snapshot.rows < LEAST_ROWS
-    ):
+    if not context.compares or isinstance(options, AutoOptions | MappingOptions):
         return None
+    # Late: it imports all models.
+    from anonspark.models.choosing import find_rival
+
     with context.progress.stage("compare models"):
         generalizer = generalizer_of(configuration, snapshot.quasi_identifiers)
         task = task_of(configuration, generalizer, snapshot.criteria)
@@ -95,6 +97,8 @@ def choose(
         return ChosenModel(make_model(task), None)
     if not isinstance(options, AutoOptions):
         return ChosenModel(create_model(options, task), None)
+    from anonspark.models.choosing import choose_model
+
     with context.progress.stage("choose a model", rows=snapshot.rows):
         choice = choose_model(options, task, snapshot.records, snapshot.rows)
     _LOGGER.info("%s", choice.describe())

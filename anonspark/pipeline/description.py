@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.publish.writing import published_names
-from anonspark.models.choosing import Choice
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
@@ -20,6 +19,9 @@ from anonspark.pipeline.tasks import generalizer_of
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.release.manifest import Manifest, versions
 from anonspark.release.regions import PublishedAttribute, published_attributes
+
+if TYPE_CHECKING:
+    from anonspark.models.choosing import Choice
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
@@ -30,11 +31,13 @@ from anonspark.release.derived_figures import (
     round_rows,
     summary_figures,
 )
-from anonspark.utility.association import Association
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.information import Information
 from anonspark.verification.presence import Presence
+
+if TYPE_CHECKING:
+    from anonspark.utility.association import Association
+    from anonspark.verification.information import Information
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import UTC
+from typing import TYPE_CHECKING
 
 from anonspark.config import Configuration
 from anonspark.engine.files import require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.models.choosing import Rival
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row
 from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.verification.result import Verification
+
+if TYPE_CHECKING:
+    from anonspark.models.choosing import Rival
 
 _LOGGER = logging.getLogger("anonspark")
 

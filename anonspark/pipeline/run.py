@@ -45,7 +45,6 @@ from anonspark.pipeline.gate_checks import (
     require_little_drift,
     require_usual_input,
 )
-from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.register import register_of
 from anonspark.pipeline.released import Release, released_before
@@ -327,6 +326,9 @@ def _anonymize(
     require_usual_input(context, snapshot, before)
     target = find_target(context, snapshot)
     if isinstance(configuration.model, MappingOptions):
+        # Late, as the other models: a run imports what it uses.
+        from anonspark.pipeline.mapping import apply_mapping
+
         with progress.stage("read the mapping"):
             mapping = apply_mapping(
                 context.engine,

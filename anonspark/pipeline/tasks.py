@@ -7,7 +7,6 @@ from anonspark.config.models import AutoOptions
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.models.choosing import candidates
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
 from anonspark.verification.sensitive_values import SensitiveValues
@@ -36,6 +35,8 @@ def first_model(
     """Return the model as it is known without the data; of ``auto``, the first tried."""
     options = configuration.model
     if isinstance(options, AutoOptions):
+        from anonspark.models.choosing import candidates
+
         options = candidates(options.objective)[0]
     return create_model(options, task_of(configuration, generalizer, criteria))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,22 +14,25 @@ import pyarrow as pa
 
 from anonspark._version import __version__
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.extensions import extension
+from anonspark.core.extensions import CRITERIA, MODELS, extension, loaded
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
-from anonspark.release.manifest_form import (
-    EXTENSION,
-    FORM,
-    extensions_of,
-    in_order,
-    is_version,
-    manifest_problems,
-)
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
+
+FORM = 2
+"""Manifests of this form list the files of their release, and have every key."""
+
+EXTENSION = re.compile(
+    r"anonspark\.(models|criteria)\.[^.\s]{1,80} [A-Za-z0-9][\w.-]{0,80} [A-Za-z0-9][\w.+!-]{0,40}"
+)
+"""Entry point of another package, and the package's name and version."""
+
+VERSION = r"^\d+(\.\d+){0,3}([.+-]?[A-Za-z0-9]{1,12}){0,3}$"
+"""Of the versions of programs, as they are written."""
 
 NOT_PROTECTED = (
     "a person whose records two holders have is not protected by the union: the classes that the "
@@ -193,6 +197,23 @@ class Manifest(Redacted):
         return list(self.published["quasi_identifier_columns"])
 
 
+def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
+    """Return the packages that a configuration's model and criteria are of, by entry point.
+
+    Parameters
+    ----------
+    configured : mapping
+        As a manifest has it; those of other packages are loaded.
+    """
+    asked = {CRITERIA: configured["privacy"], MODELS: [configured.get("model", {}).get("name")]}
+    return {
+        f"{group}.{name}": known.package
+        for group, names in asked.items()
+        for name, known in loaded(group).items()
+        if name in names
+    }
+
+
 def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return the versions of everything that had a hand in a release.
 
@@ -253,6 +274,9 @@ def read_manifest(files: Files, release: str) -> Manifest:
     GuaranteeError
         If it is damaged, or not one of ours: what it says cannot be relied on.
     """
+    # Late: publishing reads no manifest, and all of its form is as much as the rest of it.
+    from anonspark.release.manifest_form import in_order, manifest_problems
+
     path = f"{release.rstrip('/')}/{MANIFEST}"
     if not files.exists(path):
         raise DataError(
@@ -289,7 +313,7 @@ def _refusal(path: str, document: Any, problem: str) -> str:
             "the release again"
         )
     version = Manifest(document).version if isinstance(document, dict) else __version__
-    if version != __version__ and is_version(version):
+    if version != __version__ and re.fullmatch(VERSION, version):
         return (
             f"{path}: was written by anonspark {version}, and this is {__version__}, which knows "
             f"something else: {problem}; verify it with that version or a later one, or publish "

@@ -23,21 +23,13 @@ from anonspark.config.models import (
 )
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
-from anonspark.core.extensions import CRITERIA, MODELS, loaded
 from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
 from anonspark.core.warning_codes import WarningCode
+from anonspark.release.manifest import EXTENSION, FORM, VERSION, extensions_of
 from anonspark.release.sections import owners
 
-FORM = 2
-"""Manifests of this form list the files of their release, and have every key."""
-
 _MOST_PROBLEMS = 5
-
-EXTENSION = re.compile(
-    r"anonspark\.(models|criteria)\.[^.\s]{1,80} [A-Za-z0-9][\w.-]{0,80} [A-Za-z0-9][\w.+!-]{0,40}"
-)
-"""Entry point of another package, and the package's name and version."""
 
 _MOST_SIGNS = 20_000
 """Of a text that somebody wrote, such as a name or a condition."""
@@ -47,8 +39,7 @@ Digits = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Text = Annotated[str, Field(max_length=_MOST_SIGNS)]
 Name = Annotated[str, Field(min_length=1, max_length=1_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-_VERSION = r"^\d+(\.\d+){0,3}([.+-]?[A-Za-z0-9]{1,12}){0,3}$"
-Version = Annotated[str, Field(pattern=_VERSION)]
+Version = Annotated[str, Field(pattern=VERSION)]
 Instant = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
 Type = Annotated[
     str,
@@ -345,23 +336,6 @@ class _Union(_Part):
     files: list[_File]
 
 
-def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
-    """Return the packages that a configuration's model and criteria are of, by entry point.
-
-    Parameters
-    ----------
-    configured : mapping
-        As a manifest has it; those of other packages are loaded.
-    """
-    asked = {CRITERIA: configured["privacy"], MODELS: [configured.get("model", {}).get("name")]}
-    return {
-        f"{group}.{name}": known.package
-        for group, names in asked.items()
-        for name, known in loaded(group).items()
-        if name in names
-    }
-
-
 # Those that every run has.
 _ALL_RUNS = ("prepare", "evaluate", "publish", "verify")
 
@@ -377,11 +351,6 @@ _EXPECTED = {
     "extra_forbidden": "no such key",
     "string_too_long": "a shorter text",
 }
-
-
-def is_version(text: str) -> bool:
-    """Return whether a text is written as versions of programs are."""
-    return re.fullmatch(_VERSION, text) is not None
 
 
 def manifest_problems(manifest: object) -> list[str]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonspark.errors import GuaranteeError
 from anonspark.redaction import Redacted, redact
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.linkage import Linkage
-from anonspark.verification.loss import Loss
 from anonspark.verification.presence import Presence
-from anonspark.verification.sensitive_figures import SensitiveFigures
-from anonspark.verification.truthfulness import Truthfulness
 from anonspark.verification.units import MeasuredUnits
+
+if TYPE_CHECKING:
+    # A run measures none of these.
+    from anonspark.verification.linkage import Linkage
+    from anonspark.verification.loss import Loss
+    from anonspark.verification.sensitive_figures import SensitiveFigures
+    from anonspark.verification.truthfulness import Truthfulness
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,9 @@ from anonspark.core.columns import UNIT
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
-from anonspark.verification.claims import Claim
+
+if TYPE_CHECKING:
+    from anonspark.verification.claims import Claim
 
 _UNITS, _CLASSES = "units", "classes"
 _CLASS, _RECORDS = "class", "records"

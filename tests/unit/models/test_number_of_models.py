@@ -17,8 +17,8 @@ NEITHER = {"auto", "mapping"}
 
 def registered() -> dict[str, ModelOptions]:
     """Return the options by every name that a registered model has."""
-    classes = {model.options_class for model in registry._MODELS}
-    return {name: own(name=name) for name, own in options_classes().items() if own in classes}
+    ours = registry._MODELS
+    return {name: own(name=name) for name, own in options_classes().items() if own in ours}
 
 
 def models() -> dict[tuple[type[ModelOptions], bool], list[str]]:
