@@ -91,7 +91,7 @@ class CriterionType:
         (:func:`anonspark.kernels.people.judge_people`); else it is refused where somebody has
         several records.
     measure : callable or None
-        Of another package what :class:`anonspark.verification.measures.Measure` has as ``figures``.
+        Of another package its :data:`anonspark.verification.measures.Measure`.
     """
 
     key: str

@@ -55,6 +55,7 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_war
 from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
+from anonspark.release.regions import require_readable
 from anonspark.verification.population import require_population
 
 
@@ -343,7 +344,9 @@ def _anonymize(
     chosen = choose(context, snapshot, form.generalizer, make_model)
     if configuration.privacy.delta_presence is not None:
         # Before the work, for what can be known before.
-        require_population(context.engine, configuration.privacy.delta_presence, form.attributes)
+        require_readable(form.attributes)
+        names = configuration.quasi_identifiers
+        require_population(context.engine, configuration.privacy.delta_presence, names)
     rounds = run_rounds(
         chosen.model,
         snapshot,

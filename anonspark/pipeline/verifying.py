@@ -37,7 +37,9 @@ from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
 from anonspark.verification.people import (
+    MeasuredUnits,
     SharesOfPeople,
+    count_sizes,
     measure_people,
     shares_of_people,
     unknown_people,
@@ -46,13 +48,10 @@ from anonspark.verification.population import (
     broken_presence,
     broken_promises,
     measure_delta_presence,
+    require_population,
 )
 from anonspark.verification.presence import Presence
 from anonspark.verification.result import Verification
-from anonspark.verification.units import MeasuredUnits
-
-_UNITS = "units"
-_CLASSES = "classes"
 
 
 def require_units(
@@ -89,9 +88,7 @@ def require_units(
     if not snapshot.units.repeat:
         return published.sizes
     pairs = finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
-    units = pairs.aggregate([CLASS_ID], count=_UNITS).select([_UNITS])
-    found = units.aggregate([_UNITS], count=_CLASSES).collect()
-    numbers = dict(zip(found[_UNITS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
+    numbers = count_sizes(pairs, [CLASS_ID])
     if min(numbers) < k:
         raise GuaranteeError(
             f"privacy.unit: a class is about {min(numbers)} people, expected {k} at least; nothing "
@@ -127,17 +124,21 @@ def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[
     tuples = _published_tuples(rounds)
     for place, attribute in enumerate(sensitive_values(criteria)):
         own = [one for one in criteria.criteria if one.attribute == attribute.name]
-        column = criteria.sensitive[place].column
-        records = rounds.finished.rows(CLASS_ID, UNIT, column)
-        data = records.join(tuples, [CLASS_ID], small=False)
-        data = data.select({_TUPLE: _TUPLE, "value": column, UNIT: UNIT})
+        data = _people(rounds, criteria.sensitive[place].column).join(
+            tuples, [CLASS_ID], small=False
+        )
         first, stop = criteria.first_value[place : place + 2]
         shares = SharesOfPeople(
             criteria.shares_of_people[first:stop], criteria.even_shares[first:stop]
         )
-        measured = measure_people(data, [_TUPLE], attribute, own, shares)
-        found |= zip(own, measured, strict=True)
+        found |= zip(own, measure_people(data, [_TUPLE], attribute, own, shares), strict=True)
     return [found[one] for one in criteria.criteria]
+
+
+def _people(rounds: StagedRounds, column: str) -> Table:
+    """Return classes, values and whom records are about."""
+    records = rounds.finished.rows(CLASS_ID, UNIT, column)
+    return records.select({CLASS_ID: CLASS_ID, "value": column, UNIT: UNIT})
 
 
 def with_told_shares(
@@ -163,23 +164,18 @@ def with_told_shares(
     if basis.withheld is None:
         return list(measured)
     told = list(measured)
+    tuples = _published_tuples(basis.rounds)
+    values = {one.name: one for one in sensitive_values(basis.criteria)}
+    columns = {one.name: one.column for one in criteria.sensitive}
     for place, one in enumerate(told):
+        name = one.criterion.attribute
         if not one.criterion.is_distance:
             continue
-        (values,) = (
-            own for own in sensitive_values(basis.criteria) if own.name == one.criterion.attribute
-        )
-        (column,) = (
-            own.column for own in criteria.sensitive if own.name == one.criterion.attribute
-        )
-        unknown = unknown_people(basis.withheld.uncertainty[values.name].share, rows)
-        records = basis.rounds.finished.rows(CLASS_ID, UNIT, column)
-        pairs = records.select({"value": column, UNIT: UNIT})
-        shares = shares_of_people(pairs, values, unknown)
-        data = records.join(_published_tuples(basis.rounds), [CLASS_ID], small=False)
-        data = data.select({_TUPLE: _TUPLE, "value": column, UNIT: UNIT})
-        asked = [one.criterion]
-        (told[place],) = measure_people(data, [_TUPLE], values, asked, shares)
+        unknown = unknown_people(basis.withheld.uncertainty[name].share, rows)
+        people = _people(basis.rounds, columns[name])
+        shares = shares_of_people(people.select(["value", UNIT]), values[name], unknown)
+        data = people.join(tuples, [CLASS_ID], small=False)
+        (told[place],) = measure_people(data, [_TUPLE], values[name], [one.criterion], shares)
     return told
 
 
@@ -519,6 +515,7 @@ def _require_presence(
             {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
             context.configuration.input.missing_markers,
         ),
+        require_population(context.engine, wanted, context.configuration.quasi_identifiers),
         wanted,
     )
     broken = broken_presence(presence, wanted)

@@ -32,39 +32,23 @@ from anonspark.verification.matching import (
     match_population,
 )
 from anonspark.verification.opening import OpenedRelease, open_release
+from anonspark.verification.people import measure_units
 from anonspark.verification.population import (
     broken_presence,
     broken_promises,
     measure_delta_presence,
-    open_population,
+    require_population,
 )
 from anonspark.verification.presence import RegionCounts
 from anonspark.verification.result import Verification
 from anonspark.verification.roles import Roles
 from anonspark.verification.sensitive_figures import (
     Trials,
-    measure_criteria_of_people,
     measure_sensitive,
 )
 from anonspark.verification.statements import Statements
-from anonspark.verification.units import measure_units
 
 _HOLDER, _RECORDS = "holder", "records"
-
-
-def verify_release(
-    engine: Engine, release: str, configuration: Configuration | None = None
-) -> Verification:
-    """Prove that every class of a release, by published tuple, satisfies all criteria.
-
-    Parameters, costs and errors: :func:`audit_release`.
-
-    Raises
-    ------
-    GuaranteeError
-        If something does not hold.
-    """
-    return audit_release(engine, release, configuration).require()
 
 
 def audit_release(
@@ -195,21 +179,19 @@ def audit_table(
         raise DataError(f"{where}: holds no records; there is nothing to verify")
     tell(f"measuring sensitive values of {published.rows:,} records")
     sensitive = measure_sensitive(data, claim, published.rows, trials)
-    of_people = measure_criteria_of_people(data, claim, published)
-    criteria = sensitive.criteria if of_people is None else of_people
     tell("counting people")
     units = measure_units(data, claim, claim.units)
     k, warnings = claim.privacy.k, sensitive.warnings
     failures = [*claim.failures, *_unwanted_columns(data, claim, where), *misread]
-    failures += broken_promises(published, k=k, measured=criteria)
+    failures += broken_promises(published, k=k, measured=sensitive.criteria)
     if units is not None:
-        units = replace(units, with_criteria=of_people is not None)
+        units = replace(units, with_criteria=sensitive.of_people)
         failures += units.broken(k)
         warnings = [*warnings, *units.warnings()]
     presence, wanted = None, claim.privacy.delta_presence
     if wanted is not None:
-        people = open_population(data.engine, wanted, claim.names)
-        presence = measure_delta_presence(labelled(data, claim, people), wanted)
+        people = require_population(data.engine, wanted, claim.names)
+        presence = measure_delta_presence(labelled(data, claim, people), people, wanted)
         failures += broken_presence(presence, wanted)
     linkage: dict[str, Linkage] = {}
     by_original = by_population = None
@@ -229,7 +211,7 @@ def audit_table(
         k=k,
         quasi_identifier_columns=list(claim.columns),
         published=published,
-        criteria=criteria,
+        criteria=sensitive.criteria,
         sensitive=sensitive.figures,
         units=units,
         risk=_risk(published.sizes if units is None else units.classes, counts, claim),
@@ -318,11 +300,11 @@ def complete_verification(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.sensitive_figures.measure_sensitive` and, where
-    people count, of :func:`~anonspark.verification.units.measure_units`. The files are not read as
+    people count, of :func:`~anonspark.verification.people.measure_units`. The files are not read as
     bytes, and classes are not counted again.
     """
     tell(f"measuring sensitive values of {verified.published.rows:,} records")
-    sensitive = measure_sensitive(data, claim, verified.published.rows, trials)
+    sensitive = measure_sensitive(data, claim, verified.published.rows, trials, people=False)
     units = verified.units
     if units is not None:
         units = measure_units(data, claim, units.classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,8 +15,7 @@ from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
-from anonspark.verification import measures
-from anonspark.verification.measures import Uncertainty, ValueCounts
+from anonspark.verification.measures import Uncertainty, ValueCounts, measure_of
 from anonspark.verification.sensitive_values import SensitiveValues
 
 _TOLERANCE = 1e-9
@@ -51,6 +51,23 @@ class MeasuredCriterion:
     measured: float
     violating_classes: int
     violating_records: int
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """Return plain values; a figure without bounds is None."""
+        return {
+            "attribute": self.criterion.attribute,
+            "criterion": self.criterion.kind,
+            "required": self.criterion.bound,
+            "c": self.criterion.told_c,
+            "measured": finite(self.measured),
+            "violating_classes": self.violating_classes,
+            "violating_records": self.violating_records,
+        }
+
+
+def finite(figure: float | None) -> float | None:
+    """Return a figure, None where it is infinite: JSON has no number for it."""
+    return None if figure is None or math.isinf(figure) else figure
 
 
 Asked = tuple[Criterion, SensitiveValues]
@@ -93,6 +110,14 @@ class MeasureClasses:
                 unknown = self.uncertainty if values.merged is None else None
                 figures.append(measure_classes(criterion, table, values, unknown))
             yield worst_classes([one for one, _ in self.asked], figures, table.records)
+
+    def beside(self, described: SensitiveValues) -> MeasureClasses:
+        """Return the same for classes of a holder, who has other shares of published values."""
+        asked = (
+            (criterion, described if values.merged is None else values)
+            for criterion, values in self.asked
+        )
+        return replace(self, asked=tuple(asked))
 
 
 def worst_classes(
@@ -153,15 +178,12 @@ class Holders:
     Parameters
     ----------
     column : str
-    names : tuple of str or None
-        What stands there.
-    values : mapping of str to tuple of SensitiveValues
-        Of every attribute that a criterion is about, the values that each holder has.
+    values : mapping of (str or None) to SensitiveValues
+        Of one attribute, the values that each holder has.
     """
 
     column: str
-    names: tuple[str | None, ...]
-    values: Mapping[str, tuple[SensitiveValues, ...]]
+    values: Mapping[str | None, SensitiveValues]
 
 
 @dataclass(frozen=True)
@@ -210,9 +232,10 @@ def measure_classes(
     uncertainty : Uncertainty or None
         A class then satisfies what the release does not show it to violate.
     """
-    measure = measures.measure_of(criterion)
-    figures = measure.figures(table, attribute, criterion, uncertainty)
-    shifted = uncertainty.share if uncertainty is not None and measure.is_shifted else 0.0
+    figures = measure_of(criterion)(table, attribute, criterion, uncertainty)
+    # A distance may differ by so much from what it would be with the whole input.
+    is_distance = criterion.type.key == "t_closeness"
+    shifted = uncertainty.share if uncertainty is not None and is_distance else 0.0
     return figures, satisfies(criterion, figures, shifted)
 
 
@@ -282,7 +305,8 @@ def measure_criteria(
         Of the attributes whose distribution in the whole input is not known: a distance then holds
         where the release does not show the opposite.
     holders : Holders or None
-        Those of a union: each class is then measured beside the distribution of its holder.
+        Those of a union, of one attribute: each class is then measured beside the distribution of
+        its holder.
 
     Returns
     -------
@@ -297,22 +321,11 @@ def measure_criteria(
     found: dict[int, MeasuredCriterion] = {}
     for name in dict.fromkeys(values.name for _, values in asked):
         own = {place: pair for place, pair in enumerate(asked) if pair[1].name == name}
-        measure: OnBatches
-        measure = of_all = MeasureClasses(
-            tuple(own.values()), read_values, (uncertainty or {}).get(name)
-        )
+        of_all = MeasureClasses(tuple(own.values()), read_values, (uncertainty or {}).get(name))
+        measure: OnBatches = of_all
         if holders is not None:
-            each = [
-                replace(
-                    of_all,
-                    asked=tuple(
-                        (criterion, described if values.merged is None else values)
-                        for criterion, values in of_all.asked
-                    ),
-                )
-                for described in holders.values[name]
-            ]
-            measure = _MeasureByHolder(holders.names, tuple(each))
+            each = {holder: of_all.beside(one) for holder, one in holders.values.items()}
+            measure = _MeasureByHolder(tuple(each), tuple(each.values()))
         column = None if holders is None else holders.column
         classes = values_of_classes(data, quasi_identifiers, name, column)
         measured = classes.map_batches(measure, MEASURED)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from anonspark.engine.protocol import Table
 from anonspark.release.region_matching import LabelledTable
+from anonspark.verification.people import count_sizes
 from anonspark.verification.presence import RegionCounts, count_regions
 
 
@@ -85,7 +86,6 @@ def _bits(table: Table, names: Sequence[str]) -> tuple[float, int]:
     """Return the sum of n log2 n over groups of n equal records, and the number of groups."""
     # Numbered, so that no name clashes with ours.
     keys = {f"key_{place}": name for place, name in enumerate(names)}
-    counted = table.select(keys).aggregate(list(keys), count="n").aggregate(["n"], count="groups")
-    sizes = counted.collect().to_pylist()
-    total = math.fsum(row["groups"] * row["n"] * math.log2(row["n"]) for row in sizes)
-    return total, sum(row["groups"] for row in sizes)
+    sizes = count_sizes(table.select(keys), list(keys))
+    total = math.fsum(groups * n * math.log2(n) for n, groups in sizes.items())
+    return total, sum(sizes.values())

@@ -7,16 +7,12 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonspark.core.columns import published_column
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
-from anonspark.engine.tasks import Batches
-from anonspark.release.region_matching import LabelledTable
+from anonspark.release.region_matching import LabelledTable, class_columns
 from anonspark.release.regions import (
     OrderedRegion,
-    PublishedAttribute,
     read_regions,
 )
 from anonspark.verification.classes import PublishedClasses
@@ -80,8 +76,7 @@ def measure_loss(
 
     Notes
     -----
-    One pass over the original, and one over the release for each attribute, with a shuffle of a row
-    a label and task; the different labels of each are collected.
+    One pass over the original, and the classes of the labels.
     """
     attributes = labels.attributes
     records = labels.prepare(original, "the original", drops_missing=drops_missing).records
@@ -97,29 +92,16 @@ def measure_loss(
     discernibility = squares + rows * left_out
     if not measured:
         return Loss(rows, left_out, discernibility, None, None)
-    total = 0.0
+    total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
     for index, attribute in enumerate(attributes):
         low, high = attribute.ends or ends[index]
         width = high - low
-        penalty = _penalty_of_labels(labels.data, attribute, width) + left_out
-        total += attribute.weight * penalty
+        columns = class_columns(labels.classes, attributes, index)
+        regions, numbers = read_regions(columns, attribute)
+        shares = np.array([_share(cast("OrderedRegion", region), width) for region in regions])
+        total += attribute.weight * (float(shares[numbers] @ records_of_classes) + left_out)
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
-
-
-@dataclass(frozen=True)
-class _FindExtremes:
-    """Finds the smallest and the largest values of a task's records; one row a batch."""
-
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            row = [pa.array([batch.num_rows])]
-            for index in range((len(self.schema) - 1) // 2):
-                found = pc.min_max(batch.column(f"value_{index}"))
-                row += [pa.repeat(found["min"], 1), pa.repeat(found["max"], 1)]
-            yield pa.record_batch(row, schema=self.schema)
 
 
 def _extremes(records: Table, attributes: int) -> tuple[int, list[tuple[float, float]]]:
@@ -127,16 +109,14 @@ def _extremes(records: Table, attributes: int) -> tuple[int, list[tuple[float, f
 
     Places are as regions say them: in days, in microseconds, or as numbers.
     """
-    fields = [("rows", pa.int64())]
-    for index in range(attributes):
-        own = records.schema.field(f"value_{index}").type
-        fields += [(f"low_{index}", own), (f"high_{index}", own)]
-    found = records.map_batches(_FindExtremes(pa.schema(fields)), pa.schema(fields)).collect()
-    ends = []
-    for index in range(attributes):
-        low, high = pc.min(found[f"low_{index}"]), pc.max(found[f"high_{index}"])
-        ends.append((_place(low), _place(high)) if low.is_valid else (0.0, 0.0))
-    return pc.sum(found["rows"], min_count=0).as_py(), ends
+    names = [f"value_{index}" for index in range(attributes)]
+    lows, highs = ({f"{end}_{name}": name for name in names} for end in ("low", "high"))
+    both = records.select({**lows, **highs})
+    found = both.aggregate([], count="rows", least=list(lows), most=list(highs)).collect()
+    ends = [(found[low][0], found[high][0]) for low, high in zip(lows, highs, strict=True)]
+    return found["rows"][0].as_py(), [
+        (_place(low), _place(high)) if low.is_valid else (0.0, 0.0) for low, high in ends
+    ]
 
 
 def _place(value: pa.Scalar) -> float:
@@ -144,16 +124,6 @@ def _place(value: pa.Scalar) -> float:
         value = time_numbers(value)
     # Of decimals the nearest number, which Arrow's own cast is not always.
     return float(value.as_py())
-
-
-def _penalty_of_labels(release: Table, attribute: PublishedAttribute, width: float) -> float:
-    columns = {published_column(place): name for place, name in enumerate(attribute.columns)}
-    labels = release.select(columns).aggregate(list(columns), count="records")
-    counted = labels.collect()
-    names = list(columns)
-    regions, numbers = read_regions([counted.column(name) for name in names], attribute)
-    shares = np.array([_share(cast("OrderedRegion", region), width) for region in regions])
-    return float(shares[numbers] @ counted.column("records").to_numpy())
 
 
 def _share(region: OrderedRegion, width: float) -> float:

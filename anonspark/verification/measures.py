@@ -361,38 +361,27 @@ def hierarchical_distance(
         or (parents[:-1] <= np.maximum(inner, domain - 1)).any()
     ):
         raise ValueError("not a tree whose parents come after their children, the root last")
-    distances = np.zeros(len(table.starts))
-    if nodes == 1:
-        return distances
     ranks, mass = _ranks_and_mass(reference, parents)
-    weights = heights / heights[-1]
-    # A node of a class: its key, its records, and what its children have more than the reference.
-    waiting: list[list[tuple[Integers, Integers, Figures]]] = [[] for _ in range(ranks[-1] + 1)]
-    waiting[0].append(
-        (table.classes * nodes + table.values, table.counts, np.zeros(len(table.counts)))
-    )
-    for rank, parts in enumerate(waiting):
-        if not parts:
-            continue
-        keys, counts, surplus = _merged(parts)
-        parts.clear()
-        owners, members = np.divmod(keys, nodes)
-        extra = counts / table.sizes[owners] - mass[members]
-        if rank:
-            # What the children lack is what they have too much, less what the node has too much.
-            moved = np.maximum(surplus - np.maximum(extra, 0.0), 0.0)
-            np.add.at(distances, owners, weights[members] * moved)
-        above = parents[members]
-        target = np.where(above >= 0, ranks[above], -1)
-        for level in np.unique(target[target >= 0]):
-            here = target == level
-            waiting[level].append(
-                (
-                    owners[here] * nodes + above[here],
-                    counts[here],
-                    np.maximum(extra[here], 0.0),
-                )
-            )
+    distances = np.zeros(len(table.starts))
+    weights = heights / max(heights[-1], 1)
+    # Nodes of classes that hold a record: by their keys how many, and what they have too much.
+    keys, counts = table.classes * nodes + table.values, table.counts
+    surplus = np.maximum(table.shares - mass[table.values], 0.0)
+    for rank in range(1, ranks[-1] + 1):
+        members = keys % nodes
+        up = ranks[parents[members]] == rank
+        above, held, below = _merged(
+            (keys - members + parents[members])[up], counts[up], surplus[up]
+        )
+        owners, members = np.divmod(above, nodes)
+        own = np.maximum(held / table.sizes[owners] - mass[members], 0.0)
+        # What the children lack is what they have too much, less what the node has too much.
+        moved = weights[members] * np.maximum(below - own, 0.0)
+        distances += np.bincount(owners, moved, len(distances))
+        keys, counts, surplus = (
+            np.concatenate([waiting[~up], reached])
+            for waiting, reached in ((keys, above), (counts, held), (surplus, own))
+        )
     return np.minimum(distances, 1.0)
 
 
@@ -422,53 +411,34 @@ def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) 
 
 def _ranks_and_mass(reference: Figures, parents: Integers) -> tuple[Integers, Figures]:
     """Return how many steps each node is above its lowest leaf at most, and its share."""
-    nodes = len(parents)
+    nodes, domain = len(parents), len(reference)
     ranks = np.zeros(nodes, np.int64)
     mass = np.zeros(nodes)
-    mass[: len(reference)] = reference
-    # Leaves are done at once; inner nodes are few.
-    leaves = parents[: len(reference)]
-    ranks[leaves] = 1
-    np.add.at(mass, leaves, reference)
-    for node in range(len(reference), nodes - 1):
+    mass[:domain] = reference
+    if nodes > 1:
+        # Leaves are done at once; inner nodes are few.
+        ranks[parents[:domain]] = 1
+        np.add.at(mass, parents[:domain], reference)
+    for node in range(domain, nodes - 1):
         ranks[parents[node]] = max(ranks[parents[node]], ranks[node] + 1)
         mass[parents[node]] += mass[node]
     return ranks, mass
 
 
 def _merged(
-    parts: list[tuple[Integers, Integers, Figures]],
+    keys: Integers, counts: Integers, surplus: Figures
 ) -> tuple[Integers, Integers, Figures]:
-    """Add up what was found of the same node of the same class, in the order of the keys."""
-    keys, counts, surplus = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    """Add up what was found of each key, in the order of the keys."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    starts = np.flatnonzero(first)
-    return (
-        keys[starts],
-        np.add.reduceat(counts[order], starts),
-        np.add.reduceat(surplus[order], starts),
-    )
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    counts, surplus = (np.add.reduceat(one[order], starts) for one in (counts, surplus))
+    return keys[starts], counts, surplus
 
 
-@dataclass(frozen=True)
-class Measure:
-    """How the classes of a release are measured for one kind of criterion.
-
-    Parameters
-    ----------
-    figures : callable
-        Takes the table of the classes, the attribute, the criterion, and what is not known of the
-        attribute or None. Returns one figure a class, float64 ndarray of shape (classes,).
-    is_shifted : bool
-        Whether a figure may differ by :attr:`Uncertainty.share` from what it would be with the
-        whole input.
-    """
-
-    figures: Callable[[ValueCounts, SensitiveValues, Criterion, Uncertainty | None], Figures]
-    is_shifted: bool = False
+Measure = Callable[[ValueCounts, SensitiveValues, Criterion, Uncertainty | None], Figures]
+"""Takes the table of the classes, the attribute, the criterion, and what is not known of the
+attribute or None. Returns one figure a class, float64 ndarray of shape (classes,)."""
 
 
 def _distinct(
@@ -494,26 +464,17 @@ def _ordered_distance(
 
 
 MEASURES: Mapping[str, Measure] = {
-    "distinct": Measure(_distinct),
-    "entropy": Measure(lambda table, *_: np.exp(entropy(table))),
-    "recursive": Measure(
-        lambda table, _, criterion, __: recursive_c(table, int(criterion.bound)),
+    "distinct": _distinct,
+    "entropy": lambda table, *_: np.exp(entropy(table)),
+    "recursive": lambda table, _, criterion, __: recursive_c(table, int(criterion.bound)),
+    "alpha": lambda table, *_: largest_share(table),
+    "equal distance": lambda table, attribute, *_: equal_distance(table, attribute.shares),
+    "ordered distance": _ordered_distance,
+    "hierarchical distance": lambda table, attribute, *_: hierarchical_distance(
+        table, attribute.shares, attribute.parents, attribute.heights
     ),
-    "alpha": Measure(lambda table, *_: largest_share(table)),
-    "equal distance": Measure(
-        lambda table, attribute, *_: equal_distance(table, attribute.shares), is_shifted=True
-    ),
-    "ordered distance": Measure(_ordered_distance, is_shifted=True),
-    "hierarchical distance": Measure(
-        lambda table, attribute, *_: hierarchical_distance(
-            table, attribute.shares, attribute.parents, attribute.heights
-        ),
-        is_shifted=True,
-    ),
-    "beta": Measure(
-        lambda table, attribute, _, uncertainty: relative_gain(
-            table, attribute.shares, 0.0 if uncertainty is None else uncertainty.share
-        )
+    "beta": lambda table, attribute, _, uncertainty: relative_gain(
+        table, attribute.shares, 0.0 if uncertainty is None else uncertainty.share
     ),
 }
 """By kind of criterion, without those of other packages."""
@@ -521,5 +482,4 @@ MEASURES: Mapping[str, Measure] = {
 
 def measure_of(criterion: Criterion) -> Measure:
     """Return how a criterion is measured; one of another package has its own measure."""
-    figures = criterion.type.measure
-    return MEASURES[criterion.kind] if figures is None else Measure(figures)
+    return criterion.type.measure or MEASURES[criterion.kind]

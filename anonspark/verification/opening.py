@@ -64,7 +64,7 @@ class OpenedRelease:
             What is read; None for the records.
         """
         own = (self.where,) if paths is None else tuple(paths)
-        looked_at = _looked_at(self.manifest, self.where)
+        looked_at = None if self.manifest is None else self.where
         told = _telling_first(engine, self.claim.failures, looked_at)
         with told, engine.reading(own, key=""):
             yield
@@ -116,7 +116,7 @@ def open_release(
         )
         failures = claim.failures
     where = release if manifest is None else f"{release}/data"
-    told = _telling_first(engine, failures, _looked_at(manifest, where))
+    told = _telling_first(engine, failures, None if manifest is None else where)
     changed: list[str] = []
     with told, engine.reading((where,), key=""):
         if manifest is None:
@@ -128,21 +128,14 @@ def open_release(
             claim = claim_of_configuration(
                 engine, configuration, data.schema.names, claim, matched=matched
             )
-        elif roles is not None and claim is None:
-            claim = claim_of_roles(roles, data.schema)
-        if claim is None:
-            raise ConfigurationError(f"{release}: nothing says what to require of it")
+        elif claim is None:
+            claim = claim_of_roles(roles or Roles(), data.schema)
         if manifest is None:
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(engine, release, "release", texts=claim.columns)
             data, claim = leave_out_suppressed(data, replace(claim, failures=failures), roles)
     claim = replace(claim, failures=(*claim.failures, *changed))
     return OpenedRelease(release, where, data, claim, manifest, configuration)
-
-
-def _looked_at(manifest: Manifest | None, where: str) -> str | None:
-    """Return where the records are, if each of their files was compared with a list."""
-    return None if manifest is None else where
 
 
 @contextmanager
@@ -156,7 +149,8 @@ def _telling_first(
     engine : Engine
     failures : sequence of str
     looked_at : str or None
-        What is wrong with the files there is among the failures; a reader, who stops at the first
+        Where the records are, if each of their files was compared with a list: what is wrong with
+        the files there is among the failures; a reader, who stops at the first
         one and does not know which are listed, has nothing to add.
 
     Raises

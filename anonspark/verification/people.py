@@ -1,10 +1,14 @@
-"""Measuring criteria that count people: whom the records are about has to be known."""
+"""The people whom the records of classes are about, and criteria that count them.
+
+Who they are has to be known: ``privacy.unit`` tells them apart.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +18,7 @@ from anonspark.core.arrays import Figures
 from anonspark.core.columns import UNIT
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
 from anonspark.verification.criteria import (
     MEASURED,
@@ -27,13 +32,232 @@ from anonspark.verification.criteria import (
 from anonspark.verification.measures import PeopleOfClasses, ValueCounts
 from anonspark.verification.sensitive_values import SensitiveValues
 
+if TYPE_CHECKING:
+    from anonspark.verification.claims import Claim
+
 _VALUE, _PEOPLE, _RECORDS, _OWNER, _SIZE = "value", "people", "records", "owner", "values"
-_FIRST, _LAST = "first", "last"
+_FIRST, _LAST, _CLASS = "first", "last", "class"
+_ROWS, _GROUPS = "size", "groups"
 
 _PARTS = pa.schema([(_VALUE, pa.int64()), (_SIZE, pa.int64())])
 
 # Stands for the people themselves, whatever their values.
 _ANY = -1
+
+
+@dataclass(frozen=True)
+class MeasuredUnits:
+    """The people of the classes of a release.
+
+    Parameters
+    ----------
+    unit : tuple of str
+        The attributes that tell them apart.
+    classes : mapping of int to int
+        Classes of each number of people.
+    not_published : tuple of str
+        Of the attributes those without which the files do not show it: then the run counted.
+    with_criteria : bool
+        Whether criteria beyond k count people, too.
+    agreeing : mapping of int to int or None
+        Groups of each number of people who have as many records as each other in every class; None
+        where the files do not tell which records are of one person.
+    """
+
+    unit: tuple[str, ...]
+    classes: Mapping[int, int]
+    not_published: tuple[str, ...] = ()
+    with_criteria: bool = False
+    agreeing: Mapping[int, int] | None = None
+
+    @property
+    def fewest_agreeing(self) -> int | None:
+        """People who agree with somebody in the classes of all records, at least; with him."""
+        return None if self.agreeing is None else min(self.agreeing)
+
+    @property
+    def alone(self) -> int | None:
+        """People who agree with nobody else in the classes of all their records."""
+        return None if self.agreeing is None else self.agreeing.get(1, 0)
+
+    @property
+    def fewest(self) -> int:
+        """People of the class that has the fewest."""
+        return min(self.classes)
+
+    def broken(self, k: int) -> list[str]:
+        """Tell which promise is not kept, in one sentence at most."""
+        if self.fewest >= k:
+            return []
+        return [
+            f"the records of a class of the release are about {self.fewest:,} people, expected k = "
+            f"{k} at least; the release must not be used"
+        ]
+
+    def warnings(self) -> list[str]:
+        """Tell what the files do not prove, in one sentence at most."""
+        if not self.not_published:
+            return []
+        counted = "k and the criteria beyond it count" if self.with_criteria else "k counts"
+        return [
+            f"{counted} people, told apart by {_listed(self.unit)}; {_listed(self.not_published)} "
+            "is not published, so the files prove that each class has k records, not that they are "
+            "about k people: the run counted them before it published"
+        ]
+
+
+def people_of_records(data: Table, attribute: str, unit: Sequence[str], by: Sequence[str]) -> Table:
+    """Return classes, values and whom records are about, told by a hash.
+
+    Parameters
+    ----------
+    data : Table
+        Published records.
+    attribute : str
+        A sensitive one.
+    unit : sequence of str
+        Attributes that tell people apart, published as they came.
+    by : sequence of str
+        Columns that form classes.
+
+    Returns
+    -------
+    Table
+        ``class_0`` and so on, ``value`` and :data:`~anonspark.core.columns.UNIT`.
+    """
+    numbered, classes, people = _numbered(data, by, unit, {"value": attribute})
+    return numbered.with_hashes({UNIT: people}, 0).select([*classes, "value", UNIT])
+
+
+def _numbered(
+    data: Table, by: Sequence[str], unit: Sequence[str], more: Mapping[str, str]
+) -> tuple[Table, list[str], list[str]]:
+    """Return columns of classes, of people and others, and the names that the first ones get."""
+    classes = {f"class_{place}": name for place, name in enumerate(by)}
+    people = {f"person_{place}": name for place, name in enumerate(unit)}
+    chosen = data.select({**classes, **people, **more})
+    return chosen.map_batches(_Trim(tuple(people)), chosen.schema), list(classes), list(people)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def measure_units(
+    data: Table, claim: Claim, counted: Mapping[int, int] | None
+) -> MeasuredUnits | None:
+    """Count the people of each class, or return what the run says of them.
+
+    Parameters
+    ----------
+    data : Table
+        Published records.
+    claim : Claim
+    counted : mapping of int to int or None
+        Classes of each number of people, as the run counted them; None where it did not.
+
+    Returns
+    -------
+    MeasuredUnits or None
+        None where records count, or nobody says anything of people.
+
+    Notes
+    -----
+    That of :func:`units_of_classes`, where the files tell people apart.
+    """
+    unit, told_apart = tuple(claim.privacy.unit), claim.people_columns
+    if not unit:
+        return None
+    if told_apart:
+        agreeing = people_who_agree(data, claim.columns, told_apart)
+        classes = units_of_classes(data, claim.columns, told_apart)
+        return MeasuredUnits(unit, classes, agreeing=agreeing)
+    if counted is None:
+        return None
+    hidden = tuple(name for name in unit if name not in claim.as_they_came)
+    return MeasuredUnits(unit, counted, hidden)
+
+
+@dataclass(frozen=True)
+class _Trim:
+    """Takes blanks off the ends of texts: two spellings of a number are one person."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            columns = [
+                pc.ascii_trim(column, " ")
+                if name in self.names and is_text(column.type)
+                else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def count_sizes(rows: Table, by: Sequence[str]) -> dict[int, int]:
+    """Return how many groups there are of each number of rows that agree in some columns.
+
+    Notes
+    -----
+    One job with two shuffles: of the groups of each task, and of their sizes.
+    """
+    sizes = rows.aggregate(by, count=_ROWS).select([_ROWS]).aggregate([_ROWS], count=_GROUPS)
+    found = sizes.collect()
+    return dict(zip(found[_ROWS].to_pylist(), found[_GROUPS].to_pylist(), strict=True))
+
+
+def people_who_agree(data: Table, columns: Sequence[str], unit: Sequence[str]) -> dict[int, int]:
+    """Count the people who have as many records as each other in every class.
+
+    Parameters
+    ----------
+    data : Table
+        Published records.
+    columns : sequence of str
+        Those that form classes.
+    unit : sequence of str
+        Those that tell people apart.
+
+    Returns
+    -------
+    dict of int to int
+        Groups of each number of people.
+
+    Notes
+    -----
+    One job with three shuffles: of people, of what their records add up to, and of groups. Who has
+    the same classes is told by number, exact sum and exclusive or of 64-bit hashes of them.
+    """
+    numbered, classes, units = _numbered(data, columns, unit, {})
+    hashed = numbered.with_hashes({_CLASS: classes}, 0).select([_CLASS, *units])
+    people = hashed.aggregate(units, count=_RECORDS, hashes=_CLASS)
+    alike = [_RECORDS, f"{_CLASS}_sum", f"{_CLASS}_xor"]
+    return count_sizes(people.select(alike), alike)
+
+
+def units_of_classes(data: Table, columns: Sequence[str], unit: Sequence[str]) -> dict[int, int]:
+    """Count the people of each class in published records.
+
+    Parameters
+    ----------
+    data : Table
+    columns : sequence of str
+        Those that form classes.
+    unit : sequence of str
+        Those that tell people apart, published as they came.
+
+    Returns
+    -------
+    dict of int to int
+        Classes of each number of people.
+
+    Notes
+    -----
+    One job with two shuffles: of the different pairs of a class and a person, and of the classes.
+    """
+    numbered, classes, units = _numbered(data, columns, unit, {})
+    return count_sizes(numbered.aggregate([*classes, *units]), classes)
 
 
 @dataclass(frozen=True)

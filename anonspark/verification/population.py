@@ -10,7 +10,6 @@ from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import DataError
 from anonspark.release.originals import open_named
 from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import PublishedAttribute, require_readable
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.presence import Presence, measure_presence
@@ -18,42 +17,25 @@ from anonspark.verification.presence import Presence, measure_presence
 _SECTION = "privacy.delta_presence"
 
 
-def open_population(engine: Engine, wanted: DeltaPresence, names: Iterable[str]) -> Table:
-    """Open the population table, each of whose files has to have the columns of these names.
+def require_population(engine: Engine, wanted: DeltaPresence, names: Iterable[str]) -> Table:
+    """Open the population table, each of whose files has to have the quasi-identifiers as columns.
 
-    Errors as of :func:`anonspark.release.originals.open_named`.
+    Raises
+    ------
+    ConfigurationError, DataError
+        If it cannot be opened or lacks columns.
     """
-    return open_named(
+    needed = dict.fromkeys(names, True)
+    population = open_named(
         engine,
         wanted.population,
         wanted.format,
         wanted.options,
         key=f"{_SECTION}.population",
         section=_SECTION,
-        wanted=WantedColumns(dict.fromkeys(names, True)),
+        wanted=WantedColumns(needed),
     )
-
-
-def require_population(
-    engine: Engine, wanted: DeltaPresence, attributes: Sequence[PublishedAttribute]
-) -> Table:
-    """Open the population table, and check that the release can be matched with it.
-
-    Parameters
-    ----------
-    engine : Engine
-    wanted : DeltaPresence
-    attributes : sequence of PublishedAttribute
-        Quasi-identifiers of the release.
-
-    Raises
-    ------
-    ConfigurationError, DataError
-        If the population cannot be opened or lacks columns, or the release publishes means.
-    """
-    require_readable(attributes)
-    population = open_population(engine, wanted, [one.name for one in attributes])
-    lacking = [one.name for one in attributes if one.name not in population.schema.names]
+    lacking = [name for name in needed if name not in population.schema.names]
     if lacking:
         raise DataError(
             f"{_SECTION}.population: {wanted.population} lacks the columns "
@@ -62,27 +44,29 @@ def require_population(
     return population
 
 
-def measure_delta_presence(labels: LabelledTable, wanted: DeltaPresence) -> Presence:
+def measure_delta_presence(
+    labels: LabelledTable, population: Table, wanted: DeltaPresence
+) -> Presence:
     """Measure delta-presence in published files.
 
     Parameters
     ----------
     labels : LabelledTable
         Published records, read from their files.
+    population : Table
+        Of :func:`require_population`.
     wanted : DeltaPresence
 
     Raises
     ------
     ConfigurationError, DataError
-        As :func:`require_population`, and if values cannot be read.
+        As :func:`anonspark.verification.presence.measure_presence`.
 
     Notes
     -----
     The jobs of :func:`anonspark.verification.presence.measure_presence`.
     """
-    engine = labels.data.engine
-    population = require_population(engine, wanted, labels.attributes)
-    with engine.reading((wanted.population,), key=f"{_SECTION}.population: "):
+    with labels.data.engine.reading((wanted.population,), key=f"{_SECTION}.population: "):
         return measure_presence(labels, population, lower=wanted.min, upper=wanted.max)
 
 

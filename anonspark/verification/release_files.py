@@ -103,8 +103,12 @@ def read_contents(
 
 def _is_seen(entry: Entry) -> bool:
     """Return whether Spark looks at a file, and a task can hold it."""
-    hidden = any(part.startswith((".", "_")) for part in entry.path.split("/"))
-    return not hidden and 0 < entry.bytes <= _LARGEST_IN_TASK
+    return _first_hidden(entry) is None and 0 < entry.bytes <= _LARGEST_IN_TASK
+
+
+def _first_hidden(entry: Entry) -> str | None:
+    """Return the first name of a path that readers of tables pass over."""
+    return next((part for part in entry.path.split("/") if part.startswith((".", "_"))), None)
 
 
 def _in_tasks(
@@ -112,11 +116,8 @@ def _in_tasks(
 ) -> dict[str, Content]:
     try:
         table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=whole)
-        rows = (
-            table.map_batches(partial(_read_footers, tuple(whole), tuple(labels)), _ROWS)
-            .collect()
-            .to_pylist()
-        )
+        read = partial(_read_footers, tuple(whole), tuple(labels))
+        rows = table.map_batches(read, _ROWS).collect().to_pylist()
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
@@ -141,15 +142,9 @@ def _read_footers(whole: tuple[str, ...], labels: tuple[str, ...], batches: Batc
         ]
         texts = [None if one is None else json.dumps(one.as_dict()) for one in footers]
         is_whole = [tail_to_read(tail) <= max(len(tail), 8) for tail in tails]
-        yield pa.RecordBatch.from_arrays(
-            [
-                batch.column("path"),
-                batch.column("sha256"),
-                pa.array(texts, pa.string()),
-                pa.array(is_whole, pa.bool_()),
-            ],
-            schema=_ROWS,
-        )
+        read = [pa.array(texts, pa.string()), pa.array(is_whole, pa.bool_())]
+        columns = [batch.column("path"), batch.column("sha256"), *read]
+        yield pa.RecordBatch.from_arrays(columns, schema=_ROWS)
 
 
 def _by_driver(engine: Engine, path: str, size: int, whole: bool, labels: Sequence[str]) -> Content:
@@ -372,23 +367,15 @@ def _one_table(
     # Most files are right where one is wrong.
     texts = [tuple(footer.columns) for footer in there.values()]
     usual = max(sorted(set(texts)), key=texts.count)
-    names = list(columns) if columns is not None else None
+    first = next(footer for footer in there.values() if tuple(footer.columns) == usual)
+    names = first.names if columns is None else list(columns)
     other = [
         path
         for path, footer in there.items()
-        if tuple(footer.columns) != usual or (names is not None and footer.names != names)
+        if tuple(footer.columns) != usual or footer.names != names
     ]
     if other:
-        surplus = sorted(
-            {
-                name
-                for path in other
-                for name in there[path].names
-                if name not in (names or next(
-                    footer.names for footer in there.values() if tuple(footer.columns) == usual
-                ))
-            }
-        )  # fmt: skip
+        surplus = sorted({name for path in other for name in there[path].names} - {*names})
         told = (
             f" (columns {named([repr(name) for name in surplus])} are too many)" if surplus else ""
         )
@@ -435,12 +422,7 @@ def audit_table_files(engine: Engine, path: str) -> list[str]:
             entries = [Entry(name, "file", files.size(found))]
         sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
         hidden = [entry.path for entry in entries if _is_hidden(entry, sizes)]
-        seen = [
-            entry
-            for entry in entries
-            if entry.kind == "file"
-            and not any(part.startswith((".", "_")) for part in entry.path.split("/"))
-        ]
+        seen = [one for one in entries if one.kind == "file" and _first_hidden(one) is None]
         empty = [entry.path for entry in seen if not entry.bytes]
         if hidden:
             failures.append(
@@ -461,8 +443,7 @@ def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
     """Return whether readers do not see something that is not known to lie beside tables."""
     if entry.kind in ("link", "other"):
         return True
-    parts = entry.path.split("/")
-    first = next((part for part in parts if part.startswith((".", "_"))), None)
+    first = _first_hidden(entry)
     if first is None or _BESIDE_TABLES.fullmatch(first):
         return False
     checksum = _CHECKSUM.fullmatch(entry.name)

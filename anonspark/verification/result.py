@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ from anonspark.errors import GuaranteeError
 from anonspark.redaction import Redacted, redact
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
-from anonspark.verification.units import MeasuredUnits
 
 if TYPE_CHECKING:
     # A run measures none of these.
@@ -142,22 +141,8 @@ class Verification(Redacted):
             **published,
             "sizes": [list(pair) for pair in sorted(self.published.sizes.items())],
             "unique_records": self.published.sizes.get(1, 0),
-            "criteria": [
-                {
-                    "attribute": one.criterion.attribute,
-                    "criterion": one.criterion.kind,
-                    "required": one.criterion.bound,
-                    "c": one.criterion.told_c,
-                    "measured": _finite(one.measured),
-                    "violating_classes": one.violating_classes,
-                    "violating_records": one.violating_records,
-                }
-                for one in self.criteria
-            ],
-            "sensitive": [
-                {name: _finite(value) for name, value in one.as_dict().items()}
-                for one in self.sensitive
-            ],
+            "criteria": [one.as_dict() for one in self.criteria],
+            "sensitive": [one.as_dict() for one in self.sensitive],
             "units": None
             if self.units is None
             else {
@@ -170,27 +155,21 @@ class Verification(Redacted):
             },
             "risk": self.risk,
             "presence": presence,
-            "truthfulness": None
-            if self.truthfulness is None
-            else {
-                **asdict(self.truthfulness),
-                "unpaired_originals": self.truthfulness.unpaired_originals,
-                "unpaired_published": self.truthfulness.unpaired_published,
-                "holds": self.truthfulness.holds,
-            },
-            "loss": None if self.loss is None else asdict(self.loss),
+            "truthfulness": _described(
+                self.truthfulness, "unpaired_originals", "unpaired_published", "holds"
+            ),
+            "loss": _described(self.loss),
             "linkage": {
-                name: {**asdict(one), "unmatched": one.unmatched, "holds": one.holds}
-                for name, one in self.linkage.items()
+                name: _described(one, "unmatched", "holds") for name, one in self.linkage.items()
             },
             "linkage_with_values": {
-                name: None if one is None else {**asdict(one), "unmatched": one.unmatched}
-                for name, one in self.linkage_with_values.items()
+                name: _described(one, "unmatched") for name, one in self.linkage_with_values.items()
             },
             "classes_not_covered": self.classes_not_covered,
             "claimed": self.claimed,
         }
 
 
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and math.isinf(value) else value
+def _described(one: Any, *more: str) -> dict[str, Any] | None:
+    """Return the figures of a result and some that follow from them, None without one."""
+    return None if one is None else {**asdict(one), **{name: getattr(one, name) for name in more}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.criterion import MOST_VALUES
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
@@ -18,31 +19,12 @@ from anonspark.verification.left_out import told_values
 from anonspark.verification.sensitive_values import SensitiveValues
 
 
-class _Tree(Protocol):
-    @property
-    def parents(self) -> Integers: ...
-
-    @property
-    def heights(self) -> Integers: ...
-
-
-class Taxonomy(Protocol):
-    """What is read of a hierarchy's file: its values in order, and their tree."""
-
-    @property
-    def leaves(self) -> Sequence[str]:
-        """The values, as text."""
-
-    def tree(self) -> _Tree:
-        """Return parents and heights of the nodes, the values first."""
-
-
 def describe_values(
     data: Table,
     name: str,
     *,
     order: Sequence[str] | None = None,
-    hierarchy: Taxonomy | None = None,
+    hierarchy: Hierarchy | None = None,
     left_out: pa.Table | None = None,
 ) -> SensitiveValues | None:
     """Count the different values of a sensitive attribute.
@@ -55,7 +37,7 @@ def describe_values(
         Of the column.
     order : sequence of str or None
         Declared order of the values.
-    hierarchy : Taxonomy or None
+    hierarchy : Hierarchy or None
         Its hierarchy; then its order counts, not the declared one.
     left_out : pyarrow.Table or None
         Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well.
@@ -90,7 +72,7 @@ def describe_values_by(
     by: str,
     *,
     order: Sequence[str] | None = None,
-    hierarchy: Taxonomy | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> dict[str | None, SensitiveValues]:
     """Count the different values of a sensitive attribute in each of few groups of records.
 
@@ -131,7 +113,7 @@ def _require_comparable(data: Table, name: str) -> None:
 
 
 def _described(
-    name: str, table: pa.Table, order: Sequence[str] | None, hierarchy: Taxonomy | None
+    name: str, table: pa.Table, order: Sequence[str] | None, hierarchy: Hierarchy | None
 ) -> SensitiveValues:
     """Return values and their shares, given how often each occurs."""
     data_type = table.schema.field("value").type

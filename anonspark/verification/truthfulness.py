@@ -21,7 +21,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,9 +28,10 @@ from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_readable, type_name
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.grouping import find_groups
 from anonspark.errors import DataError
 from anonspark.release.raw_records import require_all_read
-from anonspark.release.region_matching import LabelledTable, RegionSearch, class_keys
+from anonspark.release.region_matching import Codes, LabelledTable, RegionSearch, class_keys
 from anonspark.release.regions import PublishedAttribute
 
 _SUBJECT = "original"
@@ -110,53 +110,37 @@ class Truthfulness:
 
     def describe(self) -> list[str]:
         """Return one sentence a kind of violation, none for a release that holds."""
-        allowed = (
-            f", expected at most {self.left_out:,} that were left out" if self.left_out else ""
-        )
-        own = "their sensitive and insensitive values"
-        of_originals = f"of {self.originals:,} originals"
-        of_published = f"of {self.published:,} published records"
-        told = [
-            (
-                self.missing,
-                self.left_out,
-                f"{of_originals} are missing: fewer published records than originals have "
-                f"{own}{allowed}",
-            ),
-            (
-                self.surplus,
-                0,
-                f"{of_published} are too many: fewer originals than published records have {own}",
-            ),
-            (
-                self.without_counterpart,
-                self.left_out,
-                f"{of_originals} lie in the box of no published record with {own}{allowed}",
-            ),
-            (
-                self.without_original,
-                0,
-                f"{of_published} are too many for their class: fewer originals with {own} lie in "
-                "its box",
-            ),
-            (
-                self.unmatched,
-                self.left_out,
-                f"{of_originals} get no published record of their own, however they are "
-                f"paired{allowed}",
-            ),
-            (
-                self.unmatched_published,
-                0,
-                f"{of_published} get no original of their own, however they are paired",
-            ),
-        ]
-        return [
-            f"truthfulness: {count:,} {found}; check that the original is the table that the "
-            "release was made of: if it is, the release must not be used"
-            for count, allowed_count, found in told
-            if count > allowed_count
-        ]
+        found = []
+        for name, text in _VIOLATIONS.items():
+            of_originals = name in ("missing", "without_counterpart", "unmatched")
+            count, left_out = getattr(self, name), self.left_out if of_originals else 0
+            if count <= left_out:
+                continue
+            allowed = f", expected at most {left_out:,} that were left out" if left_out else ""
+            records = (
+                f"{self.originals:,} originals"
+                if of_originals
+                else f"{self.published:,} published records"
+            )
+            found.append(
+                f"truthfulness: {count:,} of {records} {text}{allowed}; check that the original is "
+                "the table that the release was made of: if it is, the release must not be used"
+            )
+        return found
+
+
+_VALUES = "their sensitive and insensitive values"
+_VIOLATIONS = {
+    "missing": f"are missing: fewer published records than originals have {_VALUES}",
+    "surplus": f"are too many: fewer originals than published records have {_VALUES}",
+    "without_counterpart": f"lie in the box of no published record with {_VALUES}",
+    "without_original": (
+        f"are too many for their class: fewer originals with {_VALUES} lie in its box"
+    ),
+    "unmatched": "get no published record of their own, however they are paired",
+    "unmatched_published": "get no original of their own, however they are paired",
+}
+"""How originals and published records may not agree, by figure."""
 
 
 def measure_truthfulness(
@@ -213,7 +197,7 @@ def measure_truthfulness(
     equal with a probability of 2^-64.
     """
     release, attributes = labels.data, labels.attributes
-    _require_comparable(original, release, [one.name for one in attributes], payload)
+    _require_comparable(original.schema, release.schema, [one.name for one in attributes], payload)
     prepared = labels.prepare(
         original.with_hashes({_PAYLOAD: payload}, like=release.schema),
         _SUBJECT,
@@ -236,28 +220,21 @@ _PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 
 
 def _require_comparable(
-    original: Table, release: Table, quasi_identifiers: Sequence[str], payload: Sequence[str]
+    original: pa.Schema, release: pa.Schema, names: Sequence[str], payload: Sequence[str]
 ) -> None:
-    """Check that both tables have what is compared, and the payload in types that can be.
+    """Check that the original has what is compared, and the payload in types that can be.
 
     Raises
     ------
     DataError
     """
-    found = {field.name: field.type for field in original.schema}
-    wanted = {field.name: field.type for field in release.schema}
-    problems = []
-    lacking = [name for name in (*quasi_identifiers, *payload) if name not in found]
+    found, wanted = (dict(zip(one.names, one.types, strict=True)) for one in (original, release))
+    lacking = [name for name in (*names, *payload) if name not in found]
     if lacking:
-        problems.append(
+        raise DataError(
             f"original: lacks the columns {', '.join(map(repr, lacking))}; found "
             f"{', '.join(map(repr, found))}; give the table that the release was made of"
         )
-    lacking = [name for name in payload if name not in wanted]
-    if lacking:
-        problems.append(f"release: lacks the columns {', '.join(map(repr, lacking))}")
-    if problems:
-        raise DataError(*problems)
     problems = [
         f"original: column {name!r} has type {type_name(found[name])}, which cannot be "
         f"compared with the release's {type_name(wanted[name])}; cast it first"
@@ -467,20 +444,23 @@ class _SpreadPublished:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            payload = batch.column("payload").to_numpy()
-            is_common = np.isin(payload, list(self.parts))
-            yield self._part(batch.filter(pa.array(~is_common)), -1)
+            payloads = batch.column("payload").to_numpy()
+            parts = np.zeros(len(payloads), np.int64)
             for common, number in self.parts.items():
-                own = batch.filter(pa.array(payload == common))
-                for part in range(number):
-                    yield self._part(own, part)
-
-    def _part(self, batch: pa.RecordBatch, part: int) -> pa.RecordBatch:
-        count = batch.num_rows
-        parts = pa.array(np.full(count, part, np.int64))
-        arrays = [batch.column("payload"), parts, batch.column("key"), batch.column("records")]
-        arrays += [pa.nulls(count, pa.int32())] * (len(self.schema) - len(arrays))
-        return pa.record_batch(arrays, schema=self.schema)
+                parts[payloads == common] = number
+            times = np.maximum(parts, 1)
+            rows = np.repeat(np.arange(len(payloads)), times)
+            part = np.arange(len(rows)) - (np.cumsum(times) - times)[rows]
+            part[parts[rows] == 0] = -1
+            own = batch.take(pa.array(rows))
+            arrays = [
+                own.column("payload"),
+                pa.array(part),
+                own.column("key"),
+                own.column("records"),
+            ]
+            arrays += [pa.nulls(len(rows), pa.int32())] * (len(self.schema) - len(arrays))
+            yield pa.record_batch(arrays, schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -494,36 +474,44 @@ class _MatchRecords:
     keys: Integers
 
     def __call__(self, batches: Batches) -> Batches:
-        points = [np.empty((0, len(self.search.axes)), np.int32)]
-        originals = [np.empty((0, 2), np.int64)]
-        published = [np.empty((0, 4), np.int64)]
-        for batch in batches:
-            is_original = batch.column("records").is_null()
-            own = batch.filter(is_original)
-            codes = [own.column(f"code_{index}").to_numpy() for index in range(points[0].shape[1])]
-            points.append(np.stack(codes, axis=1))
-            originals.append(_matrix(own, "payload", "part"))
-            others = batch.filter(pc.invert(is_original))
-            published.append(_matrix(others, "payload", "part", "key", "records"))
+        received = [batch for batch in batches if batch.num_rows]
+        if not received:
+            return
+        table = pa.Table.from_batches(received)
+        found = find_groups([table["payload"], table["part"]])
+        is_original = np.asarray(table["records"].is_null())
+        rows = np.flatnonzero(is_original)
+        rows = rows[np.argsort(found.numbers[rows], kind="stable")]
+        own, originals = found.numbers[rows], table.take(pa.array(rows))
+        codes = [originals[f"code_{index}"].to_numpy() for index in range(len(self.search.axes))]
+        rows = np.flatnonzero(~is_original)
+        order = np.argsort(self.keys)
+        keys = table["key"].take(pa.array(rows)).to_numpy()
+        regions = order[np.searchsorted(self.keys, keys, sorter=order)]
+        sorted_places = np.lexsort((regions, found.numbers[rows]))
+        rows, regions = rows[sorted_places], regions[sorted_places]
+        others, published = found.numbers[rows], table.take(pa.array(rows))
         yield from self._matched(
-            np.concatenate(points), np.concatenate(originals), np.concatenate(published)
+            table.select(["payload", "part"]).take(pa.array(found.first)),
+            (own, np.stack(codes, axis=1)),
+            (others, regions, published),
         )
 
     def _matched(
-        self, points: npt.NDArray[np.int32], originals: Integers, published: Integers
+        self,
+        groups: pa.Table,
+        originals: tuple[Integers, Codes],
+        places: tuple[Integers, Integers, pa.Table],
     ) -> Batches:
-        groups, own, others = _grouped(originals, published[:, :2])
-        order = np.argsort(self.keys)
-        regions = order[np.searchsorted(self.keys, published[:, 2], sorter=order)]
-        sorted_originals = np.argsort(own, kind="stable")
-        sorted_places = np.lexsort((regions, others))
-        own, others = own[sorted_originals], others[sorted_places]
-        published, regions = published[sorted_places], regions[sorted_places]
-        first = np.searchsorted(own, np.arange(len(groups) + 1))
-        first_places = np.searchsorted(others, np.arange(len(groups) + 1))
-        records = np.ascontiguousarray(published[:, 3])
+        """Match the originals and the places of groups, in the order of these."""
+        own, codes = originals
+        others, regions, published = places
+        first, first_places = (
+            np.searchsorted(one, np.arange(len(groups) + 1)) for one in (own, others)
+        )
+        records = published["records"].to_numpy().copy()  # the kernel takes what may be written to
         held, holding, matched = self.search.match(
-            points[sorted_originals], first, (first_places, regions, records), _MOST_PAIRS
+            codes, first, (first_places, regions, records), _MOST_PAIRS
         )
         without, choosing = (
             np.bincount(own[which], minlength=len(groups)) for which in (holding == 0, holding > 1)
@@ -533,7 +521,7 @@ class _MatchRecords:
             np.bincount(others, weights, len(groups)).astype(np.int64)
             for weights in (records, np.maximum(records - held, 0))
         )
-        alone = groups[:, 1] < 0
+        alone = groups["part"].to_numpy() < 0
         exact = alone & (matched >= 0)
         shared_places = ~alone[others]
         yield from (
@@ -549,33 +537,17 @@ class _MatchRecords:
                 not_proven=sizes[alone & ~exact].sum(),
             ),
             _batch(
-                payload=published[shared_places, 0],
-                key=published[shared_places, 2],
+                payload=published["payload"].to_numpy()[shared_places],
+                key=published["key"].to_numpy()[shared_places],
                 records=records[shared_places],
                 held=held[shared_places],
             ),
             _batch(
-                payload=groups[~alone, 0],
+                payload=groups["payload"].to_numpy()[~alone],
                 originals=sizes[~alone],
                 choosing=choosing[~alone],
             ),
         )
-
-
-def _matrix(batch: pa.RecordBatch, *names: str) -> Integers:
-    return np.stack([batch.column(name).to_numpy() for name in names], axis=1)
-
-
-def _grouped(originals: Integers, published: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the different pairs of payload and part, and which one each row has."""
-    both = np.concatenate([originals, published])
-    order = np.lexsort((both[:, 1], both[:, 0]))
-    ordered = both[order]
-    is_first = np.ones(len(both), bool)
-    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    numbers = np.empty(len(both), np.int64)
-    numbers[order] = np.cumsum(is_first) - 1
-    return ordered[is_first], numbers[: len(originals)], numbers[len(originals) :]
 
 
 def _batch(**columns: Integers | np.int64) -> pa.RecordBatch:

@@ -22,7 +22,7 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.publish.staging import find_stagings
 from anonspark.pipeline import run
 from anonspark.release.layout import COMPANIONS
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 pytestmark = pytest.mark.usefixtures("without_spark")
 
@@ -118,7 +118,7 @@ def test_killed_and_removed_or_continued(
     assert (release / ".anonspark-night").exists()
     if (when, name) != ("after", "rename"):
         with pytest.raises(DataError, match=r"no manifest\.json there"):
-            verify_release(LocalEngine(), str(release))
+            audit_release(LocalEngine(), str(release)).require()
         kept = shutil.copytree(folder, tmp_path / "kept", symlinks=True)
         outcome = command(capsys, "clean", configuration)
         assert outcome.code == 0, outcome.err

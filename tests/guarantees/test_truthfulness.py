@@ -359,7 +359,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     original = pa.table({"age": ["Ottokar", "17"], "day": [1, 2]})
     with pytest.raises(DataError, match=r"original: column 'day' has type bigint.* date"):
         measure_truthfulness(release, ages, original, ["day"])
-    with pytest.raises(DataError, match=r"columns 'x'; found 'age', 'day'; .*\n.*columns 'x'"):
+    with pytest.raises(DataError, match=r"original: lacks the columns 'x'; found 'age', 'day'"):
         measure_truthfulness(release, ages, original, ["x"])
     with pytest.raises(DataError, match=r"original: lacks the columns 'age', 'x'; found 'day'"):
         measure_truthfulness(release, ages, original.drop_columns(["age"]), ["x"])

@@ -17,7 +17,7 @@ from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.models import choosing
 from anonspark.pipeline.run import run
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 if TYPE_CHECKING:
     pass
@@ -56,7 +56,7 @@ def test_the_best_of_all_is_chosen(
 ) -> None:
     auto = {"name": "auto", "objective": objective}
     chosen = release_of(engine, few, tmp_path / "auto", auto)["chosen_model"]
-    verify_release(engine, str(tmp_path / "auto"))
+    audit_release(engine, str(tmp_path / "auto")).require()
     assert (chosen["objective"], chosen["rows"]) == (objective, 1_000)
     assert len(chosen["tried"]) == 5
     best = min(chosen["tried"], key=lambda one: one["loss"])

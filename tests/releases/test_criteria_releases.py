@@ -34,7 +34,7 @@ from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 # The models without rounds form the groups of the first round of these.
 MODELS = ("su-mondrian", "u-canon", "microaggregation")
@@ -280,7 +280,7 @@ def test_every_class_satisfies_the_criteria(
         # It was not to be had for nothing.
         assert not holds(row, worst_figure(careless, row)), row
 
-    proven = verify_release(engine, str(found))
+    proven = audit_release(engine, str(found)).require()
     assert proven.published.smallest == size["measured"]
     assert [one.measured for one in proven.criteria] == [row["measured"] for row in beyond]
 
@@ -310,13 +310,15 @@ def test_verify_with_a_configuration(
     assert [one["required"] for one in criteria] == [3.0, 0.3]
     # A release may have more than was asked of it.
     weaker = case.configure("weaker", {"l_diversity": {"attribute": "disease", "l": 2}})
-    assert len(verify_release(engine, str(found), load_configuration(weaker)).criteria) == 1
+    assert (
+        len(audit_release(engine, str(found), load_configuration(weaker)).require().criteria) == 1
+    )
     for name, privacy in STRICTER.items():
         path = case.configure(f"stricter-{name}", privacy)
         with pytest.raises(
             GuaranteeError, match=r"classes of the release, with [\d,]+ records, violate"
         ) as refused:
-            verify_release(engine, str(found), load_configuration(path))
+            audit_release(engine, str(found), load_configuration(path)).require()
         (section,) = privacy.values()
         assert f"on attribute '{section['attribute']}'" in str(refused.value)
     # The last one again as a command, with all that it violates at once.
@@ -382,7 +384,10 @@ def test_sensitive_values_of_every_type(
             assert figures["measured"] == expected >= 2
         else:
             assert 0 < figures["measured"] <= 0.9
-    assert len(verify_release(engine, str(tmp_path / "release")).criteria) == 2 * len(values) - 1
+    assert (
+        len(audit_release(engine, str(tmp_path / "release")).require().criteria)
+        == 2 * len(values) - 1
+    )
 
 
 # Tampering ----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from anonspark.sharing.ledger.events import Events
 from anonspark.sharing.recipients import distribute as distributing
 from anonspark.sharing.recipients.dry_run import look_at_plan
 from anonspark.sharing.recipients.plan import parse_plan
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 ROWS = 600
 
@@ -96,7 +96,7 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
     given = carry_out(plan, "first")
     assert set(given.releases) == {"labour", "press"}
     for name in ("labour", "press"):
-        assert verify_release(LocalEngine(), str(tmp_path / "releases" / name)).holds
+        assert audit_release(LocalEngine(), str(tmp_path / "releases" / name)).require().holds
     ledger = with_ledger(plan, tmp_path)
     types = [one.type for one in ledger.events.events]
     assert types == ["created", "prepared", "base", *["planned"] * 2, *["published"] * 2]

@@ -26,7 +26,7 @@ from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish import division
 from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run as run_pipeline
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 NAMES = ADULT_OF_ARX.quasi_identifiers
 HEIGHTS = {
@@ -136,7 +136,7 @@ def test_k_alone(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     assert figures["rows_published"] == 30_162 - 377
     assert figures["rows_suppressed"] == figures["rows_left_out"] == 377
     assert figures["classes"] == figures["published_classes"] == 1817 + 754 + 140
-    assert verify_release(engine, str(release)).published.smallest == 5
+    assert audit_release(engine, str(release)).require().published.smallest == 5
 
     # What the rounds are like, as the figures of the thesis tell (4-22 to 4-25).
     first, second, _ = metrics(release, "rounds")
@@ -218,7 +218,7 @@ def test_k_and_l(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
         {"age": 0, "education": 2, "occupation": 1, "salary-class": 0},
         {"age": 0, "sex": 0},
     ]
-    (criterion,) = verify_release(engine, str(release)).criteria
+    (criterion,) = audit_release(engine, str(release)).require().criteria
     assert criterion.measured == 2
     risk = {(row["round"], row["attacker"]): row for row in metrics(release, "risk")}
     assert risk[3, "prosecutor"]["highest"] == pytest.approx(1 / 6)
@@ -241,7 +241,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     assert "with 1230 records, violate t-closeness" in caplog.text
     assert rounds_of(release) == [(1681, 9028), (608, 4331), (70, 2210)]
     with pytest.raises(GuaranteeError) as violated:
-        verify_release(engine, str(release))
+        audit_release(engine, str(release)).require()
     assert "46 of 2,359 classes" in str(violated.value)
     assert "1,230 records, violate t-closeness with t = 0.2" in str(violated.value)
     measured = {row["criterion"]: row["measured"] for row in metrics(release, "privacy")}
@@ -255,7 +255,7 @@ def test_k_and_t_of_the_best_nodes(engine: LocalEngine, adult: Path, tmp_path: P
     run_pipeline(engine, parse_configuration(document))
     assert rounds_of(release) == [(1681, 9028), (648, 3259)]
     with pytest.raises(GuaranteeError, match="violate t-closeness"):
-        verify_release(engine, str(release))
+        audit_release(engine, str(release)).require()
 
 
 def test_k_and_t_against_the_whole_input_holds(
@@ -270,7 +270,7 @@ def test_k_and_t_against_the_whole_input_holds(
     first, *further = rounds_of(release)
     assert first == (1681, 9028)
     assert len(further) == 2
-    (criterion,) = verify_release(engine, str(release)).criteria
+    (criterion,) = audit_release(engine, str(release)).require().criteria
     assert criterion.violating_classes == 0
     # By hand, against the input's distribution.
     table = pq.read_table(adult, columns=["native-country"])["native-country"].to_pylist()
@@ -375,7 +375,7 @@ def test_suppressed_records_are_published_as_one_class(engine: LocalEngine, tmp_
     assert figures["published_classes"] == figures["classes"] + 1
     # Sensitive and insensitive values are published with them.
     assert sorted(published(release)["record"].to_pylist()) == list(range(60))
-    verify_release(engine, str(release))
+    audit_release(engine, str(release)).require()
 
 
 def test_a_residual_that_is_no_class_is_refused(engine: LocalEngine, tmp_path: Path) -> None:
@@ -465,7 +465,7 @@ def test_missing_values(engine: LocalEngine, tmp_path: Path) -> None:
         assert row["city"] in above | {"* or missing"}
         seen.add(row["city"])
     assert seen & {"missing", "* or missing"}
-    verify_release(engine, str(release))
+    audit_release(engine, str(release)).require()
 
 
 def test_an_attribute_all_of_whose_values_are_missing(engine: LocalEngine, tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ def test_few_records_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) 
     assert summary(release)["rows_left_out"] is None
     assert 55 - 4 < summary(release)["rows_published"] < 55
     assert not (release / "left_out").exists()
-    assert verify_release(engine, str(release)).criteria[0].violating_classes == 0
+    assert audit_release(engine, str(release)).require().criteria[0].violating_classes == 0
 
 
 def gains_of(release: Path, everything: list[str]) -> float:
@@ -515,7 +515,7 @@ def test_no_disease_gains_more_than_beta(engine: LocalEngine, tmp_path: Path) ->
         tmp_path, privacy=likeness, model={"suppression_limit": 0.0}, output={"mode": "overwrite"}
     )
     release = run(engine, document)
-    (measured,) = verify_release(engine, str(release)).criteria
+    (measured,) = audit_release(engine, str(release)).require().criteria
     assert measured.measured == pytest.approx(gains_of(release, everything), abs=1e-12)
     assert measured.measured <= careless / 2
     assert measured.violating_classes == 0
@@ -531,7 +531,7 @@ def test_beta_where_the_values_left_out_are_not_told(engine: LocalEngine, tmp_pa
     release = run(engine, document)
     assert summary(release)["rows_left_out"] is None
     assert not (release / "left_out").exists()
-    (measured,) = verify_release(engine, str(release)).criteria
+    (measured,) = audit_release(engine, str(release)).require().criteria
     told = published(release)["disease"].to_pylist()
     assert measured.violating_classes == 0
     assert measured.measured < gains_of(release, told)

@@ -24,7 +24,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.reporting.making import make_report
-from anonspark.verification.audit import audit_release, verify_release
+from anonspark.verification.audit import audit_release
 
 K = 5
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
@@ -362,7 +362,7 @@ def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> No
     assert min(people_of_classes(release)) >= K
     assert len(people_of_classes(release)) > 3
     require_people(release, sick(), COUNTING_PEOPLE[criterion])
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
     assert all("no criterion forbids" in one for one in verified.warnings)
     stated = {
@@ -458,7 +458,7 @@ def test_any_visits(
     counts = summary(release)
     if not counts["rows_left_out"]:
         require_people(release, table, {key: privacy[key] for key in COUNTING_PEOPLE[criterion]})
-    assert verify_release(LocalEngine(), str(release)).failures == []
+    assert audit_release(LocalEngine(), str(release)).require().failures == []
 
 
 def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
@@ -467,7 +467,7 @@ def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
     attributes |= {"patient": "identifier", "disease": "sensitive"}
     path = with_sick(tmp_path, privacy=privacy, attributes=attributes, more_attributes={})
     release = run(path)
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
     assert [one.measured for one in verified.criteria] == [3.0]
     assert any("k and the criteria beyond it count people" in one for one in verified.warnings)
@@ -475,7 +475,9 @@ def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
     own = place(tmp_path, "other")
     other = with_sick(own, privacy={**privacy, **asked}, attributes=attributes, more_attributes={})
     with pytest.raises(DataError, match="the run did not measure it"):
-        verify_release(LocalEngine(), str(release), configuration=load_configuration(other))
+        audit_release(
+            LocalEngine(), str(release), configuration=load_configuration(other)
+        ).require()
 
 
 def test_criteria_of_people_where_labels_are_sets(tmp_path: Path) -> None:
@@ -486,7 +488,7 @@ def test_criteria_of_people_where_labels_are_sets(tmp_path: Path) -> None:
     sections = {"privacy": privacy, "attributes": attributes, "output": output}
     release = run(with_sick(tmp_path, **sections, more_attributes={}))
     assert published(release).schema.field("sex").type == pa.list_(pa.string())
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert (verified.failures, verified.criteria[0].measured) == ([], 3.0)
 
 
@@ -577,7 +579,7 @@ def test_the_number_is_not_published(folder: Path) -> None:
     )
     release = run(path)
     assert published(release).schema.names == QUASI_IDENTIFIERS
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.units is not None
     assert verified.units.not_published == ("patient",)
     assert verified.units.fewest == summary(release)["smallest_units"]
@@ -627,7 +629,7 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
 def test_a_published_number_proves_it(folder: Path) -> None:
     own = place(folder, "proven")
     release = run(with_input(folder, own, model={"name": "smondrian"}))
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.units is not None
     assert verified.units.not_published == ()
     assert verified.units.classes == Counter(people_of_classes(release))
@@ -652,7 +654,9 @@ def test_a_release_about_fewer_people_fails(folder: Path, tmp_path: Path) -> Non
     pq.write_table(table, tmp_path / "table.parquet")
     configuration = load_configuration(with_input(folder, place(folder, "asked")))
     with pytest.raises(GuaranteeError, match="about 1 people, expected k = 5"):
-        verify_release(LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration)
+        audit_release(
+            LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration
+        ).require()
 
 
 @pytest.mark.parametrize(
@@ -826,7 +830,7 @@ def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
     assert len(set(own["person"].to_pylist())) == 500
     keys = [(name, "ascending") for name in QUASI_IDENTIFIERS]
     assert own.select(QUASI_IDENTIFIERS).sort_by(keys) == published(plain).sort_by(keys)
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.units is not None
     assert verified.units.fewest_agreeing == verified.units.fewest == verified.published.smallest
 
@@ -842,7 +846,7 @@ def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
         more_attributes={},
     )
     release = run(path)
-    verified = verify_release(LocalEngine(), str(release))
+    verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
     assert all("no criterion forbids" in one for one in verified.warnings)
     (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "entropy"]
@@ -857,7 +861,9 @@ def test_whoever_takes_pseudonyms_of_another_is_found_out(folder: Path, tmp_path
     table = table.set_column(place_of, "person", pa.repeat("a" * 32, len(table)))
     pq.write_table(table, tmp_path / "table.parquet")
     with pytest.raises(GuaranteeError, match="about 1 people, expected k = 5"):
-        verify_release(LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration)
+        audit_release(
+            LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration
+        ).require()
 
 
 @cases(__file__, "sections", "told")

@@ -28,7 +28,7 @@ from anonspark.errors import DataError
 from anonspark.layers.publish import staging
 from anonspark.pipeline import writing
 from anonspark.release.manifest import MANIFEST
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 
 def command(*arguments: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def asking_first(release: str, outcomes: dict[str, Any]) -> Callable[..., None]:
         if target == f"{release}/{MANIFEST}":
             outcomes["before"] = sorted(entry.path for entry in files.tree(release))
             try:
-                verify_release(SparkEngine(files.spark), release)
+                audit_release(SparkEngine(files.spark), release).require()
             except DataError as error:
                 outcomes["refused"] = str(error)
         works(files, source, target)
