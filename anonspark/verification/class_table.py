@@ -268,15 +268,11 @@ class _ReadClasses:
 
 def _row_batch(columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
     """Return rows of sums; of what they do not sum up nothing."""
-    found = []
-    for one in _SUMS:
-        if one.name in columns:
-            found.append(columns[one.name].cast(one.type))
-        elif one.name in _KEYS:
-            found.append(pa.nulls(rows, one.type))
-        else:
-            found.append(pa.repeat(0, rows).cast(one.type))
-    return pa.RecordBatch.from_arrays(found, schema=_SUMS)
+    keys = {name: pa.nulls(rows) for name in _KEYS}
+    none = keys | {name: pa.repeat(0, rows) for name in _SUMS.names if name not in keys}
+    own = {**none, **columns}
+    arrays = [own[field.name].cast(field.type) for field in _SUMS]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SUMS)
 
 
 def _named(batch: pa.RecordBatch) -> Flags:

@@ -6,7 +6,7 @@ Who they are has to be known: ``privacy.unit`` tells them apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -282,16 +282,21 @@ class SharesOfPeople:
 
 @dataclass(frozen=True)
 class _Encode:
-    """Yields what class each record is of, its value's number, and whom it is about; and any."""
+    """Yields what class each record is of, its value's number, and whom it is about.
+
+    For people themselves the same again, with a number that stands for any value.
+    """
 
     by: tuple[str, ...]
     attribute: SensitiveValues
     schema: pa.Schema
+    people: bool = True
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             values = pa.array(self.attribute.encode(batch.column(_VALUE)), pa.int64())
-            for own in (values, pa.repeat(pa.scalar(_ANY, pa.int64()), batch.num_rows)):
+            anybody = pa.repeat(pa.scalar(_ANY, pa.int64()), batch.num_rows)
+            for own in (values, anybody) if self.people else (values,):
                 columns = [*(batch.column(name) for name in self.by), own, batch.column(UNIT)]
                 yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -387,12 +392,16 @@ def measure_people(
     return [found[one] for one in criteria]
 
 
+def _pairs_of(data: Table, by: Iterable[str]) -> pa.Schema:
+    """Return the columns of classes, of a value's number, and of whom it is about."""
+    return pa.schema([*map(data.schema.field, by), (_VALUE, pa.int64()), (UNIT, pa.int64())])
+
+
 def _people_of_values(
     data: Table, by: Sequence[str], attribute: SensitiveValues, criteria: Sequence[Criterion]
 ) -> Table:
     """Return a row of lists a class: values, how many people and records, and of rare ones who."""
-    fields = [data.schema.field(name) for name in by]
-    pairs = pa.schema([*fields, (_VALUE, pa.int64()), (UNIT, pa.int64())])
+    pairs = _pairs_of(data, by)
     rare = max((int(one.bound) for one in criteria if one.kind == "distinct"), default=0)
     encoded = data.map_batches(_Encode(tuple(by), attribute, pairs), pairs)
     different = encoded.aggregate(pairs.names, count=_RECORDS)
@@ -402,24 +411,10 @@ def _people_of_values(
     )
     if rare:
         names.append(_OWNER)
-        schema = pa.schema([*fields, *((name, pa.int64()) for name in names)])
+        fields = [*map(pairs.field, by), *((name, pa.int64()) for name in names)]
+        schema = pa.schema(fields)
         counted = counted.map_batches(_ListOwners(rare, schema), schema)
     return counted.aggregate(list(by), lists=names).select(names)
-
-
-@dataclass(frozen=True)
-class _EncodeRanges:
-    """Yields what class each record is of, whom it is about, and the number of its value, twice."""
-
-    by: tuple[str, ...]
-    attribute: SensitiveValues
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            values = pa.array(self.attribute.encode(batch.column(_VALUE)), pa.int64())
-            own = [*(batch.column(name) for name in self.by), batch.column(UNIT), values, values]
-            yield pa.RecordBatch.from_arrays(own, schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -454,10 +449,12 @@ def _measure_ranges(
     shares: SharesOfPeople,
 ) -> list[MeasuredCriterion]:
     """Measure ordered distances: by the first and the last value of each person of a class."""
-    fields = [data.schema.field(name) for name in by]
-    schema = pa.schema([*fields, *((name, pa.int64()) for name in (UNIT, _FIRST, _LAST))])
-    encoded = data.map_batches(_EncodeRanges(tuple(by), attribute, schema), schema)
-    people = encoded.aggregate([*by, UNIT], count=_RECORDS, least=[_FIRST], most=[_LAST])
+    pairs = _pairs_of(data, by)
+    encoded = data.map_batches(_Encode(tuple(by), attribute, pairs, people=False), pairs)
+    twice = {name: name for name in (*by, UNIT)} | {_FIRST: _VALUE, _LAST: _VALUE}
+    people = encoded.select(twice).aggregate(
+        [*by, UNIT], count=_RECORDS, least=[_FIRST], most=[_LAST]
+    )
     alike = people.select([*by, _FIRST, _LAST, _RECORDS])
     counted = alike.aggregate([*by, _FIRST, _LAST], count=_PEOPLE, sums=[_RECORDS])
     names = [_FIRST, _LAST, _PEOPLE, _RECORDS]
@@ -496,7 +493,7 @@ def shares_of_people(data: Table, attribute: SensitiveValues, unknown: int = 0) 
     One job with three shuffles, of the different pairs of a value and a person, of people and of
     numbers.
     """
-    schema = pa.schema([(_VALUE, pa.int64()), (UNIT, pa.int64())])
+    schema = _pairs_of(data, ())
     pairs = data.map_batches(_Encode((), attribute, schema), schema).aggregate(schema.names)
     people = pairs.aggregate([UNIT], count=_PEOPLE, lists=[_VALUE]).select([_VALUE, _PEOPLE])
     counted = people.map_batches(_Parts(), _PARTS).aggregate(_PARTS.names, count=_PEOPLE).collect()

@@ -20,11 +20,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anonspark.config import load_configuration
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.reporting.making import make_report
-from anonspark.verification.audit import audit_release
+from anonspark.verification.audit import audit_release, audit_table
+from anonspark.verification.claims import Claim
 
 K = 5
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
@@ -872,3 +874,30 @@ def test_pseudonyms_that_cannot_be(tmp_path: Path, sections: Mapping[str, Any], 
     changed = {**sections, "output": {"path": str(tmp_path / "release"), **output}}
     with pytest.raises(ConfigurationError, match=told):
         load_configuration(configured(tmp_path, **changed))
+
+
+def test_labels_that_differ_in_blanks_are_classes_of_their_own() -> None:
+    table = pa.table(
+        {
+            "town": ["a", "a", "a ", "a "],
+            "patient": ["1", "1 ", "2", "2"],
+            "disease": ["flu", "gout", "flu", "gout"],
+        }
+    )
+    asked = Claim(
+        PrivacyOptions(k=2, unit=["patient"], l_diversity={"attribute": "disease", "l": 2}),
+        ["town"],
+        ("town",),
+        sensitive=("disease",),
+        as_they_came=("patient", "disease"),
+    )
+    found = audit_table(LocalEngine().table(table), asked)
+    # Two spellings of a number are one person; two labels are read as they are written.
+    assert found.units is not None
+    assert (found.published.classes, found.units.classes, found.units.agreeing) == (
+        2,
+        {1: 2},
+        {1: 2},
+    )
+    assert [one.measured for one in found.criteria] == [1.0]
+    assert "about 1 people, expected k = 2" in "\n".join(found.failures)
