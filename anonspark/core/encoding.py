@@ -91,6 +91,18 @@ class QuasiIdentifier:
         return self.highest + 1
 
     @property
+    def code_type(self) -> pa.DataType:
+        """Smallest type that holds all codes."""
+        ends = {self.lowest, self.missing_code}
+        types = ((8, pa.int8()), (16, pa.int16()), (32, pa.int32()))
+        fits = (
+            one
+            for bits, one in types
+            if all(-(2 ** (bits - 1)) <= end < 2 ** (bits - 1) for end in ends)
+        )
+        return next(fits, pa.int64())
+
+    @property
     def root_cell(self) -> tuple[int | None, int | None]:
         """Ends of a table's cell: what was declared, None where they are its own extremes."""
         if not self.range_declared:

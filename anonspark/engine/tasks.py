@@ -24,6 +24,7 @@ def takes_dictionaries(function: Callable[[Batches], Batches]) -> bool:
 class _Place(threading.local):
     # A thread runs one task at a time.
     number = 0
+    is_remote = True
 
 
 _PLACE = _Place()
@@ -37,9 +38,14 @@ def task_number() -> int:
     return _PLACE.number
 
 
-def enter_task(number: int) -> None:
-    """Say which task begins in this thread; for engines."""
-    _PLACE.number = number
+def is_remote() -> bool:
+    """Return whether what the task of this thread makes goes to other processes or machines."""
+    return _PLACE.is_remote
+
+
+def enter_task(number: int, *, is_remote: bool = True) -> None:
+    """Say which task begins in this thread, and where what it makes goes; for engines."""
+    _PLACE.number, _PLACE.is_remote = number, is_remote
 
 
 class FailedTaskError(Exception):

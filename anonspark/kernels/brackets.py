@@ -86,9 +86,9 @@ def follow_brackets(
         The records inside of a bracket, in ascending order, and the node that it is of.
     """
     d = extremes.shape[1]
-    capacity = 1024
-    inside_nodes = np.empty(capacity, np.int64)
-    inside_records = np.empty(capacity, np.int64)
+    # As long as may be, for arrays that are replaced in a loop are counted in each turn of it.
+    inside_nodes = np.empty(keys.shape[0], np.int64)
+    inside_records = np.empty(keys.shape[0], np.int64)
     inside = 0
     for record in range(keys.shape[0]):
         node = places[leaves[record]]
@@ -127,10 +127,6 @@ def follow_brackets(
                 sides[node, 1, level] += 1
                 node = children[node, 1]
                 continue
-            if inside == capacity:
-                capacity *= 2
-                inside_nodes = np.append(inside_nodes, np.empty(inside, np.int64))
-                inside_records = np.append(inside_records, np.empty(inside, np.int64))
             inside_nodes[inside] = node
             inside_records[inside] = record
             inside += 1

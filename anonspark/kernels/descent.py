@@ -209,10 +209,13 @@ def draw_records(hashes, leaves, first_draw, salts, limits):
     draws, records : int64 ndarray
     priorities : uint64 ndarray
     """
-    capacity = 1024
-    draws = np.empty(capacity, np.int64)
-    records = np.empty(capacity, np.int64)
-    priorities = np.empty(capacity, np.uint64)
+    most = 0
+    for leaf in leaves:
+        most += first_draw[leaf + 1] - first_draw[leaf]
+    # As long as may be, for arrays that are replaced in a loop are counted in each turn of it.
+    draws = np.empty(most, np.int64)
+    records = np.empty(most, np.int64)
+    priorities = np.empty(most, np.uint64)
     drawn = 0
     for record in range(hashes.shape[0]):
         leaf = leaves[record]
@@ -220,11 +223,6 @@ def draw_records(hashes, leaves, first_draw, salts, limits):
             own = priority(hashes[record], salts[draw])
             if own > limits[draw]:
                 continue
-            if drawn == capacity:
-                capacity *= 2
-                draws = np.append(draws, np.empty(drawn, np.int64))
-                records = np.append(records, np.empty(drawn, np.int64))
-                priorities = np.append(priorities, np.empty(drawn, np.uint64))
             draws[drawn] = draw
             records[drawn] = record
             priorities[drawn] = own

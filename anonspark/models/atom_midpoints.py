@@ -134,7 +134,7 @@ class _Move:
         for index, one in enumerate(self.quasi_identifiers):
             name = code_column(index) if coded else quasi_identifier_column(index)
             column = records.column(name).combine_chunks()
-            own = column.to_numpy() if coded else one.encode(column)
+            own = column.to_numpy().astype(np.int64) if coded else one.encode(column)
             in_order = own[order]
             low = one.positions(np.minimum.reduceat(in_order, starts))
             high = one.positions(np.maximum.reduceat(in_order, starts))

@@ -182,7 +182,7 @@ class BlockwiseModel(Model):
 
     def left_over_schema(self, records: pa.Schema) -> pa.Schema:
         """Return the schema of the records that a round leaves over: with codes, not raw values."""
-        return coded_schema(records, len(self.task.generalizer.quasi_identifiers))
+        return coded_schema(records, self.task.generalizer.quasi_identifiers)
 
     def anonymize(self, table: Round) -> Anonymized:
         """Anonymize one round's table; see :meth:`Model.anonymize`.
@@ -290,7 +290,8 @@ class Contents:
         )
 
     def grouped(self, order: Codes, starts: Codes) -> GroupedRecords:
-        """Return the records of groups, which begin at ``starts`` of ``order``."""
+        """Return groups, which begin at ``starts`` of ``order``, and sort each canonically in it."""
+        sort_groups(self.codes, self.hashes, order, starts)
         own = self.codes, self.normalized, self.values
         return GroupedRecords(*own, order, starts, self.requirements)
 
@@ -330,13 +331,11 @@ class FormGroups:
     def groups(
         self, contents: Contents, blocks: npt.NDArray[np.integer]
     ) -> Iterator[tuple[Codes, Groups]]:
-        """Yield, block by block, the groups, and their records in canonical order in each."""
+        """Yield, block by block, the groups, and their records in any order in each."""
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
             groups = self._groups_of(self.leaves[int(number)], rows, contents)
-            order = rows[groups.order]
-            sort_groups(contents.codes, contents.hashes, order, groups.starts)
-            yield order, groups
+            yield rows[groups.order], groups
 
     def published(
         self, contents: Contents, order: Codes, starts: Codes

@@ -36,7 +36,7 @@ from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
 from anonspark.models.model import Task
 from anonspark.models.registry import create_model
 from anonspark.staged.keys import is_coded, key_columns
-from anonspark.staged.records import RECORDS, Records, pack_table, unpack_batches
+from anonspark.staged.records import RECORDS, Records, pack_tables, unpack_batches
 
 Codes = npt.NDArray[np.int64]
 
@@ -103,7 +103,7 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
 
 
 def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Classes:
-    """Return the groups of a round, whole; records are in canonical order in each."""
+    """Return the groups of a round, whole."""
     quasi_identifiers = model.task.generalizer.quasi_identifiers
     nothing = (0,) * len(quasi_identifiers)
     cells = [one.of_round(number).root_cell for one in quasi_identifiers]
@@ -307,8 +307,8 @@ class _Draw:
             if self.share >= 1:
                 chosen[:] = True
             if chosen.any():
-                own = pack_table(records.filter(pa.array(chosen)))
-                arrays = [pa.array([0], pa.int32()), pa.array([own], pa.binary())]
+                own = pack_tables([records.filter(pa.array(chosen))])
+                arrays = [pa.array([0], pa.int32()), own]
                 yield pa.RecordBatch.from_arrays(arrays, schema=_SENT)
 
 

@@ -65,16 +65,20 @@ def is_coded(schema: pa.Schema) -> bool:
     return code_column(0) in schema.names
 
 
-def coded_schema(schema: pa.Schema, d: int) -> pa.Schema:
-    """Return the schema of records that hold codes in place of their d raw values."""
+def coded_schema(schema: pa.Schema, quasi_identifiers: Sequence[QuasiIdentifier]) -> pa.Schema:
+    """Return the schema of records that hold codes in place of their raw values."""
     if is_coded(schema):
         return schema
-    raw = {quasi_identifier_column(index) for index in range(d)}
-    codes = [pa.field(code_column(index), pa.int64()) for index in range(d)]
+    raw = set(map(quasi_identifier_column, range(len(quasi_identifiers))))
+    codes = [
+        pa.field(code_column(index), one.code_type) for index, one in enumerate(quasi_identifiers)
+    ]
     return pa.schema([*codes, *(field for field in schema if field.name not in raw)])
 
 
-def with_codes(records: pa.Table, keys: Integers, d: int) -> pa.Table:
+def with_codes(
+    records: pa.Table, keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier]
+) -> pa.Table:
     """Return records that hold codes in place of their raw values.
 
     Parameters
@@ -83,13 +87,16 @@ def with_codes(records: pa.Table, keys: Integers, d: int) -> pa.Table:
         Staged records.
     keys : int64 ndarray of shape (n, at least d)
         Their :func:`key_matrix`.
-    d : int
-        Quasi-identifiers.
+    quasi_identifiers : sequence of QuasiIdentifier
     """
     if is_coded(records.schema):
         return records
-    schema = coded_schema(records.schema, d)
-    codes = [pa.array(np.ascontiguousarray(keys[:, index])) for index in range(d)]
+    schema = coded_schema(records.schema, quasi_identifiers)
+    d = len(quasi_identifiers)
+    codes = [
+        pa.array(keys[:, index].astype(one.code_type.to_pandas_dtype()))
+        for index, one in enumerate(quasi_identifiers)
+    ]
     others = [records.column(name) for name in schema.names[d:]]
     return pa.Table.from_arrays([*codes, *others], schema=schema)
 

@@ -8,7 +8,7 @@ see a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
-from anonspark.engine.tasks import Batches, takes_dictionaries, task_number
+from anonspark.engine.tasks import Batches, is_remote, takes_dictionaries, task_number
 from anonspark.staged.dictionaries import with_dictionaries, without_dictionaries
 
 RECORDS = "records"
@@ -53,8 +53,9 @@ BATCH_BYTES = ROW_GROUP_BYTES
 _MOST_IN_TASK = 2**40
 
 # Tasks run beside each other already; handing columns to other threads costs ten times what packing
-# a small table does.
-_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+# a small table does. What stays in this process and on its disk is not compressed.
+_LOCAL = pa.ipc.IpcWriteOptions(use_threads=False)
+_REMOTE = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,7 @@ def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
         FIRST_NUMBER: pa.array([first]),
         ROWS: pa.array([records.num_rows]),
         BYTES: pa.array([bytes_of(records)]),
-        RECORDS: pa.array([pack_table(records)], pa.binary()),
+        RECORDS: pack_tables([records]),
     }
 
 
@@ -341,17 +342,36 @@ def bytes_of_each(values: pa.Array) -> Integers:
     return np.full(len(values), size, np.int64)
 
 
-def pack_table(records: pa.Table) -> bytes:
-    """Return records as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, records.schema, options=_WRITE_OPTIONS) as stream:
-        stream.write_table(records.combine_chunks())
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+def pack_tables(tables: Iterable[pa.Table]) -> pa.Array:
+    """Return the records of each table as a value of bytes, an Arrow stream."""
+    whole = [records.combine_chunks() for records in tables]
+    if is_remote():
+        sink = pa.BufferOutputStream()
+        ends = _write_streams(whole, sink, _REMOTE)
+        content = sink.getvalue()
+    else:
+        # First for nothing but the size: of memory that grows each part is copied.
+        ends = _write_streams(whole, pa.MockOutputStream(), _LOCAL)
+        content = pa.allocate_buffer(ends[-1])
+        _write_streams(whole, pa.FixedSizeBufferWriter(content), _LOCAL)
+    offsets = pa.array(ends, pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), len(whole), [None, offsets, content])
+
+
+def _write_streams(
+    tables: Sequence[pa.Table], sink: pa.NativeFile, options: pa.ipc.IpcWriteOptions
+) -> list[int]:
+    """Write streams one after another, and return where each begins, and the last one ends."""
+    ends = [0]
+    for records in tables:
+        with pa.ipc.new_stream(sink, records.schema, options=options) as stream:
+            stream.write_table(records)
+        ends.append(sink.tell())
+    return ends
 
 
 def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) -> pa.Table:
-    """Return the records of a value that :func:`pack_table` made.
+    """Return the records of a value that :func:`pack_tables` made.
 
     Parameters
     ----------

@@ -36,6 +36,9 @@ Read = Callable[[pa.Schema], Batches]
 # Footers that are read at the same time.
 _READERS = 16
 
+# A text that stands for itself has more, its length included, unless it is very short.
+_BYTES_OF_A_TEXT = 6
+
 # Spark 2 and others count days before by another calendar, and times before by the sun.
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_TIME = pa.scalar(datetime(1900, 1, 1, tzinfo=UTC), INSTANT)
@@ -178,17 +181,36 @@ def _as_read(
     return pa.schema(fields), unread
 
 
-def _parquet_file(path: str, metadata: Any = None) -> parquet.ParquetFile:
+def _parquet_file(
+    path: str, metadata: Any = None, dictionaries: Sequence[str] = ()
+) -> parquet.ParquetFile:
     return parquet.ParquetFile(
-        path, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=False
+        path,
+        metadata=metadata,
+        coerce_int96_timestamp_unit="us",
+        pre_buffer=False,
+        read_dictionary=list(dictionaries) or None,
     )
 
 
 def _read_row_group(
     path: str, metadata: Any, number: int, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    with _parquet_file(path, metadata) as opened:
+    with _parquet_file(path, metadata, _coded(metadata, number, names)) as opened:
         yield from opened.iter_batches(BATCH_ROWS, [number], columns=names, use_threads=False)
+
+
+def _coded(metadata: Any, number: int, names: Sequence[str]) -> list[str]:
+    """Return the columns of texts that a row group has as a dictionary, as their size tells."""
+    group = metadata.row_group(number)
+    chunks = map(group.column, range(group.num_columns))
+    return [
+        one.path_in_schema
+        for place, one in enumerate(chunks)
+        if one.path_in_schema in names
+        and metadata.schema.column(place).logical_type.type == "STRING"
+        and one.total_uncompressed_size < _BYTES_OF_A_TEXT * group.num_rows
+    ]
 
 
 def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:
@@ -325,7 +347,7 @@ def _read_part(
                     columns.append(_column(one, batch, places[name], field, where))
                 else:
                     columns.append(pa.nulls(len(batch), field.type))
-            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+            yield pa.RecordBatch.from_arrays(columns, wanted.names)
 
 
 def _column(
@@ -333,7 +355,10 @@ def _column(
 ) -> pa.Array:
     if place.type not in (field.type, pa.null()):
         raise unreadable(where)
-    values = values_as_read(place.values(batch.column(place.column)), field.type)
+    values = place.values(batch.column(place.column))
+    if pa.types.is_string(field.type) and values.type == pa.dictionary(pa.int32(), pa.string()):
+        return values
+    values = values_as_read(values, field.type)
     if one.other_calendar and pa.types.is_temporal(field.type):
         first = _FIRST_DAY if pa.types.is_date(field.type) else _FIRST_TIME.cast(field.type)
         if pc.any(pc.less(values, first)).as_py():

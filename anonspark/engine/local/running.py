@@ -92,7 +92,7 @@ class Runner:
         def work(number: int) -> _Result:
             if stop.is_set():
                 raise StoppedError
-            enter_task(number)
+            enter_task(number, is_remote=False)
             try:
                 return finish(number, self._until_stopped(sources[number](), stop))
             except BaseException:

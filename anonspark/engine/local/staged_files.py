@@ -1,4 +1,7 @@
-"""What a run stages for itself: Parquet files that hold few, large values."""
+"""What a run stages for itself: files that hold few, large values.
+
+Parts, which no other run reads, are Arrow files that are mapped into memory; else it is Parquet.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,17 @@ if TYPE_CHECKING:
     from anonspark.engine.local.table import LocalTable
 
 
+# Values are large and compressed already.
+_OPEN = {
+    ".arrow": pa.ipc.new_file,
+    ".parquet": partial(
+        parquet.ParquetWriter, compression="none", use_dictionary=False, write_statistics=False
+    ),
+}
+
+
 class _Writer:
-    """Writes the batches of one file, some megabytes a row group.
+    """Writes the batches of one file, put together until they have some megabytes.
 
     Parameters
     ----------
@@ -33,7 +45,7 @@ class _Writer:
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._path, self._schema = path, schema
-        self._writer: parquet.ParquetWriter | None = None
+        self._writer: parquet.ParquetWriter | pa.RecordBatchFileWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._bytes = 0
 
@@ -47,16 +59,10 @@ class _Writer:
 
     def _write(self) -> None:
         if self._writer is None:
-            # Values are large and compressed already.
-            self._writer = parquet.ParquetWriter(
-                str(self._path),
-                self._schema,
-                compression="none",
-                use_dictionary=False,
-                write_statistics=False,
-            )
-        table = pa.Table.from_batches(self._waiting, self._schema)
-        self._writer.write_table(table, row_group_size=max(len(table), 1))
+            self._writer = _OPEN[self._path.suffix](str(self._path), self._schema)
+        self._writer.write_table(
+            pa.Table.from_batches(self._waiting, self._schema).combine_chunks()
+        )
         self._waiting, self._bytes = [], 0
 
     def __enter__(self) -> _Writer:
@@ -76,7 +82,7 @@ def write(table: LocalTable, path: str) -> None:
     folder = _made(table, path)
 
     def written(number: int, batches: Batches) -> None:
-        with _Writer(folder / _name(number), table.schema) as writer:
+        with _Writer(folder / f"{_name(number)}.parquet", table.schema) as writer:
             for batch in batches:
                 writer.write(batch)
 
@@ -103,14 +109,16 @@ def write_parts(
         found = []
         with ExitStack() as open_files:
             writers = {
-                one: open_files.enter_context(_Writer(own / _name(number), schema))
+                one: open_files.enter_context(_Writer(own / f"{_name(number)}.arrow", schema))
                 for one, own in folders.items()
             }
             for batch in batches:
                 rows = pa.Table.from_batches([batch])
                 found.append(aggregate(rows.select([part, *sums]), [part], figures))
-                for one in pc.unique(batch.column(part)).to_pylist():
-                    own = batch.filter(pc.equal(batch.column(part), one))
+                present = pc.unique(batch.column(part)).to_pylist()
+                for one in present:
+                    alike = pc.equal(batch.column(part), one)
+                    own = batch if len(present) == 1 else batch.filter(alike)
                     writers[one].write(own.select(schema.names))
         return found
 
@@ -127,24 +135,31 @@ def _made(table: LocalTable, path: str) -> Path:
 
 
 def _name(number: int) -> str:
-    return f"part-{number:05d}.parquet"
+    return f"part-{number:05d}"
 
 
 def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
-    """Return who opens what was written to some directories, a row group each."""
+    """Return who opens what was written to some directories, a batch or row group each."""
     found: list[Source] = []
     for folder in folders:
+        for path in sorted(folder.glob("*.arrow")):
+            # Mapped into memory: it stays readable where a run that ends early removes it.
+            file = pa.ipc.open_file(pa.memory_map(str(path)))
+            found += [partial(_batch, file, place) for place in range(file.num_record_batches)]
+        # Tables of all runs, also of earlier versions.
         for path in sorted(folder.glob("*.parquet")):
             groups = parquet.read_metadata(path).num_row_groups
-            found += [partial(_read, str(path), group, schema) for group in range(groups)]
+            found += [partial(_row_group, str(path), group, schema) for group in range(groups)]
     return found
 
 
-def _read(path: str, group: int, schema: pa.Schema) -> Batches:
-    # Not mapped into memory: files of a run that ends early are removed while tasks read them.
+def _batch(file: pa.RecordBatchFileReader, place: int) -> Batches:
+    yield file.get_batch(place)
+
+
+def _row_group(path: str, group: int, schema: pa.Schema) -> Batches:
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         table = file.read_row_group(group, columns=schema.names, use_threads=False)
-    # Tables of all runs have files of earlier versions.
     for field in (one for one in schema if one.name not in table.schema.names):
         table = table.append_column(field, pa.nulls(len(table), field.type))
     yield from table.select(schema.names).cast(schema).to_batches()

@@ -134,9 +134,11 @@ def divided(
     if (owners == owners[0]).all():
         yield int(owners[0]), batch
         return
-    order = np.argsort(owners, kind="stable")
-    taken = batch.take(pa.array(order))
-    found, starts = np.unique(owners[order], return_index=True)
+    taken = batch
+    if (owners[1:] < owners[:-1]).any():
+        order = np.argsort(owners, kind="stable")
+        taken, owners = batch.take(pa.array(order)), owners[order]
+    found, starts = np.unique(owners, return_index=True)
     ends = [*starts[1:].tolist(), len(owners)]
     for owner, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
         yield owner, taken.slice(start, end - start)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,8 @@ from anonspark.engine.local.storage import Memory
 from anonspark.engine.local.writing import publish_tasks
 from anonspark.engine.protocol import TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.table import BatchTable
-from anonspark.engine.tasks import Batches, run_guarded
-from anonspark.engine.values.batches import conform
+from anonspark.engine.tasks import Batches, run_guarded, takes_dictionaries
+from anonspark.engine.values.batches import Conform, conform
 from anonspark.engine.values.grouping import aggregate, aggregates_of, merge, schema_of
 from anonspark.engine.values.hashing import xxhash64
 
@@ -73,11 +73,18 @@ class LocalTable(BatchTable):
         """Return a table of files."""
         return cls(engine, resources, opened.schema, lambda: opened.tasks, _opened=opened)
 
-    def sources(self) -> Sequence[Source]:
-        """Return who opens the batches of each task, after all that has to be made before."""
+    def sources(self, *, dictionaries: bool = False) -> Sequence[Source]:
+        """Return who opens the batches of each task, after all that has to be made before.
+
+        Parameters
+        ----------
+        dictionaries : bool
+            Whether texts may be dictionaries.
+        """
         for stage in self.stages:
             stage.make()
-        return self.plan()
+        conform = Conform(self.schema, dictionaries)
+        return [partial(_opened, source, conform) for source in self.plan()]
 
     def _stage(self, stage: Stage, schema: pa.Schema) -> LocalTable:
         return LocalTable(
@@ -97,7 +104,8 @@ class LocalTable(BatchTable):
         """Apply a function to the batches of each task."""
 
         def plan() -> Sequence[Source]:
-            return [partial(_mapped, source, function, schema) for source in self.plan()]
+            conform = Conform(self.schema, takes_dictionaries(function))
+            return [partial(_mapped, source, conform, function) for source in self.plan()]
 
         return LocalTable(self.engine, self.resources, schema, plan, self.stages)
 
@@ -140,7 +148,7 @@ class LocalTable(BatchTable):
             parts, last = self, partial(aggregate, by=by, wanted=wanted)
         else:
             first = partial(aggregate, by=by, wanted=wanted)
-            parts = self.map_batches(partial(_on_whole, first, self.schema), schema)
+            parts = self.map_batches(_OnWhole(first, self.schema), schema)
             last = partial(merge, by=by, wanted=wanted)
         owners = partial(_task_of_values, tuple(by), _PARTS)
         # Figures of a single task are those of whole groups.
@@ -153,7 +161,7 @@ class LocalTable(BatchTable):
             if whole and few and stage.is_one:
                 return stage.sources(tasks)
             return [
-                partial(_mapped, source, partial(_on_whole, last, parts.schema), schema)
+                partial(_mapped, source, Conform(parts.schema), _OnWhole(last, parts.schema))
                 for source in stage.sources(tasks)
             ]
 
@@ -218,7 +226,11 @@ class LocalTable(BatchTable):
 
     def count(self) -> int:
         """Return the number of rows."""
-        return sum(self.resources.runner.run(self.sources(), lambda _, own: sum(map(len, own))))
+        return sum(
+            self.resources.runner.run(
+                self.sources(dictionaries=True), lambda _, own: sum(map(len, own))
+            )
+        )
 
     def collect(self, most: int | None = None) -> pa.Table:
         """Return all rows."""
@@ -263,15 +275,29 @@ def _local(table: Table) -> LocalTable:
     return table
 
 
-def _mapped(source: Source, function: OnBatches, schema: pa.Schema) -> Batches:
-    for batch in run_guarded(function, source()):
-        yield conform(batch, schema)
+def _opened(source: Source, conform: Conform) -> Batches:
+    return conform(source())
 
 
-def _on_whole(
-    function: Callable[[pa.Table], pa.Table], schema: pa.Schema, batches: Batches
-) -> Batches:
-    yield from function(pa.Table.from_batches(batches, schema)).to_batches()
+def _mapped(source: Source, conform: Conform, function: OnBatches) -> Batches:
+    return run_guarded(function, conform(source()))
+
+
+@dataclass(frozen=True)
+class _OnWhole:
+    """Applies a function to all rows of a task."""
+
+    function: Callable[[pa.Table], pa.Table]
+    schema: pa.Schema
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        whole = list(batches)
+        alike = whole and all(batch.schema.equals(whole[0].schema) for batch in whole)
+        if not alike:
+            whole = [conform(batch, self.schema) for batch in whole]
+        rows = pa.Table.from_batches(whole, None if alike else self.schema)
+        yield from self.function(rows).to_batches()
 
 
 def _named_task(batch: pa.RecordBatch) -> Any:

@@ -19,7 +19,7 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.table import SelectColumns
 from anonspark.engine.tasks import Batches, takes_dictionaries
-from anonspark.engine.values.batches import conform
+from anonspark.engine.values.batches import Conform
 
 
 @dataclass(frozen=True)
@@ -91,19 +91,6 @@ class Then:
     def __call__(self, batches: Batches) -> Batches:
         """Apply both."""
         return self.second(self.first(batches))
-
-
-@dataclass(frozen=True)
-class Conform:
-    """Gives batches the form of a schema."""
-
-    schema: pa.Schema
-    dictionaries: bool = False
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Yield batches of the schema."""
-        for batch in batches:
-            yield conform(batch, self.schema, dictionaries=self.dictionaries)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,19 @@ def conform(
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+@dataclass(frozen=True)
+class Conform:
+    """Gives batches the form of a schema."""
+
+    schema: pa.Schema
+    dictionaries: bool = False
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield batches of the schema."""
+        for batch in batches:
+            yield conform(batch, self.schema, dictionaries=self.dictionaries)
+
+
 def hash_rows(
     batch: pa.RecordBatch,
     names: Sequence[str],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -98,9 +99,10 @@ def aggregate(rows: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) ->
     """
     if not by:
         return pa.table({one.name: pa.array([_of_all(rows, one)], one.type) for one in wanted})
+    rows = rows.unify_dictionaries().combine_chunks()
     groups = find_groups([rows.column(name) for name in by])
     columns = {name: _representatives(rows.column(name), groups) for name in by}
-    asked = [one for one in wanted if _is_left_to_arrow(rows, one)]
+    asked = [one for one in wanted if _is_left_to_arrow(rows, one, groups)]
     found = _aggregated(rows, groups, asked)
     for one in wanted:
         if one in asked:
@@ -137,6 +139,20 @@ class Groups:
 
     numbers: npt.NDArray[np.int64]
     first: npt.NDArray[np.int64]
+
+    @cached_property
+    def stand_together(self) -> bool:
+        """Whether there are rows, and those of each group stand one behind the other."""
+        return len(self.first) > 0 and bool((self.numbers[1:] >= self.numbers[:-1]).all())
+
+    def reduce(self, ufunc: np.ufunc, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return what a ufunc whose identity is 0 makes of each group's values."""
+        if self.stand_together:
+            reduced: npt.NDArray[np.int64] = ufunc.reduceat(values, self.first)
+            return reduced
+        found = np.zeros(len(self.first), np.int64)
+        ufunc.at(found, self.numbers, values)
+        return found
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """Return the rows of each group, int64 of shape (groups,)."""
@@ -220,7 +236,8 @@ def _in_order(table: pa.Table, name: str) -> pa.Table:
 
 
 def _unified(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
+    is_coded = pa.types.is_dictionary(column.type) and column.num_chunks > 1
+    return column.unify_dictionaries() if is_coded else column
 
 
 def _is_comparable(column: pa.Array) -> bool:
@@ -313,10 +330,13 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _is_left_to_arrow(rows: pa.Table, one: Aggregate) -> bool:
+def _is_left_to_arrow(rows: pa.Table, one: Aggregate, groups: Groups | None = None) -> bool:
     if one.kind == "sum":
         return not _is_sum_of_hashes(rows, one)
-    return one.kind in ("min", "max") and not pa.types.is_nested(one.type)
+    if one.kind not in ("min", "max") or pa.types.is_nested(one.type):
+        return False
+    plain_numbers = pa.types.is_int64(one.type) and not rows.column(one.column).null_count
+    return not (plain_numbers and groups is not None and groups.stand_together)
 
 
 def _is_sum_of_hashes(rows: pa.Table, one: Aggregate) -> bool:
@@ -351,9 +371,10 @@ def _figure(rows: pa.Table, groups: Groups, one: Aggregate) -> pa.Array:
     if one.kind == "sum":
         return _sums_of_hashes(_hashes(column), groups)
     if one.kind == "xor":
-        found = np.zeros(len(groups.first), np.int64)
-        np.bitwise_xor.at(found, groups.numbers, _hashes(column))
-        return pa.array(found)
+        return pa.array(groups.reduce(np.bitwise_xor, _hashes(column)))
+    if one.kind != "list" and not pa.types.is_nested(one.type):
+        extreme = np.minimum if one.kind == "min" else np.maximum
+        return pa.array(extreme.reduceat(column.to_numpy(), groups.first))
     order, ends = groups.members()
     own = column.take(pa.array(order))
     if one.kind == "list":
@@ -380,9 +401,8 @@ _HALF = 32
 
 def _sums_of_hashes(hashes: npt.NDArray[np.int64], groups: Groups) -> pa.Array:
     """Return exact sums, as decimals: of both halves of the numbers, which fit 64 bits."""
-    low, high = (np.zeros(len(groups.first), np.int64) for _ in range(2))
-    np.add.at(low, groups.numbers, hashes & (2**_HALF - 1))
-    np.add.at(high, groups.numbers, hashes >> _HALF)
+    low = groups.reduce(np.add, hashes & (2**_HALF - 1))
+    high = groups.reduce(np.add, hashes >> _HALF)
     # The sum is high * 2^32 + low, in two words of 64 bits.
     words = np.empty((len(low), 2), np.int64)
     middle = high + (low >> _HALF)

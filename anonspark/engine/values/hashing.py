@@ -166,8 +166,15 @@ def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
         _add(column.cast(column.type.value_type), hashes)
         return
     offsets, data = _texts(column.dictionary)
-    codes = _numbers(column.indices, pa.int32(), np.int32)
-    hash_texts(offsets, data, codes, _valid(column), hashes)
+    codes, valid = _numbers(column.indices, pa.int32(), np.int32), _valid(column)
+    if len(column.dictionary) < len(hashes) and (hashes == hashes[0]).all():
+        # Of the first column: each different text is hashed once.
+        own = np.repeat(hashes[:1], len(column.dictionary))
+        hash_texts(offsets, data, _NO_CODES, _ALL_VALID, own)
+        rows = valid if len(valid) else slice(None)
+        hashes[rows] = own[codes[rows]]
+        return
+    hash_texts(offsets, data, codes, valid, hashes)
 
 
 def _texts(column: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:

@@ -30,6 +30,7 @@ class KeptRecords:
     """
 
     reader: ReadRecords
+    takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield the kept records of a task."""
@@ -50,6 +51,7 @@ class InspectRecords:
     reader: ReadRecords
     most_distinct: int
     schema: ClassVar[pa.Schema] = pa.schema([(FOUND_TEXT, pa.string())])
+    takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield one row."""
@@ -81,6 +83,7 @@ class PrepareRecords:
     most_distinct: int
     pack: OnBatches
     packed: pa.Schema
+    takes_dictionaries: ClassVar[bool] = True
 
     @property
     def schema(self) -> pa.Schema:

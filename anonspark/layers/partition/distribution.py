@@ -35,7 +35,7 @@ from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (
     RECORDS,
     Records,
-    pack_table,
+    pack_tables,
     unpack_batches,
     unpack_table,
 )
@@ -105,7 +105,7 @@ class _BlockTasks:
         keys = key_matrix(records, quasi_identifiers, self.criteria, first)
         blocks = self.descent.find_leaves(keys)
         # From here on a record has its codes: no later layer, and no later round, encodes it again.
-        records = with_codes(records, keys, len(quasi_identifiers))
+        records = with_codes(records, keys, quasi_identifiers)
         return Addressed(records.append_column(BLOCK, pa.array(blocks)), self.task_of_node[blocks])
 
 
@@ -174,11 +174,11 @@ def _packed(addressed: Sequence[Addressed], tasks: int) -> pa.RecordBatch:
     own, starts = np.unique(numbers[order], return_index=True)
     records = worth_dividing(records.take(pa.array(order)), len(own))
     ends = np.append(starts[1:], len(order))
-    packed = [
-        pack_table(records.slice(start, end - start))
+    packed = pack_tables(
+        records.slice(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
-    arrays = [pa.array(own.astype(np.int32)), pa.array(packed, pa.binary())]
+    )
+    arrays = [pa.array(own.astype(np.int32)), packed]
     return pa.RecordBatch.from_arrays(arrays, schema=SENT)
 
 

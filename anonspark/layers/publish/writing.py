@@ -22,6 +22,7 @@ from anonspark.core.columns import (
 from anonspark.core.pseudonyms import PSEUDONYM, pseudonyms_of
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.tasks import Batches
+from anonspark.kernels.canonical_order import sort_groups
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.distribution import (
     SENT,
@@ -129,9 +130,11 @@ class _InOrder:
         labels = [one for one in received if PAYLOAD_HASH not in one.column_names]
         classes = pa.concat_tables([*labels, *filter(None, [self.suppressed])]).combine_chunks()
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
-        # Records equal in both are equal in everything published.
-        order = np.lexsort((hashes, names))
-        owners = _places_of(names[order], classes.column(CLASS_ID).to_numpy())
+        order, starts = _ordered(names, hashes)
+        known = classes.column(CLASS_ID).to_numpy()
+        owners = np.repeat(_places_of(names[order[starts[:-1]]], known), np.diff(starts))
+        # Arrow takes by small places twice as fast.
+        order, owners = order.astype(np.int32), owners.astype(np.int32)
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
         for start in range(0, len(records), step):
             own = without_dictionaries(records.take(pa.array(order[start : start + step])))
@@ -151,6 +154,22 @@ class _InOrder:
         for name in filter(is_published, classes.column_names):
             total += int(bytes_of_each(classes.column(name).chunk(0))[owners].sum())
         return total
+
+
+def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
+    """Return records by name and hash, and where each name begins, with the end of the last.
+
+    Records equal in both are equal in everything published. Those of a class mostly come together.
+    """
+    begins = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+    by_name = np.argsort(names[begins], kind="stable")
+    sizes = np.diff(begins, append=len(names))[by_name]
+    ends = np.cumsum(sizes)
+    order = np.arange(len(names)) + np.repeat(begins[by_name] - ends + sizes, sizes)
+    own = names[begins[by_name]]
+    starts = np.append((ends - sizes)[np.append(True, own[1:] != own[:-1])], len(names))
+    sort_groups(np.empty((len(names), 0), np.int64), hashes.copy(), order, starts)
+    return order, starts
 
 
 def _with_pseudonyms(records: pa.Table, key: bytes) -> pa.Table:

@@ -14,7 +14,7 @@ from anonspark.staged.dictionaries import (
     without_dictionaries,
     worth_dividing,
 )
-from anonspark.staged.records import bytes_of, pack_table, together, unpack_table
+from anonspark.staged.records import bytes_of, pack_tables, together, unpack_table
 
 COLUMNS = st.lists(st.tuples(st.none() | st.sampled_from("abc"), st.none() | st.text(max_size=3)))
 SCHEMA = pa.schema([("few", pa.string()), ("any", pa.string()), ("number", pa.int64())])
@@ -36,7 +36,7 @@ def test_values_and_bytes_are_the_same(rows: list[tuple[str | None, str | None]]
     assert is_dictionary(encoded, "few")
     assert without_dictionaries(encoded).equals(table.combine_chunks())
     assert bytes_of(encoded) == bytes_of(table)
-    packed = pa.scalar(pack_table(encoded), pa.binary())
+    (packed,) = pack_tables([encoded])
     assert unpack_table(packed).equals(encoded)
 
 
