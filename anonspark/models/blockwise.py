@@ -290,7 +290,7 @@ class Contents:
         )
 
     def grouped(self, order: Codes, starts: Codes) -> GroupedRecords:
-        """Return groups, which begin at ``starts`` of ``order``, and sort each canonically in it."""
+        """Return groups, which begin at ``starts``, and sort each in ``order`` canonically."""
         sort_groups(self.codes, self.hashes, order, starts)
         own = self.codes, self.normalized, self.values
         return GroupedRecords(*own, order, starts, self.requirements)
