@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as LiveProgress
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from anonspark.foreign_text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as LiveProgress
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -147,11 +147,17 @@ class Progress:
 
     def _say(self, done: str) -> None:
         if self.console is not None and self.console.is_terminal:
+            from rich.text import Text
+
             self.console.print(Text("✓", "green"), Text(visible(done)))
         else:
             _LOGGER.info("%s", done)
 
     def _live(self, console: Console) -> LiveProgress:
+        # Late: in a log, and of a program, nothing of it is used.
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as LiveProgress
+
         return LiveProgress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, date, datetime
 from functools import cache
 from typing import Annotated
@@ -209,15 +211,21 @@ def _day_of_run(day: str) -> Iterator[None]:
 
 
 @cache
-def _parsing_command() -> Callable[..., object]:
-    """Return the command with all others below it; typer makes it from their functions."""
-    return get_command(application)
+def _parsing_command(name: str) -> Callable[..., object]:
+    """Return the command with the one of a name below it, which typer makes of functions, or all."""
+    asked = [one for one in application.registered_commands if one.name == name]
+    parsing = copy(application)
+    if asked:
+        parsing.registered_commands, parsing.registered_groups = asked, []
+    return get_command(parsing)
 
 
 def _call(given: Sequence[str]) -> int:
     """Call the command, and return its code; completion ends the process by itself."""
     try:
-        result = _parsing_command()(given, prog_name="anonspark", standalone_mode=False)
+        result = _parsing_command(*given[:1] or [""])(
+            given, prog_name="anonspark", standalone_mode=False
+        )
     except SystemExit as ended:
         result = ended.code
     return result if isinstance(result, int) else 0
@@ -263,4 +271,10 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
 
 def run_and_exit() -> None:
     """Run a command and end the process with its exit code."""
-    sys.exit(main(ends_process=True))
+    # What is imported is no garbage while the command runs, and is none of ours when it has.
+    gc.set_threshold(100_000)
+    try:
+        code = main(ends_process=True)
+    finally:
+        gc.freeze()
+    sys.exit(code)
