@@ -212,7 +212,7 @@ def _day_of_run(day: str) -> Iterator[None]:
 
 @cache
 def _parsing_command(name: str) -> Callable[..., object]:
-    """Return the command with the one of a name below it, which typer makes of functions, or all."""
+    """Return the command with that of a name below it, or all; typer makes them of functions."""
     asked = [one for one in application.registered_commands if one.name == name]
     parsing = copy(application)
     if asked:
@@ -223,9 +223,8 @@ def _parsing_command(name: str) -> Callable[..., object]:
 def _call(given: Sequence[str]) -> int:
     """Call the command, and return its code; completion ends the process by itself."""
     try:
-        result = _parsing_command(*given[:1] or [""])(
-            given, prog_name="anonspark", standalone_mode=False
-        )
+        command = _parsing_command(given[0] if given else "")
+        result = command(given, prog_name="anonspark", standalone_mode=False)
     except SystemExit as ended:
         result = ended.code
     return result if isinstance(result, int) else 0
