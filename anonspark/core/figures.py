@@ -101,11 +101,6 @@ def arrow_schema(table: Sequence[Figure]) -> pa.Schema:
     return pa.schema([(figure.name, _ARROW_TYPES[figure.type]) for figure in table])
 
 
-def ddl(table: Sequence[Figure]) -> str:
-    """Return the schema of a table, as the DDL of Spark."""
-    return ", ".join(f"{figure.name} {figure.type}" for figure in table)
-
-
 def without_losses(table: Sequence[Figure], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of a table whose figures of loss are null."""
     return {**row, **{one.name: None for one in table if one.is_loss and one.name in row}}

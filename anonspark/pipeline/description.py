@@ -11,12 +11,12 @@ from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.publish.writing import published_names
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
 from anonspark.pipeline.tasks import generalizer_of
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.release.derived_manifest import columns_section, sections_of_summary
 from anonspark.release.manifest import Manifest, versions
 from anonspark.release.regions import PublishedAttribute, published_attributes
 
@@ -55,17 +55,10 @@ def published_form(
 ) -> PublishedForm:
     """Return how a release of quasi-identifiers is published."""
     generalizer = generalizer_of(configuration, quasi_identifiers)
-    description = {
-        "configuration": configuration.public_dict(),
-        "published": {
-            "columns": published_names(configuration, generalizer),
-            "quasi_identifier_columns": [column.name for column in generalizer.columns()],
-            "quasi_identifiers": [
-                quasi_identifier.describe() for quasi_identifier in quasi_identifiers
-            ],
-        },
-    }
-    return PublishedForm(generalizer, description)
+    configured = configuration.public_dict()
+    described = [quasi_identifier.describe() for quasi_identifier in quasi_identifiers]
+    published = {**columns_section(configured, described), "quasi_identifiers": described}
+    return PublishedForm(generalizer, {"configuration": configured, "published": published})
 
 
 @dataclass(frozen=True)
@@ -110,15 +103,14 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
     summary, basis = findings.figures.summary, findings.basis
     description = findings.form.description
     seconds = context.progress.seconds
+    sections = sections_of_summary(summary)
     manifest: dict[str, Any] = {
-        "run_id": context.run_id,
-        "started": context.started.isoformat(timespec="seconds"),
+        "run_id": sections["run_id"],
+        "started": sections["started"],
         "seconds": {name: round(own, 3) for name, own in seconds.items()},
         "versions": versions(context.engine.versions, description["configuration"]),
         "configuration": description["configuration"],
-        "fingerprints": {
-            name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
-        },
+        "fingerprints": sections["fingerprints"],
         "published": {
             "rows": summary["rows_published"],
             "rows_left_out": summary["rows_left_out"],
@@ -126,11 +118,7 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
             "left_out_values": "told" if basis.values_told else "withheld",
             **description["published"],
         },
-        "summary": {
-            name: value
-            for name, value in summary.items()
-            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
-        },
+        "summary": sections["summary"],
         "gates": [
             {name: value for name, value in asdict(gate).items() if name != "within"}
             for gate in findings.gates

@@ -24,7 +24,7 @@ from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.staging import open_staging
-from anonspark.layers.publish.writing import published_names
+from anonspark.layers.publish.writing import published_columns
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.model import Model, Round
 from anonspark.pipeline.mapping import apply_mapping
@@ -388,7 +388,7 @@ def plan_run(
 ) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
     inspection, generalizer, model = _look(engine, configuration, progress or Progress())
-    columns = published_names(configuration, generalizer)
+    columns = list(published_columns(configuration, generalizer))
     rows, task_rows = inspection.rows, configuration.execution.task_rows
     tasks = -(-rows // task_rows)
     return Plan(

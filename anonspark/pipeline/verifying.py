@@ -15,7 +15,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import Reading, is_plain, is_time, time_numbers
+from anonspark.engine.raw_columns import is_plain
 from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -36,6 +36,7 @@ from anonspark.staged.records import Records
 from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
+from anonspark.verification.left_out import left_out_texts
 from anonspark.verification.people import (
     MeasuredUnits,
     SharesOfPeople,
@@ -244,16 +245,6 @@ def _published_tuples(rounds: StagedRounds) -> Table:
     return alike.map_batches(_NameTuples(), _TUPLES)
 
 
-_VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
-_TABLE = pa.schema(
-    [
-        pa.field("attribute", pa.string(), nullable=False),
-        pa.field("value", pa.string()),
-        pa.field("records", pa.int64(), nullable=False),
-    ]
-)
-
-
 def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[PublishedFile]:
     """Write how often each sensitive value of a distance occurs among the records left out.
 
@@ -273,48 +264,27 @@ def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[P
 
     Notes
     -----
-    One job with one shuffle of the different values of each task; their counts are collected, of
-    each attribute at most 50,000.
+    Of each attribute one job with one shuffle of the different values of each task; their counts
+    are collected, at most 50,000.
     """
     residual = basis.rounds.residual
     named = {one.attribute for one in criteria.criteria if one.is_distance}
     if residual is None or not named or not basis.left_out or not basis.values_told:
         return []
     columns = {one.name: one.column for one in criteria.sensitive if one.name in named}
-    raw = list(columns.values())
-    readings = [Reading(column, _text(column), pa.string()) for column in raw]
-    texts = residual.records.rows(*raw).read(readings, raw)
-    told = texts.map_batches(_TellValues(columns), _VALUES)
-    counts = told.aggregate(_VALUES.names, count="records").collect().cast(_TABLE)
+    counted = {
+        name: residual.records.named({"value": column}).aggregate(["value"], count="records")
+        for name, column in columns.items()
+    }
+    counts = pa.concat_tables(
+        left_out_texts(name, values.collect()) for name, values in counted.items()
+    )
     # In one order, missing values first, so that it tells nothing of the records' own.
     flagged = counts.append_column("is_value", pc.is_valid(counts["value"]))
     keys = [(name, "ascending") for name in ("attribute", "is_value", "value")]
-    table = flagged.sort_by(keys).select(_TABLE.names)
+    table = flagged.sort_by(keys).select(counts.column_names)
     files = residual.records.engine.files
     return [write_small_table(files, table, staging.release, LEFT_OUT)]
-
-
-def _text(column: str) -> str:
-    return f"text_{column}"
-
-
-@dataclass(frozen=True)
-class _TellValues:
-    """Yields each attribute's values as texts: days and microseconds of times as whole numbers."""
-
-    columns: Mapping[str, str]
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            for name, column in self.columns.items():
-                raw, text = batch.column(column), batch.column(_text(column))
-                if is_time(raw.type):
-                    text = time_numbers(raw).cast(pa.string())
-                elif pa.types.is_floating(raw.type):
-                    # It was read as missing, which it is not.
-                    text = pc.if_else(pc.is_nan(raw), "NaN", text)
-                names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
-                yield pa.RecordBatch.from_arrays([names, text], schema=_VALUES)
 
 
 _LOGGER = logging.getLogger("anonspark")

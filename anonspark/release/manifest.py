@@ -150,9 +150,14 @@ class Manifest(Redacted):
         return self.with_role("quasi_identifier") if self.drops_missing else ()
 
     @property
+    def missing(self) -> str:
+        """``missing``: what was done with missing quasi-identifiers."""
+        return str(self.configuration.get("missing", "drop"))
+
+    @property
     def drops_missing(self) -> bool:
         """Whether records with a missing quasi-identifier were left out."""
-        return bool(self.configuration.get("missing", "drop") == "drop")
+        return self.missing == "drop"
 
     @property
     def recipient(self) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from anonspark.core.kinds import Kind
 from anonspark.core.ranges import places_of_range
 from anonspark.engine.values.values import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.derived_manifest import columns_of_attribute
 from anonspark.release.manifest import Manifest
 
 Number = int | float | Decimal
@@ -207,22 +208,13 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
         If the manifest's columns are not those of its quasi-identifiers, or a range is not one of
         them.
     """
-    style, columns = manifest.style, manifest.quasi_identifier_columns
-    attributes = []
+    style, attributes, listed = manifest.style, [], manifest.quasi_identifier_columns
     for described in manifest.quasi_identifiers:
         name = str(described["name"])
-        expected = [name, f"{name}_missing"]
-        if style == "bounds" and described["kind"] not in ("category", "boolean"):
-            expected = [f"{name}_min", f"{name}_max", f"{name}_missing"]
-        # Columns stand in the order of the attributes.
-        own = []
-        for found, wanted in zip_longest(columns[: len(expected)], expected):
-            if found != wanted:
-                break
-            own.append(wanted)
-        if len(own) < len(expected) - 1:
+        columns = columns_of_attribute(name, described["kind"], style, manifest.missing)
+        if columns != listed[: len(columns)]:
             raise DataError(f"manifest.json: lacks the published columns of {name!r}")
-        del columns[: len(own)]
+        del listed[: len(columns)]
         configured = manifest.attributes.get(name) or {}
         rule = _rule_of(configured.get("hierarchy"))
         kind = KIND_OF_RULE[rule] if rule else described["kind"]
@@ -232,7 +224,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
                 name,
                 kind,
                 style,
-                tuple(own),
+                tuple(columns),
                 data_type,
                 rule,
                 float(configured.get("weight", 1.0)),

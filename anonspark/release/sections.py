@@ -13,15 +13,13 @@ OWNED = ("coding", "parts")
 
 
 class Statement(NamedTuple):
-    """What a manifest or a table of metrics says, and what something else says of the same.
+    """What a manifest or a table of metrics says, and what follows from everything else.
 
     Parameters
     ----------
     key : str
         Its path, or what the message calls it.
     found, expected : object
-    source : str
-        What says the expected value.
     table : str or None
         Of the metrics; None for the manifest.
     """
@@ -29,7 +27,6 @@ class Statement(NamedTuple):
     key: str
     found: Any
     expected: Any
-    source: str
     table: str | None = None
 
 

@@ -61,6 +61,45 @@ class Within:
         return f"{ends}, or nothing" if self.or_nothing else ends
 
 
+@dataclass(frozen=True)
+class Levels:
+    """What levels of a recoding have to be.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the quasi-identifiers.
+    low, high : tuple of int
+        Of each attribute, the least and the largest level; none where they may be null.
+    taken : frozenset of str
+        Levels of other recodings.
+    """
+
+    names: tuple[str, ...]
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = ()
+    taken: frozenset[str] = frozenset()
+
+    def admits(self, value: Any, _tolerance: float) -> bool:
+        """Return whether a value is one that can be claimed."""
+        if value is None or value in self.taken:
+            return value is None and not self.high
+        levels = read_levels(value, self.names)
+        if levels is None or not self.high:
+            return levels is not None
+        between = (a <= b <= c for a, b, c in zip(self.low, levels, self.high, strict=False))
+        return len(self.low) == len(levels) and all(between)
+
+    def __str__(self) -> str:
+        return "a level of each quasi-identifier" + (
+            f", from those of node 1 to {self.high}, as no other node" if self.high else ""
+        )
+
+
+Claim = Within | Levels
+"""What cannot be derived."""
+
+
 _SHARE = Within(0.0, 1.0)
 _ANY = Within(-math.inf, or_nothing=True)
 
@@ -132,7 +171,7 @@ class Derivation:
         bounds = {"gcp_total_if_last": self._most, "precision": _SHARE, "loss": _SHARE}
         claimed = [{**bounds, "levels": text} for text in levels]
         derived = round_rows(self.by_round, self.rows, names, claimed)
-        return [self._told(ROUNDS, row | {"levels": _Levels(names)}) for row in derived]
+        return [self._told(ROUNDS, row | {"levels": Levels(names)}) for row in derived]
 
     def attribute_rows(self, labels: ReadLabels, table: Sequence[Row]) -> list[Row]:
         """Return the rows of the table ``attributes``, of which some columns follow from others."""
@@ -238,20 +277,3 @@ class Derivation:
         """Return a row without what would give back bounds that are hidden behind a mean."""
         hides = any(reader.content == "mean" for reader in self.readers)
         return without_losses(table, row) if hides else row
-
-
-@dataclass(frozen=True)
-class _Levels:
-    """What levels of a round have to be: none, or one of each attribute."""
-
-    names: tuple[str, ...]
-
-    def admits(self, value: Any, _tolerance: float) -> bool:
-        return value is None or read_levels(value, self.names) is not None
-
-    def __str__(self) -> str:
-        return "a level of each quasi-identifier, or nothing"
-
-
-Claim = Within | _Levels
-"""What cannot be derived."""

@@ -13,12 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Engine
+from anonspark.engine.raw_columns import is_time, time_numbers
+from anonspark.engine.values.value_texts import write
 from anonspark.errors import GuaranteeError
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import Manifest
 from anonspark.verification.measures import Uncertainty
 
-_COLUMNS = pa.schema([("attribute", pa.string()), ("value", pa.string()), ("records", pa.int64())])
+_COLUMNS = pa.schema(
+    [
+        pa.field("attribute", pa.string(), nullable=False),
+        pa.field("value", pa.string()),
+        pa.field("records", pa.int64(), nullable=False),
+    ]
+)
 _TYPES = dict(zip(_COLUMNS.names, _COLUMNS.types, strict=True))
 
 
@@ -97,6 +105,22 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
         if rows and name not in told
     }
     return LeftOut(rows, values, uncertainty, failures)
+
+
+def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
+    """Return values of a sensitive attribute as ``left_out`` of a release has them.
+
+    Parameters
+    ----------
+    name : str
+        Of the attribute.
+    counted : pyarrow.Table
+        Columns ``value`` and ``records``; days and microseconds of times become whole numbers.
+    """
+    values = counted["value"].combine_chunks()
+    texts = write(time_numbers(values) if is_time(values.type) else values)
+    columns = [pa.repeat(name, len(counted)), texts, counted["records"]]
+    return pa.table(columns, names=_COLUMNS.names).cast(_COLUMNS)
 
 
 def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:

@@ -1,31 +1,32 @@
-"""What the table ``nodes`` says, held against the rounds and against what a lattice is like."""
+"""The rows of the table ``nodes``, as they follow from the rounds and what a lattice is like."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.levels import read_levels
+from anonspark.verification.derived_tables import Levels, Within
 
 Row = Mapping[str, Any]
 
 Counted = Mapping[tuple[int, int], tuple[int, int]]
 """Classes, and records of the smallest of them, by round and node."""
 
-Claim = tuple[str, Any, Any, str]
-"""Key, what was found, what is expected, and what says so."""
 
-
-def claims_of_nodes(
+def expected_nodes(
     nodes: Sequence[Row],
     rounds: Sequence[Row],
     heights: Mapping[str, int],
     counted: Counted,
-) -> Iterator[Claim]:
-    """Yield what the table says beside what follows from the others.
+    *,
+    counts_told: bool,
+) -> Iterator[Row]:
+    """Yield the rows of the table, with bounds of what does not follow.
 
     Parameters
     ----------
@@ -35,61 +36,41 @@ def claims_of_nodes(
         Of each quasi-identifier, the levels of its hierarchy.
     counted : mapping
         See :func:`count_nodes`.
+    counts_told : bool
+        Whether the release tells how many records it leaves out.
     """
-    numbers = sorted({row["round"] for row in nodes})
-    yield "round", numbers, sorted(row["round"] for row in rounds), "metrics/rounds"
     by_round = {row["round"]: row for row in rounds}
-    for number in numbers:
-        own = sorted((row for row in nodes if row["round"] == number), key=lambda row: row["node"])
-        places = [row["node"] for row in own]
-        yield f"round {number}: node", places, list(range(1, len(own) + 1)), "its meaning"
-        if number in by_round:
-            yield from _of_chosen(own[0], by_round[number])
-        yield from _of_lattice(own, heights)
-    for row in nodes:
-        found = counted.get((row["round"], row["node"]))
-        if found is not None:
-            key = f"round {row['round']}: node {row['node']}"
-            for name, number in zip(("classes", "min_class_size"), found, strict=True):
-                yield f"{key}: {name}", row[name], number, "metrics/classes"
-
-
-def _of_chosen(chosen: Row, of_round: Row) -> Iterator[Claim]:
-    where = f"round {chosen['round']}: node 1"
-    for name in ("levels", "height", "classes", "loss"):
-        yield f"{where}: {name}", chosen.get(name), of_round.get(name), "metrics/rounds"
-    if chosen.get("suppressed") is not None:
-        left_over = of_round.get("outlier_rows")
-        yield f"{where}: suppressed", chosen["suppressed"], left_over, "metrics/rounds"
-
-
-def _of_lattice(nodes: Sequence[Row], heights: Mapping[str, int]) -> Iterator[Claim]:
-    """Compare the nodes of a round with the first one, which all others generalize."""
-    levels = [read_levels(row["levels"], tuple(heights)) for row in nodes]
-    where, source = f"round {nodes[0]['round']}", "its meaning"
-    chosen = levels[0]
-    if chosen is None or any(one is None for one in levels):
-        yield f"{where}: levels", "others", "levels of all quasi-identifiers", source
-        return
-    known = [one for one in levels if one is not None]
-    yield f"{where}: different levels", len(set(known)), len(known), source
-    top = tuple(heights.values())
-    between = all(
-        low <= level <= high
-        for one in known
-        for low, level, high in zip(chosen, one, top, strict=True)
-    )
-    yield f"{where}: levels from node 1 up to the hierarchies' heights", between, True, source
-    for row, one in zip(nodes, known, strict=True):
-        key = f"{where}: node {row['node']}"
-        yield f"{key}: height", row.get("height"), sum(one), "levels"
-    losses = [row["loss"] for row in nodes]
-    yield f"{where}: loss (ascending)", losses == sorted(losses), True, source
-    # Merging makes no class smaller, and none more.
-    fewer = all(row["classes"] <= nodes[0]["classes"] for row in nodes)
-    larger = all(row["min_class_size"] >= nodes[0]["min_class_size"] for row in nodes)
-    yield f"{where}: no more classes than node 1", fewer, True, source
-    yield f"{where}: no class smaller than that of node 1", larger, True, source
+    names = tuple(heights)
+    for number, group in groupby(nodes, key=lambda row: row["round"]):
+        of_round = by_round.get(number, {})
+        chosen = read_levels(of_round.get("levels") or "", names) or ()
+        taken: list[str] = []
+        for place, row in enumerate(group, start=1):
+            left_over = of_round.get("outlier_rows")
+            is_told = counts_told and (place == 1 or not left_over)
+            if place == 1:
+                first, least = row, row["loss"]
+            # Merging makes no class smaller, and none more.
+            bounds = Within(1, first["classes"]), Within(first["min_class_size"])
+            classes, smallest = counted.get((number, place), bounds)
+            expected = {
+                "round": number,
+                "node": place,
+                "levels": Levels(names, chosen, tuple(heights.values()), frozenset(taken)),
+                "height": sum(read_levels(row["levels"], names) or ()),
+                "classes": classes,
+                "min_class_size": smallest,
+                "suppressed": left_over if is_told else None,
+                # The least loss first.
+                "loss": Within(least),
+            }
+            if place == 1:
+                expected |= {
+                    name: of_round.get(name) for name in ("levels", "height", "classes", "loss")
+                }
+            yield expected
+            taken.append(row["levels"])
+            least = row["loss"]
 
 
 def count_nodes(classes: pa.Table, nodes: Sequence[Row], heights: Mapping[str, int]) -> Counted:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark.core.figures import TABLES, ddl
 from anonspark.engine.files import Entry
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
@@ -164,11 +164,6 @@ def _by_driver(engine: Engine, path: str, size: int, whole: bool, labels: Sequen
 
 _WITH_FOOTERS = ("parquet", "orc")
 
-_METRICS = {
-    **{f"metrics/{name}": ddl(table) for name, table in TABLES.items()},
-    "left_out": "attribute string, value string, records long",
-}
-
 # What other tools leave beside the files of a table: signs of success, summaries, logs.
 _BESIDE_TABLES = re.compile(
     r"_SUCCESS|_metadata|_common_metadata|_delta_log|_(?:started|committed)_\d+"
@@ -307,16 +302,8 @@ def _tables(
             "where they stood in the input; the release must not be used"
         )
     for folder, footers in tables.items():
-        if folder == "data":
-            failures += _one_table(release, footers, manifest.published["columns"])
-        elif folder == "metrics/classes":
-            names = [one["name"] for one in manifest.quasi_identifiers]
-            own = {f"{name}_{end}" for name in names for end in ("min", "max")}
-            known = own | {"run_id", "class_id", "round", "size", "ncp"}
-            failures += _one_table(release, footers, None, known)
-        elif folder in _METRICS:
-            known = {part.split()[0] for part in _METRICS[folder].split(", ")}
-            failures += _one_table(release, footers, None, known)
+        columns = manifest.published["columns"] if folder == "data" else None
+        failures += _one_table(release, footers, columns)
     return failures
 
 
@@ -336,7 +323,6 @@ def _one_table(
     where: str,
     footers: Mapping[str, Footer | None],
     columns: Sequence[str] | None,
-    known: set[str] | None = None,
     *,
     ours: bool = True,
 ) -> list[str]:
@@ -349,8 +335,6 @@ def _one_table(
         By path; None where a file has none.
     columns : sequence of str or None
         Names in order, where the manifest tells them.
-    known : set of str or None
-        Names that the table may have.
     ours : bool
         Whether footers say only what Spark and we write.
     """
@@ -365,31 +349,21 @@ def _one_table(
     if not there:
         return failures
     # Most files are right where one is wrong.
-    texts = [tuple(footer.columns) for footer in there.values()]
-    usual = max(sorted(set(texts)), key=texts.count)
-    first = next(footer for footer in there.values() if tuple(footer.columns) == usual)
-    names = first.names if columns is None else list(columns)
+    counts = Counter(tuple(footer.columns) for footer in there.values())
+    usual = max(there.values(), key=lambda footer: counts[tuple(footer.columns)])
+    names = usual.names if columns is None else list(columns)
     other = [
         path
         for path, footer in there.items()
-        if tuple(footer.columns) != usual or footer.names != names
+        if footer.columns != usual.columns or footer.names != names
     ]
     if other:
-        surplus = sorted({name for path in other for name in there[path].names} - {*names})
-        told = (
-            f" (columns {named([repr(name) for name in surplus])} are too many)" if surplus else ""
-        )
+        surplus = sorted({name for path in other for name in there[path].names} - set(names))
+        told = f" (columns {named(list(map(repr, surplus)))} are too many)" if surplus else ""
         failures.append(
             f"{where}: files have other columns, types or an order of columns than the table: "
             f"{named(other)}{told}; the release must not be used"
         )
-    if known is not None:
-        unknown = sorted({name for footer in there.values() for name in footer.names} - known)
-        if unknown:
-            failures.append(
-                f"{where}: {named(list(there))}: the columns {named([repr(n) for n in unknown])} "
-                "are none of this table; the release must not be used"
-            )
     strange = sorted({key for footer in there.values() for key in footer.strange})
     if ours and strange:
         paths = [path for path, footer in there.items() if footer.strange]

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import MOST_VALUES
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import is_plain, is_text, is_time, time_numbers
+from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.verification.claims import Claim, published_columns
-from anonspark.verification.left_out import LeftOut
+from anonspark.verification.left_out import LeftOut, left_out_texts
 
 
 @dataclass(frozen=True)
@@ -240,19 +240,8 @@ def _values(suppressed: Table, name: str, text: str) -> pa.Table:
     """Return the values of a sensitive attribute, as ``left_out`` of a release has them."""
     counted = suppressed.select({"value": name}).aggregate(["value"], count="records")
     found = counted.collect(MOST_VALUES + 1)
-    values = found["value"]
-    if is_text(values.type):
+    if is_text(found["value"].type):
         # What is suppressed as well is no value.
-        found = found.filter(
-            pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(values), text), True)
-        )
-        values = found["value"]
-    elif is_time(values.type):
-        values = time_numbers(values)
-    return pa.table(
-        {
-            "attribute": pa.array([name] * len(found), pa.string()),
-            "value": values.cast(pa.string()),
-            "records": found["records"].cast(pa.int64()),
-        }
-    )
+        others = pc.not_equal(pc.utf8_trim_whitespace(found["value"]), text)
+        found = found.filter(pc.fill_null(others, True))
+    return left_out_texts(name, found)

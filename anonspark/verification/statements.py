@@ -10,10 +10,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +33,11 @@ from anonspark.release.class_bounds import (
     type_of_name,
 )
 from anonspark.release.derived_figures import privacy_rows, risk_rows
+from anonspark.release.derived_manifest import (
+    columns_section,
+    figures_of_gates,
+    sections_of_summary,
+)
 from anonspark.release.layout import COMPANIONS, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
@@ -48,7 +52,7 @@ from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.derived_tables import Claim, Derivation, Within
 from anonspark.verification.loss import Loss
-from anonspark.verification.nodes import Counted, claims_of_nodes, count_nodes
+from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
 from anonspark.verification.presence import Presence
 
 Row = Mapping[str, Any]
@@ -64,46 +68,6 @@ _MOST_COUNTED = 200_000
 
 # Sums of parts, and figures that were rounded on their way.
 _TOLERANCE = 1e-6
-
-
-def published_columns(manifest: Row) -> tuple[list[str], list[str]]:
-    """Return the columns that a release of this configuration has, by style and kinds.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Sound in form.
-
-    Returns
-    -------
-    all : list of str
-        In order.
-    quasi_identifiers : list of str
-        Of them, those that tell of quasi-identifiers.
-    """
-    configured = manifest["configuration"]
-    style, missing = configured["output"]["style"], configured.get("missing", "drop")
-    kinds = {one["name"]: one["kind"] for one in manifest["published"]["quasi_identifiers"]}
-    columns, own = [], []
-    for name, attribute in configured["attributes"].items():
-        match attribute["role"]:
-            case "quasi_identifier":
-                found = _columns_of(name, kinds.get(name, "category"), style, missing)
-                columns += found
-                own += found
-            case "sensitive" | "insensitive":
-                columns.append(name)
-            case "identifier":
-                pseudonyms = configured["output"].get("pseudonyms") or {}
-                columns += [pseudonyms[name]] if name in pseudonyms else []
-    return columns, own
-
-
-def _columns_of(name: str, kind: str, style: str, missing: str) -> list[str]:
-    if style == "interval" or kind in ("category", "boolean"):
-        return [name]
-    columns = [f"{name}_min", f"{name}_max"] if style == "bounds" else [name]
-    return [*columns, f"{name}_missing"] if missing == "category" else columns
 
 
 # Sections that say how a release was made, not what it promises.
@@ -186,32 +150,21 @@ class Statements:
 
     def contradictions(self) -> list[str]:
         """Tell what the manifest and the metrics say differently, one sentence each."""
-        found = [
-            f"{self.release}/metrics/{name}: cannot be read; restore the release or publish it "
-            "again"
-            for name in self.unread
-        ]
-        found += [
-            f"{self.release}/metrics/{name}: is not there; restore the release or publish it again"
-            for name in (OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes"))
-            if name not in self.tables
-            and name not in self.unread
-            and (name != "classes" or self.classes is None)
-        ]
-        return found + list(
-            self._told(
-                (
-                    *self._of_configuration(),
-                    *self._of_sections(),
-                    *self._of_figures(),
-                    *self._of_gates(),
-                    *self._of_summary_table(),
-                    *self._of_small_tables(),
-                    *self._of_nodes(),
-                    *self._of_rounds(),
-                )
-            )
+        unread = dict.fromkeys(self.unread, "cannot be read")
+        needed = OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes")
+        there = {*self.tables, *(() if self.classes is None else ("classes",))}
+        lacking = {name: "is not there" for name in needed if name not in there} | unread
+        owned = (owner.comparisons(self.manifest, self.privacy) for owner in owners(self.manifest))
+        statements = chain(
+            self._of_published(), *owned, self._of_summary(), self._of_gates(), self._of_tables()
         )
+        return [
+            *(
+                f"{self.release}/metrics/{name}: {what}; restore the release or publish it again"
+                for name, what in lacking.items()
+            ),
+            *self._told(statements),
+        ]
 
     def miscounted(
         self,
@@ -235,34 +188,28 @@ class Statements:
         values : mapping of str to int or None
             Different values of each sensitive attribute; None where they are too many to count.
         """
-        summary, said = self.manifest["summary"], self.manifest["published"]
-        where = "the records in data"
-        claims = [
-            Statement("published.rows", said["rows"], published.rows, where),
-            Statement("published.columns", said["columns"], list(columns), where),
-        ]
-        for key, counted in (
-            ("rows_published", published.rows),
-            ("published_classes", published.classes),
-            ("published_min_class_size", published.smallest),
-        ):
-            claims.append(Statement(f"summary.{key}", summary.get(key, counted), counted, where))
+        said = self.manifest["published"]
+        counted: dict[str, Any] = {
+            "published": {"rows": published.rows, "columns": list(columns)},
+            "summary": {
+                "rows_published": published.rows,
+                "published_classes": published.classes,
+                "published_min_class_size": published.smallest,
+            },
+        }
         if said.get("rows_left_out", 0) == 0:
-            for name, number in said.get("sensitive_values", {}).items():
-                different = values.get(name)
-                if different is not None:
-                    key = f"published.sensitive_values.{name}"
-                    claims.append(Statement(key, number, different, where))
-        return list(
-            self._told(
-                (
-                    *claims,
-                    *self._of_labels(published),
-                    *self._of_privacy_table(published, criteria, presence),
-                    *self._of_risk_table(published, presence),
-                )
-            )
+            counted["published"]["sensitive_values"] = {
+                name: values[name]
+                for name in said["sensitive_values"]
+                if values.get(name) is not None
+            }
+        statements = chain(
+            _entries("", self.manifest, counted),
+            self._of_labels(published),
+            self._of_privacy_table(published, criteria, presence),
+            self._of_risk_table(published, presence),
         )
+        return list(self._told(statements))
 
     def mismeasured(self, published: PublishedClasses, loss: Loss, rows: int) -> list[str]:
         """Tell what differs from what was measured with the original, one sentence each.
@@ -292,10 +239,7 @@ class Statements:
         compared = [name for name in measured if summary.get(name) is not None]
         self.claimed.difference_update(f"manifest: summary.{name}" for name in compared)
         return list(
-            self._told(
-                Statement(f"summary.{name}", summary[name], measured[name], "the original")
-                for name in compared
-            )
+            self._told(_entries("summary", summary, {name: measured[name] for name in compared}))
         )
 
     @property
@@ -308,8 +252,8 @@ class Statements:
         if self.classes is not None:
             found.add("metrics/classes: ncp")
         if "nodes" in self.tables:
-            columns = ("classes", "loss", "min_class_size", "suppressed")
-            found |= {"metrics/nodes", *(f"metrics/nodes: {name}" for name in columns)}
+            # Which recodings are the best, their hierarchies know.
+            found.add("metrics/nodes")
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
         found |= {f"file: {name}" for name in texts & listed}
@@ -344,7 +288,7 @@ class Statements:
             Records that were counted for each holder.
         """
         said = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
-        same = Statement("parts (rows of each holder)", said == dict(rows), True, "a count in data")
+        same = Statement("parts (rows of each holder)", said == dict(rows), True)
         return list(self._told([same]))
 
     def _told(self, claims: Iterable[Statement]) -> Iterator[str]:
@@ -354,109 +298,75 @@ class Statements:
                 self.claimed.add(
                     f"metrics/{one.table}: {name}" if one.table else f"manifest: {name}"
                 )
-            if _same(one.found, one.expected):
+            if is_same(one.found, one.expected):
                 continue
             path = MANIFEST if one.table is None else f"metrics/{one.table}"
             yield (
-                f"{self.release}/{path}: {one.key}: found {_shown(one.found)}, but {one.source} "
-                f"says {_shown(one.expected)}; restore the release or publish it again"
+                f"{self.release}/{path}: {one.key}: found {_shown(one.found)}, expected "
+                f"{_shown(one.expected)}; restore the release or publish it again"
             )
 
-    def _of_configuration(self) -> Iterator[Statement]:
+    def _of_published(self) -> Iterator[Statement]:
         """Compare what was published with what was configured."""
         configured, said = self.manifest["configuration"], self.manifest["published"]
-        attributes = configured["attributes"]
-        names = [name for name, one in attributes.items() if one["role"] == "quasi_identifier"]
-        described = said["quasi_identifiers"]
-        source = "configuration.attributes"
-        yield Statement(
-            "published.quasi_identifiers", [one["name"] for one in described], names, source
-        )
-        for place, one in enumerate(described):
-            by_hierarchy = (attributes.get(one["name"]) or {}).get("hierarchy") is not None
-            key = f"published.quasi_identifiers[{place}].hierarchy"
-            yield Statement(key, "hierarchy" in one, by_hierarchy, source)
-        columns, own = published_columns(self.manifest)
-        source = "configuration (attributes, output.style, missing)"
-        yield Statement("published.columns", said["columns"], columns, source)
-        key = "published.quasi_identifier_columns"
-        yield Statement(key, said["quasi_identifier_columns"], own, source)
-        counted = self.units is not None
-        yield Statement("published.units", counted, bool(self.privacy.unit), "privacy.unit")
-        of_people = self.criteria_of_people
-        if of_people is not None:
-            key, asked = "published.criteria_of_people", len(self.privacy.criteria)
-            yield Statement(key, len(of_people), asked, "configuration.privacy")
-        distances = [one for one in self.privacy.criteria if one.is_distance]
-        needed = {one.attribute for one in distances}
-        if "sensitive_values" in said and needed:
-            there = sorted(needed & set(said["sensitive_values"]))
-            keys = sorted({f"configuration.privacy.{one.type.key}" for one in distances})
-            source = " and ".join(keys)
-            yield Statement("published.sensitive_values", there, sorted(needed), source)
+        described, criteria = said["quasi_identifiers"], self.privacy.criteria
+        distances = {one.attribute for one in criteria if one.is_distance}
+        found = {
+            **said,
+            "quasi_identifiers": [[one["name"], "hierarchy" in one] for one in described],
+            "units": self.units is not None,
+            "criteria_of_people": len(said.get("criteria_of_people", criteria)),
+            "sensitive_values": sorted(distances & said["sensitive_values"].keys()),
+        }
+        expected = {
+            "quasi_identifiers": [
+                [name, attribute.get("hierarchy") is not None]
+                for name, attribute in configured["attributes"].items()
+                if attribute["role"] == "quasi_identifier"
+            ],
+            **columns_section(configured, described),
+            "units": bool(self.privacy.unit),
+            "criteria_of_people": len(criteria),
+            "sensitive_values": sorted(distances),
+        }
+        return _entries("published", found, expected)
 
-    def _of_sections(self) -> Iterator[Statement]:
-        """Compare sections that others own with the rest of the manifest."""
-        for owner in owners(self.manifest):
-            yield from owner.comparisons(self.manifest, self.privacy)
-
-    def _of_figures(self) -> Iterator[Statement]:
-        """Compare the summary with the other sections of the manifest."""
+    def _of_summary(self) -> Iterator[Statement]:
+        """Compare the summary with the rest of the manifest, with classes, and with its meaning."""
         summary, said = self.manifest["summary"], self.manifest["published"]
-        configured = self.manifest["configuration"]
-        rows = summary.get("rows_published")
-        yield Statement("summary.rows_published", rows, said["rows"], "published.rows")
-        left_out = said.get("rows_left_out", summary.get("rows_left_out"))
-        source = "published.rows_left_out"
-        yield Statement("summary.rows_left_out", summary.get("rows_left_out"), left_out, source)
-        k, model = configured["privacy"]["k"], configured.get("model") or {}
-        yield Statement("summary.k", summary.get("k"), k, "configuration.privacy.k")
-        name = model.get("name", summary.get("model"))
-        yield Statement("summary.model", summary.get("model"), name, "configuration.model.name")
-        version = self.manifest["versions"]["anonspark"]
-        yield Statement("summary.version", summary.get("version"), version, "versions.anonspark")
-        published = sum(one["role"] != "identifier" for one in configured["attributes"].values())
-        if "parts" not in self.manifest:
-            columns = summary.get("columns_published", published)
-            yield Statement(
-                "summary.columns_published", columns, published, "configuration.attributes"
-            )
-        rows_in, *parts = (summary.get(name) for name in _COUNTS)
-        counts = [part for part in parts if part is not None]
-        if rows_in is not None and len(counts) == len(parts):
-            total = sum(counts)
-            source = "the sum of records that are published, dropped and left out"
-            yield Statement("summary.rows_in", rows_in, total, source)
-        for name, claim in self._claims():
-            yield Statement(f"summary.{name}", summary.get(name), claim, "its meaning")
-        if self.derivation is not None:
-            for name, figure in self.derivation.summary(
-                summary, self.tables.get("attributes", ())
-            ).items():
-                if name not in summary:
-                    # Of another version, else the form is wrong.
-                    continue
-                yield Statement(f"summary.{name}", summary.get(name), figure, "metrics/classes")
-
-    def _claims(self) -> Iterator[tuple[str, Claim | None]]:
-        """Yield the figures of the summary that follow from nothing, and what they have to be."""
-        configured = self.manifest["configuration"]
-        some = Within(or_nothing=True)
+        configured, some = self.manifest["configuration"], Within(or_nothing=True)
+        fewest = min(self.units) if self.units else None
         drops = configured.get("missing", "drop") == "drop"
-        yield "rows_dropped_missing", some if drops else Within(0, 0)
-        yield "rows_in", some
-        yield "rows_left_out", some
-        for name in ("kl_divergence", "entropy", "seconds", "columns_in"):
-            yield name, some
-        yield "association_loss", Within(-math.inf, or_nothing=True)
-        asked = bool(self.manifest.get("recipient"))
-        for name in ("rows_requested", "rows_withheld"):
-            yield name, some if asked else None
-        units = self.units
-        fewest = min(units) if units else None
+        requested = some if self.manifest.get("recipient") else None
+        expected: dict[str, Any] = {
+            **dict.fromkeys(("kl_divergence", "entropy", "seconds", "columns_in", "rows_in"), some),
+            "rows_left_out": some,
+            "rows_dropped_missing": some if drops else Within(0, 0),
+            "association_loss": Within(-math.inf, or_nothing=True),
+            "rows_requested": requested,
+            "rows_withheld": requested,
+            "units": None if fewest is None else Within(fewest, or_nothing=True),
+            "rows_published": said["rows"],
+            "k": configured["privacy"]["k"],
+            "version": self.manifest["versions"]["anonspark"],
+        }
         if "parts" not in self.manifest:
-            yield "smallest_units", None if fewest is None else Within(fewest, fewest)
-        yield "units", None if fewest is None else Within(fewest, or_nothing=True)
+            roles = [one["role"] for one in configured["attributes"].values()]
+            expected |= {
+                "smallest_units": None if fewest is None else Within(fewest, fewest),
+                "model": configured["model"]["name"],
+                "columns_published": len(roles) - roles.count("identifier"),
+            }
+            yield from _entries("summary", summary, {"rows_left_out": said["rows_left_out"]})
+        parts = [summary.get(name) for name in _COUNTS]
+        if summary.get("rows_in") is not None and None not in parts:
+            yield Statement("summary.rows_in", summary["rows_in"], sum(parts))
+        yield from _entries("summary", summary, expected)
+        if self.derivation is not None:
+            derived = self.derivation.summary(summary, self.tables.get("attributes", ()))
+            # What is not there is of another version, else the form is wrong.
+            known = {name: figure for name, figure in derived.items() if name in summary}
+            yield from _entries("summary", summary, known)
 
     @cached_property
     def derivation(self) -> Derivation | None:
@@ -475,107 +385,84 @@ class Statements:
         )
 
     def _of_gates(self) -> Iterator[Statement]:
-        """Compare gates and drift with what was configured and what was found."""
-        configured, summary = self.manifest["configuration"], self.manifest["summary"]
-        for key, bounds, names in (
-            ("gates", configured.get("gates"), ("min", "max")),
-            ("drift", (configured.get("metrics") or {}).get("drift"), ("max",)),
-        ):
-            found = self.manifest.get(key)
-            if found is None or not isinstance(bounds, dict):
-                continue
-            source = "configuration." + ("gates" if key == "gates" else "metrics.drift")
-            yield Statement(key, [one["metric"] for one in found], list(bounds), source)
-            for place, one in enumerate(found):
-                bound = bounds.get(one["metric"])
-                for name in names:
-                    expected = bound.get(name) if isinstance(bound, dict) else bound
-                    yield Statement(f"{key}[{place}].{name}", one[name], expected, source)
-                if one["metric"] in summary:
-                    figure, path = summary[one["metric"]], f"summary.{one['metric']}"
-                    yield Statement(f"{key}[{place}].found", one["found"], figure, path)
-
-    def _of_summary_table(self) -> Iterator[Statement]:
-        rows = self.tables.get("summary")
-        if rows is None:
+        """Compare gates and drift with what was configured and with the tables."""
+        manifest, configured = self.manifest, self.manifest["configuration"]
+        if "parts" in manifest:
             return
-        yield Statement("rows", len(rows), 1, "its meaning", "summary")
-        prints = self.manifest["fingerprints"]
-        said = {
-            **self.manifest["summary"],
-            **{f"{name}_fingerprint": value for name, value in prints.items()},
-            "run_id": self.manifest["run_id"],
-            "started": _instant(self.manifest["started"]),
-        }
-        for row in rows[:1]:
-            for name, value in row.items():
-                found = _instant(value) if name == "started" else value
-                key = {"run_id": name, "started": name}.get(name, f"summary.{name}")
-                if name.endswith("_fingerprint"):
-                    key = f"fingerprints.{name.removesuffix('_fingerprint')}"
-                yield Statement(key, said.get(name), found, "metrics/summary")
+        tables = (self.tables.get(name, ()) for name in ("attributes", "risk"))
+        figures = figures_of_gates(manifest["summary"], *tables)
+        gates = [
+            {
+                **bounds,
+                "metric": name,
+                "found": figures.get(name),
+                "withheld": figures.get(name) is None,
+            }
+            for name, bounds in configured.get("gates", {}).items()
+        ]
+        bounds = configured.get("metrics", {}).get("drift", {})
+        drift = [
+            # Of the figure before only the run knows.
+            {**entry, "metric": name, "found": figures.get(name), "max": most}
+            for (name, most), entry in zip(
+                bounds.items(), [*manifest["drift"], *[{}] * len(bounds)], strict=False
+            )
+        ]
+        yield from _entries("", manifest, {"gates": gates, "drift": drift})
 
-    def _of_small_tables(self) -> Iterator[Statement]:
-        """Compare whose rows the tables have."""
-        run_id = self.manifest["run_id"]
-        for name, rows in self.tables.items():
+    def _of_tables(self) -> Iterator[Statement]:
+        """Compare tables with one another and with the manifest."""
+        tables, rounds = self.tables, self.tables.get("rounds")
+        for name, rows in tables.items():
             ids = sorted({str(row.get("run_id")) for row in rows})
-            yield Statement("run_id", ids, [run_id], f"run_id of {MANIFEST}", name)
-
-    def _of_rounds(self) -> Iterator[Statement]:
-        rows, derived = self.tables.get("rounds"), self.derivation
-        if rows is not None and derived is not None:
-            yield from self._of_rows("rounds", rows, derived.rounds(rows), "metrics/classes")
-
-    def _of_rows(
-        self, table: str, found: Sequence[Row], expected: Sequence[Row], source: str
-    ) -> Iterator[Statement]:
-        """Compare all rows and columns of a table with those that are derived."""
-        yield Statement("rows", len(found), len(expected), source, table)
-        for place, (row, own) in enumerate(zip(found, expected, strict=False), start=1):
-            for name in row:
-                if name != "run_id":
-                    key = f"{name} (row {place})"
-                    yield Statement(key, row[name], own.get(name), source, table)
-
-    def _of_nodes(self) -> Iterator[Statement]:
-        """Compare the recodings above the chosen one with it, and it with the other tables."""
-        nodes, rounds = self.tables.get("nodes"), self.tables.get("rounds")
-        if nodes is None or rounds is None:
+            yield Statement("run_id", ids, [self.manifest["run_id"]], name)
+        if "summary" in tables:
+            yield Statement("rows", len(tables["summary"]), 1, "summary")
+            for row in tables["summary"][:1]:
+                yield from _entries("", self.manifest, sections_of_summary(row))
+        if rounds is None:
             return
-        heights = _heights(self.manifest)
-        for key, found, expected, source in claims_of_nodes(nodes, rounds, heights, self.nodes):
-            yield Statement(key, found, expected, source, "nodes")
-        smallest = self.manifest["summary"].get("min_class_size")
-        if smallest is not None and nodes:
-            found = min(row["min_class_size"] for row in nodes)
-            yield Statement("min_class_size", found, smallest, "summary.min_class_size", "nodes")
+        if self.derivation is not None:
+            yield from self._of_rows("rounds", self.derivation.rounds(rounds))
+        if "nodes" in tables:
+            nodes, summary = tables["nodes"], self.manifest["summary"]
+            told, heights = summary.get("rows_left_out") is not None, _heights(self.manifest)
+            expected = list(expected_nodes(nodes, rounds, heights, self.nodes, counts_told=told))
+            yield from self._of_rows("nodes", expected)
+            numbers = list(dict.fromkeys(row["round"] for row in expected))
+            yield Statement("round", numbers, [row["round"] for row in rounds], "nodes")
+            smallest = min((row["min_class_size"] for row in nodes), default=None)
+            yield Statement("min_class_size", smallest, summary.get("min_class_size"), "nodes")
+
+    def _of_rows(self, table: str, expected: Sequence[Row]) -> Iterator[Statement]:
+        """Compare all rows and columns of a table with those that are derived."""
+        found = self.tables.get(table)
+        if found is None:
+            return
+        yield Statement("rows", len(found), len(expected), table)
+        for place, (row, own) in enumerate(zip(found, expected, strict=False), start=1):
+            for name in row.keys() - {"run_id"}:
+                yield Statement(f"{name} (row {place})", row[name], own.get(name), table)
 
     def _of_labels(self, published: PublishedClasses) -> Iterator[Statement]:
         """Compare labels with what they can be, and what lies beside the records with labels."""
-        read, labels, derived = published.labels, self.labels, self.derivation
-        if read is None or labels is None:
+        read, labels, classes = published.labels, self.labels, self.classes
+        if read is None or labels is None or classes is None:
             return
-        for one, unsound in zip(labels.readers, read.unsound, strict=True):
-            key = f"published.quasi_identifiers ({one.attribute.name}: records without a label)"
-            yield Statement(key, unsound, 0, "what a run writes")
-        if self.classes is not None and not self.classes.sizes:
-            said = self.manifest["summary"].get("classes")
-            yield Statement("summary.classes", said, 0, "metrics/classes")
-        if derived is None or self.classes is None:
+        for reader, unsound in zip(labels.readers, read.unsound, strict=True):
+            name = reader.attribute.name
+            yield Statement(
+                f"published.quasi_identifiers ({name}: records without a label)", unsound, 0
+            )
+        if self.derivation is None:
+            yield Statement("summary.classes", self.manifest["summary"].get("classes"), 0)
             return
-        table = "classes"
-        yield Statement("rows that no run writes", self.classes.unsound, 0, "its meaning", table)
-        yield Statement(
-            "class_id (all different)", self.classes.different, True, "its meaning", table
-        )
-        agree = self._bounds_agree(published.rows, read.bounds, labels, self.classes)
-        key = "bounds and sizes (those of the labels)"
-        yield Statement(key, agree, True, "a count of the records", table)
-        rows = self.tables.get("attributes")
-        if rows is not None:
-            expected = derived.attribute_rows(read, rows)
-            yield from self._of_rows("attributes", rows, expected, "the records in data")
+        agree = self._bounds_agree(published.rows, read.bounds, labels, classes)
+        yield Statement("rows that no run writes", classes.unsound, 0, "classes")
+        yield Statement("class_id (all different)", classes.different, True, "classes")
+        yield Statement("bounds and sizes (those of the labels)", agree, True, "classes")
+        attributes = self.tables.get("attributes", ())
+        yield from self._of_rows("attributes", self.derivation.attribute_rows(read, attributes))
 
     def _bounds_agree(
         self, rows: int, bounds: int, labels: ClassLabels, classes: ClassTable
@@ -598,9 +485,6 @@ class Statements:
         criteria: Iterable[MeasuredCriterion],
         presence: Presence | None,
     ) -> Iterator[Statement]:
-        rows = self.tables.get("privacy")
-        if rows is None:
-            return
         figures = {one.criterion: one.measured for one in criteria}
         share = Within(0.0, 1.0)
         expected = privacy_rows(
@@ -613,33 +497,33 @@ class Statements:
             },
             (share, share) if presence is None else (presence.smallest, presence.largest),
         )
-        source = "configuration.privacy and a count of the records"
-        yield from self._of_rows("privacy", rows, expected, source)
+        return self._of_rows("privacy", expected)
 
     def _of_risk_table(
         self, published: PublishedClasses, presence: Presence | None
     ) -> Iterator[Statement]:
-        rows, asked = self.tables.get("risk"), self.privacy.delta_presence is not None
-        if rows is None or not published.rows or (asked and presence is None):
-            return
-        population = None
-        if asked and presence is not None:
+        population, by_round = None, {}
+        if self.privacy.delta_presence is not None:
+            if presence is None:
+                return
             population = presence.counts.released, presence.counts.population
             if bool((population[0] > population[1]).any()):
                 # Not the population that the release was made with: that is told elsewhere.
                 return
-        by_round = {} if self.derivation is None else self.derivation.by_round
+        if self.derivation is not None:
+            by_round = self.derivation.by_round
+        elif "parts" not in self.manifest:
+            # Of rounds nothing is known, as is told elsewhere.
+            return
         expected = risk_rows(self.risk, by_round, published.sizes, self.units, population)
-        if "parts" not in self.manifest and self.derivation is None:
-            # Of rounds nothing is known.
-            rows = [row for row in rows if row.get("round") is None]
-        yield from self._of_rows("risk", rows, expected, "a count of the records")
+        yield from self._of_rows("risk", expected)
 
 
-_COUNTS = ("rows_in", "rows_dropped_missing", "rows_published", "rows_left_out")
+_COUNTS = ("rows_dropped_missing", "rows_published", "rows_left_out")
 
 
-def _same(found: Any, expected: Any) -> bool:
+def is_same(found: Any, expected: Any) -> bool:
+    """Return whether something is what is expected: the same, or within its bounds."""
     if isinstance(expected, Claim):
         return expected.admits(found, _TOLERANCE)
     numbers = (found, expected)
@@ -650,7 +534,7 @@ def _same(found: Any, expected: Any) -> bool:
     if all(isinstance(one, int | float | Decimal) for one in numbers):
         return math.isclose(found, expected, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(map(_same, found, expected))
+        return len(found) == len(expected) and all(map(is_same, found, expected))
     return bool(found == expected)
 
 
@@ -659,17 +543,14 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _instant(value: Any) -> object:
-    """Return a time as whole seconds, whether it was text or not."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return value
-    if not isinstance(value, datetime):
-        return value
-    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    return int(moment.timestamp())
+def _entries(key: str, found: Row, expected: Row) -> Iterator[Statement]:
+    """Compare the entries of a mapping, and of those in it."""
+    for name, value in expected.items():
+        path = f"{key}.{name}" if key else name
+        if isinstance(value, dict):
+            yield from _entries(path, found[name], value)
+        else:
+            yield Statement(path, found.get(name), value)
 
 
 def read_statements(
@@ -702,7 +583,8 @@ def read_statements(
     """
     tables: dict[str, list[Row]] = {}
     unread, files = [], engine.files
-    unreadable = (pa.ArrowException, ValueError, OSError, ConfigurationError, *engine.failures)
+    failures = (pa.ArrowException, KeyError, ValueError, OSError, ConfigurationError)
+    unreadable = (*failures, *engine.failures)
     # Another version may have other figures.
     is_ours = manifest["versions"]["anonspark"] == __version__
     for name in TABLES:
@@ -721,7 +603,7 @@ def read_statements(
             classes = _read_classes(engine, release, manifest, labels)
             if "nodes" in tables:
                 nodes = _count_nodes(engine, release, manifest, classes, tables["nodes"])
-        except (KeyError, *unreadable):
+        except unreadable:
             unread.append("classes")
     return Statements(
         release, manifest, privacy, risk, tables, tuple(unread), nodes, classes, labels
@@ -792,7 +674,7 @@ def _rows(files: Files, directory: str, name: str, *, is_ours: bool) -> list[Row
 
     Raises
     ------
-    ValueError
+    ValueError, KeyError
         If its columns are not those of the table.
     """
     rows: list[Row] = []
@@ -804,17 +686,10 @@ def _rows(files: Files, directory: str, name: str, *, is_ours: bool) -> list[Row
             raise ValueError("larger than any table of metrics")
         content = files.read_part(f"{directory}/{path}", 0, size)
         table = parquet.read_table(pa.BufferReader(content))
-        found = {one.name: one.type for one in table.schema}
-        if is_ours and table.schema.names != schema.names:
-            raise ValueError("other columns than those of the table")
-        if any(not _is_of_type(found[one.name], one.type) for one in schema if one.name in found):
-            raise ValueError("a column is of another type")
-        rows += table.select([one for one in schema.names if one in found]).to_pylist()
+        names = table.schema.names if not is_ours else schema.names
+        if table.schema != pa.schema([schema.field(column) for column in names]):
+            raise ValueError("other columns or types than those of the table")
+        rows += table.to_pylist()
     if name == "nodes" and any(row.get(one) is None for row in rows for one in _NODES_NEED):
         raise ValueError("a row lacks its name")
     return rows
-
-
-def _is_of_type(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether a column is of a type, with whatever unit or time zone of times."""
-    return bool(found == wanted or (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)))

@@ -22,7 +22,8 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.layers.evaluate import nodes as nodes_module
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
-from anonspark.verification.nodes import claims_of_nodes, count_nodes
+from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
+from anonspark.verification.statements import is_same
 
 Row = dict[str, Any]
 
@@ -204,31 +205,31 @@ def test_other_models_have_no_such_table(tmp_path: Path) -> None:
 
 @cases(__file__, "place", "changes", "told")
 def test_a_table_that_cannot_be(
-    release: Path, place: int | None, changes: dict[str, Any] | None, told: str
+    release: Path, place: int, changes: dict[str, Any] | None, told: str
 ) -> None:
     rows, rounds = metrics(release, "nodes"), metrics(release, "rounds")
     classes = pq.read_table(release / "metrics" / "classes")
     # city=3, job=1 and those that give one of the two up.
     counted = count_nodes(classes, rows, HEIGHTS)
     assert [rows[place - 1]["height"] for _, place in counted] == [0, 1, 3, 4]
-    right = claims_of_nodes(rows, rounds, HEIGHTS, counted)
-    assert all(found == pytest.approx(expected) for _, found, expected, _ in right)
+    assert differing(rows, rounds, counted) == set()
     if changes is None:
-        # The row of that place goes, or all of them do.
-        del rows[place if place is not None else slice(None)]
+        # The row of that place goes.
+        del rows[place]
     else:
-        assert place is not None
         rows[place].update(changes)
-    wrong = {
-        key
-        for key, found, expected, _ in claims_of_nodes(rows, rounds, HEIGHTS, counted)
-        if found != expected and not _close(found, expected)
+    assert told in differing(rows, rounds, counted)
+
+
+def differing(rows: list[Row], rounds: list[Row], counted: Counted) -> set[str]:
+    """Return the cells that are not as they have to be."""
+    expected = expected_nodes(rows, rounds, HEIGHTS, counted, counts_told=True)
+    return {
+        f"{name} (row {place})"
+        for place, (row, own) in enumerate(zip(rows, expected, strict=True), start=1)
+        for name, value in own.items()
+        if not is_same(row[name], value)
     }
-    assert told in wrong
-
-
-def _close(found: Any, expected: Any) -> bool:
-    return isinstance(found, float) and found == pytest.approx(expected)
 
 
 def test_a_forged_table_is_found(release: Path, tmp_path: Path) -> None:
@@ -241,10 +242,11 @@ def test_a_forged_table_is_found(release: Path, tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, arrow_schema(NODES)), file)
     found = audit_release(LocalEngine(), str(forged)).failures
     assert any("metrics/nodes: min_class_size: found 1" in one for one in found), found
-    assert any(
-        "node 8: min_class_size: found 1, but metrics/classes says 22" in one for one in found
-    )
+    assert any("min_class_size (row 8): found 1, expected 22" in one for one in found)
     assert any("bytes or SHA-256 differ" in one for one in found)
+    pq.write_table(pa.Table.from_pylist([], arrow_schema(NODES)), file)
+    found = audit_release(LocalEngine(), str(forged)).failures
+    assert any("metrics/nodes: round: found [], expected" in one for one in found), found
     shutil.rmtree(file.parent)
     (lacking,) = audit_release(LocalEngine(), str(forged)).failures
     assert "metrics/nodes/part-00000.parquet" in lacking

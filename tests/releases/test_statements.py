@@ -188,7 +188,7 @@ def test_commands_with_a_changed_manifest(
     outcome = command(capsys, name, release)
     if name == "verify":
         assert outcome.code == 4
-        assert "published.rows: found 301, but the records in data says 300" in outcome.err
+        assert "published.rows: found 301, expected 300" in outcome.err
     else:
         assert outcome.code == 0
         assert "The guarantee does not hold" in (release / "report.html").read_text()

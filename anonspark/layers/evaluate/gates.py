@@ -10,6 +10,7 @@ from typing import Any
 from anonspark.config.gates import Gate
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.withholding import least_count
+from anonspark.release.derived_manifest import figures_of_gates
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,7 @@ def check_gates(
     counted : mapping of str to float
         Of figures that the tables may withhold: what they are.
     """
-    figures: dict[str, Any] = dict(summary)
-    for row in attributes:
-        figures |= {f"attributes.{row['attribute']}.{name}": row[name] for name in row}
-    for row in risk:
-        if row.get("round") is None:
-            figures |= {f"risk.{row['attacker']}.{name}": row[name] for name in row}
+    figures = figures_of_gates(summary, attributes, risk)
     results = []
     for metric, gate in gates.items():
         result = GateResult(metric, _number(figures.get(metric)), gate.min, gate.max)

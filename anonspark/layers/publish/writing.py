@@ -41,29 +41,22 @@ _LOGGER = logging.getLogger("anonspark")
 _ROW_GROUP_BYTES = 32 * 2**20
 
 
-def published_names(configuration: Configuration, generalizer: Generalizer) -> list[str]:
-    """Return the columns of the release in order: that of the configuration."""
-    return [name for name, _ in _published_columns(configuration, generalizer)]
-
-
-def _published_columns(
-    configuration: Configuration, generalizer: Generalizer
-) -> list[tuple[str, str]]:
-    """Return the name of each published column, and the staged one that holds it."""
-    columns = []
+def published_columns(configuration: Configuration, generalizer: Generalizer) -> dict[str, str]:
+    """Return the published columns in order, and the staged one that holds each."""
+    columns: dict[str, str] = {}
     for name, attribute in configuration.attributes.items():
         if attribute.role == "quasi_identifier":
             index = configuration.quasi_identifiers.index(name)
-            columns += [
-                (column.name, published_column(place))
+            columns |= {
+                column.name: published_column(place)
                 for place, column in enumerate(generalizer.columns())
                 if column.attribute == index
-            ]
+            }
         elif name in configuration.published_as_is:
             place = configuration.published_as_is.index(name)
-            columns.append((name, payload_column(place)))
+            columns[name] = payload_column(place)
         elif name in configuration.output.pseudonyms:
-            columns.append((configuration.output.pseudonyms[name], UNIT))
+            columns[configuration.output.pseudonyms[name]] = UNIT
     return columns
 
 
@@ -233,7 +226,7 @@ def write_records(
     One job with one shuffle. Of Parquet the tasks tell rows, bytes and hash of their files; what
     the engine's own writer writes is read once more, in two jobs.
     """
-    columns = dict(_published_columns(configuration, generalizer))
+    columns = published_columns(configuration, generalizer)
     fields = {UNIT: pa.field(UNIT, PSEUDONYM)}
     schema = pa.schema(
         fields.get(staged, (classes if is_published(staged) else finished).schema.field(staged))

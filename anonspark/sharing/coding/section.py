@@ -47,10 +47,9 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
 def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Statement]:
     """Compare what was configured with what was agreed on."""
     coding, configured = manifest["coding"], manifest["configuration"]
-    source = "coding"
     named = (configured.get("coding") or {}).get("fingerprint", coding["fingerprint"])
-    yield Statement("configuration.coding.fingerprint", named, coding["fingerprint"], source)
+    yield Statement("configuration.coding.fingerprint", named, coding["fingerprint"])
     found = not_as_coded(configured, coding["document"], (manifest.get("holder_column"),))
-    yield Statement("configuration (keys unlike the coding)", found, [], source)
+    yield Statement("configuration (keys unlike the coding)", found, [])
     enough = is_at_least(privacy, coding_privacy(coding["document"]))
-    yield Statement("configuration.privacy (at least that of the coding)", enough, True, source)
+    yield Statement("configuration.privacy (at least that of the coding)", enough, True)

@@ -33,22 +33,22 @@ def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterato
     """Compare what a union says of itself with its parts."""
     parts, holder = manifest["parts"], "holder_column"
     agreed = coding_privacy(manifest["coding"]["document"])
-    yield Statement("configuration.privacy", privacy == agreed, True, "coding.document")
+    yield Statement("configuration.privacy", privacy == agreed, True)
     for place, part in enumerate(parts):
         key = f"parts[{place}].privacy (at least that of the coding)"
         own = _privacy_of(part)
-        yield Statement(key, is_at_least(own, agreed), True, "coding.document")
+        yield Statement(key, is_at_least(own, agreed), True)
         # Without a class of k records there is nothing that a holder could have published.
         key = f"parts[{place}].rows (at least k)"
-        yield Statement(key, part["rows"] >= own.k, True, f"parts[{place}].privacy.k")
+        yield Statement(key, part["rows"] >= own.k, True)
     for key in ("run_id", "output_fingerprint"):
         different = len({part[key] for part in parts})
-        yield Statement(f"parts (different {key})", different, len(parts), "the list of parts")
+        yield Statement(f"parts (different {key})", different, len(parts))
     rows = sum(part["rows"] for part in parts)
-    yield Statement("published.rows", manifest["published"]["rows"], rows, "parts")
+    yield Statement("published.rows", manifest["published"]["rows"], rows)
     told = len({part["holder"] for part in parts if part["holder"] is not None})
     expected = 0 if manifest[holder] is None else len(parts)
-    yield Statement("parts (different holders)", told, expected, holder)
+    yield Statement("parts (different holders)", told, expected)
 
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:

@@ -28,6 +28,7 @@ from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row, privacy_rows
+from anonspark.release.derived_manifest import sections_of_summary
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.sharing.holders.form import Form, form_of
@@ -136,24 +137,20 @@ def stage_figures(
     ):
         schema = arrow_schema(TABLES[name])
         listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
-    description = form.description
+    description, sections = form.description, sections_of_summary(summary)
     manifest = {
-        "run_id": summary["run_id"],
-        "started": summary["started"].isoformat(timespec="seconds"),
+        "run_id": sections["run_id"],
+        "started": sections["started"],
         "seconds": {name: round(own, 3) for name, own in progress.seconds.items()},
         "versions": versions(engine.versions, description["configuration"]),
         **description,
-        "fingerprints": {"output": summary["output_fingerprint"]},
         "published": {
             "rows": summary["rows_published"],
             "sensitive_values": figures.different,
             **description["published"],
         },
-        "summary": {
-            name: value
-            for name, value in summary.items()
-            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
-        },
+        "fingerprints": sections["fingerprints"],
+        "summary": sections["summary"],
         "warnings": [
             {
                 "code": "people_of_two_holders",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from anonspark.core.figures import SUMMARY, TABLES, Figure, ddl, results, shown
+from anonspark.core.figures import SUMMARY, TABLES, Figure, arrow_schema, results, shown
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -16,7 +17,8 @@ def test_each_column_and_each_line_is_there_once(table: str) -> None:
 
 
 def test_a_schema_names_columns_and_types() -> None:
-    assert ddl((Figure("rows", "long"), Figure("gcp", "double"))) == "rows long, gcp double"
+    schema = arrow_schema((Figure("rows", "long"), Figure("gcp", "double")))
+    assert schema == pa.schema([("rows", pa.int64()), ("gcp", pa.float64())])
 
 
 def test_words_of_the_terminal_and_of_charts() -> None:

@@ -1,0 +1,97 @@
+"""Sections of a manifest that follow from others and from the tables of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+_CATEGORIES = ("category", "boolean")
+
+
+def columns_of_attribute(name: str, kind: str, style: str, missing: str) -> list[str]:
+    """Return the published columns of a quasi-identifier.
+
+    Parameters
+    ----------
+    name, kind : str
+        As ``published.quasi_identifiers`` has them.
+    style, missing : str
+        ``output.style`` and ``missing`` of the configuration.
+    """
+    if style == "interval" or kind in _CATEGORIES:
+        return [name]
+    columns = [f"{name}_min", f"{name}_max"] if style == "bounds" else [name]
+    return [*columns, f"{name}_missing"] if missing == "category" else columns
+
+
+def columns_section(
+    configured: Mapping[str, Any], described: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """Return ``published.columns`` and ``published.quasi_identifier_columns``.
+
+    Parameters
+    ----------
+    configured : mapping
+        The section ``configuration``.
+    described : sequence of mapping
+        The section ``published.quasi_identifiers``.
+    """
+    style, missing = configured["output"]["style"], configured.get("missing", "drop")
+    by_name = {
+        entry["name"]: columns_of_attribute(entry["name"], entry["kind"], style, missing)
+        for entry in described
+    }
+    pseudonyms = configured["output"].get("pseudonyms") or {}
+    columns: list[str] = []
+    for name, attribute in configured["attributes"].items():
+        match attribute["role"]:
+            case "quasi_identifier":
+                columns += by_name.get(name, [])
+            case "sensitive" | "insensitive":
+                columns.append(name)
+            case "identifier" if name in pseudonyms:
+                columns.append(pseudonyms[name])
+    return {"columns": columns, "quasi_identifier_columns": [*chain(*by_name.values())]}
+
+
+def sections_of_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a manifest says of the row of the table ``summary``."""
+    prints = {
+        name.removesuffix("_fingerprint"): value
+        for name, value in row.items()
+        if name.endswith("_fingerprint") and value is not None
+    }
+    return {
+        "run_id": row["run_id"],
+        "started": row["started"].isoformat(timespec="seconds"),
+        "fingerprints": prints,
+        "summary": {
+            name: value
+            for name, value in row.items()
+            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
+        },
+    }
+
+
+def figures_of_gates(
+    summary: Mapping[str, Any],
+    attributes: Sequence[Mapping[str, Any]],
+    risk: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return the figures that gates may bound, by the names that the configuration has for them.
+
+    Parameters
+    ----------
+    summary : mapping
+        The row of the table.
+    attributes, risk : sequence of mapping
+        The rows of the tables; of ``risk`` those of the whole release count.
+    """
+    figures: dict[str, Any] = dict(summary)
+    for row in attributes:
+        figures |= {f"attributes.{row['attribute']}.{name}": row[name] for name in row}
+    for row in risk:
+        if row.get("round") is None:
+            figures |= {f"risk.{row['attacker']}.{name}": row[name] for name in row}
+    return figures
