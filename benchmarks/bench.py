@@ -1,18 +1,19 @@
-"""Measure runs beside the limit: the job that reads, shuffles and writes the same rows.
+"""Measure runs beside copies of the same rows: by Spark, by DuckDB and by polars.
 
     make bench                              # a million rows, all models of the bars
     .venv/bin/python benchmarks/bench.py --rows 10000000 --models smondrian --k 10 --runs 3
     .venv/bin/python benchmarks/bench.py --rows 1000000 --table adult --whole
 
-The identity job reads the table, repartitions it by a key into as many partitions as a run has
-tasks, writes Parquet, and does nothing else. It and the models take turns in one session, after a
-run of each over a table of 20,000 rows that warms Java, Numba and the Python workers up. Memory is
-the most that a process had resident while the job at hand ran. Java gives back little of what it
-once took, so its figure is that of all jobs so far; "heap in use" is what was left of its objects
-after a full collection at the end. With ``--cluster`` tasks run in an executor of a standalone
-cluster on this machine, so that memory is that of the driver alone. ``--whole`` measures
-``anonspark run`` in processes of their own instead, from a cold start to the finished release, on
-Spark or, with ``--engine local``, without it.
+DuckDB orders the rows by a hash and writes them, polars writes them in any order, each in a process
+of its own (``copies.py``). The identity job reads the table, repartitions it by a key into as many
+partitions as a run has tasks, writes Parquet, and does nothing else. It and the models take turns
+in one session, after a run of each over a table of 20,000 rows that warms Java, Numba and the
+Python workers up. Memory is the most that a process had resident while the job at hand ran. Java
+gives back little of what it once took, so its figure is that of all jobs so far; "heap in use" is
+what was left of its objects after a full collection at the end. With ``--cluster`` tasks run in an
+executor of a standalone cluster on this machine, so that memory is that of the driver alone.
+``--whole`` measures ``anonspark run`` in processes of their own instead, from a cold start to the
+finished release, on Spark or, with ``--engine local``, without it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from copies import COPIES
 from measuring import DRIVER, JVM, WORKER, MemoryWatch, SparkCounts, machine, measured
 from standalone import Cluster
 from tables import TABLES
@@ -40,6 +42,11 @@ from anonspark.config.execution import ExecutionOptions
 from anonspark.engine.spark.engine import SparkEngine
 
 IDENTITY = "identity"
+COPY_NAMES = {
+    IDENTITY: "the identity job",
+    "duckdb": "DuckDB's ordered copy",
+    "polars": "polars' copy",
+}
 WARM_UP_ROWS = 20_000
 EXECUTOR_MEMORY = "6g"
 MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
@@ -93,6 +100,21 @@ def small_cluster(directory: Path) -> Iterator[str]:
             cluster.stop()
 
 
+def measure_copies(options: argparse.Namespace, rows: int) -> list[dict[str, Any]]:
+    """Measure what DuckDB and polars take to copy a table, each in a process of its own."""
+    script, copy = str(Path(__file__).with_name("copies.py")), Path(options.directory) / "copy"
+    cases = []
+    for name in COPIES:
+        command = [sys.executable, script, name, str(table_path(options, rows)), str(copy)]
+        runs = []
+        for _ in range(options.runs):
+            seconds, peaks, _ = measured(command)
+            runs.append({"seconds": seconds, "stages": {}, "peaks": peaks})
+        cases.append(summed_up(options, rows, name, 0, runs) | {"engine": name})
+    copy.unlink()
+    return cases
+
+
 def measure_tables(options: argparse.Namespace) -> None:
     """Measure tables of all sizes, print and write what was found."""
     if not options.whole:
@@ -101,7 +123,7 @@ def measure_tables(options: argparse.Namespace) -> None:
     for rows in options.rows:
         make_table(options, rows)
         measure = measure_whole if options.whole else measure_session
-        cases = measure(options, rows)
+        cases = with_ratios([*measure_copies(options, rows), *measure(options, rows)])
         found += cases
         print_table(options, rows, cases)
     master = "a standalone cluster" if options.cluster else options.master
@@ -110,6 +132,15 @@ def measure_tables(options: argparse.Namespace) -> None:
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
+
+def with_ratios(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the figures with their ratios to the seconds of each copy."""
+    copies = {one["model"]: one["seconds"] for one in cases if one["model"] in (*COPIES, IDENTITY)}
+    return [
+        one | {"ratios": {name: round(one["seconds"] / each, 2) for name, each in copies.items()}}
+        for one in cases
+    ]
 
 
 def table_path(options: argparse.Namespace, rows: int) -> Path:
@@ -223,11 +254,7 @@ def measure_session(options: argparse.Namespace, rows: int) -> list[dict[str, An
         watch.stop()
     if process.returncode:
         sys.exit(f"{command} ended with {process.returncode}")
-    limit = median_seconds(jobs[IDENTITY, 0])
-    return [
-        summed_up(options, rows, name, k, runs) | {"ratio": median_seconds(runs) / limit}
-        for (name, k), runs in jobs.items()
-    ]
+    return [summed_up(options, rows, name, k, runs) for (name, k), runs in jobs.items()]
 
 
 def measure_whole(options: argparse.Namespace, rows: int) -> list[dict[str, Any]]:
@@ -302,8 +329,8 @@ def print_table(options: argparse.Namespace, rows: int, cases: Sequence[dict[str
 def figures(case: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the lines of one job."""
     yield "seconds", f"{case['seconds']:.1f}"
-    if "ratio" in case:
-        yield "times the identity job", f"{case['ratio']:.2f}"
+    for name, ratio in case["ratios"].items():
+        yield f"times {COPY_NAMES[name]}", f"{ratio:.2f}"
     yield "rows per second", f"{case['rows_per_second']:,}"
     for kind in (JVM, DRIVER, WORKER):
         if kind in case["peak_mebibytes"]:
