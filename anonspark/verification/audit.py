@@ -42,10 +42,7 @@ from anonspark.verification.population import (
 from anonspark.verification.presence import RegionCounts
 from anonspark.verification.result import Verification
 from anonspark.verification.roles import Roles
-from anonspark.verification.sensitive_figures import (
-    Trials,
-    measure_sensitive,
-)
+from anonspark.verification.sensitive_figures import Trials, measure_sensitive
 from anonspark.verification.statements import Statements
 
 _HOLDER, _RECORDS = "holder", "records"

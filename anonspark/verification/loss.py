@@ -11,10 +11,7 @@ import pyarrow as pa
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
 from anonspark.release.region_matching import LabelledTable, class_columns
-from anonspark.release.regions import (
-    OrderedRegion,
-    read_regions,
-)
+from anonspark.release.regions import OrderedRegion, read_regions
 from anonspark.verification.classes import PublishedClasses
 
 

@@ -12,9 +12,7 @@ from anonspark.core.criterion import CRITERIA, MOST_VALUES, Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, type_name
 from anonspark.errors import DataError
-from anonspark.verification.claims import (
-    Claim,
-)
+from anonspark.verification.claims import Claim
 from anonspark.verification.criteria import (
     Holders,
     MeasuredCriterion,
@@ -24,15 +22,8 @@ from anonspark.verification.criteria import (
     satisfies,
 )
 from anonspark.verification.homogeneity import homogeneity_of
-from anonspark.verification.merged import (
-    describe_merged,
-    merge_values,
-)
-from anonspark.verification.people import (
-    measure_people,
-    people_of_records,
-    shares_of_people,
-)
+from anonspark.verification.merged import describe_merged, merge_values
+from anonspark.verification.people import measure_people, people_of_records, shares_of_people
 from anonspark.verification.sensitive import describe_values, describe_values_by
 from anonspark.verification.sensitive_values import SensitiveValues
 
