@@ -93,14 +93,17 @@ class EncodedFile:
                 writer = parquet.ParquetWriter(
                     file,
                     self.encoding.columns,
-                    # What only Arrow understands is left out.
+                    # What only Arrow understands is left out. So are smallest and largest values,
+                    # which spare readers nothing, for the classes stand in no order of theirs.
                     store_schema=False,
+                    write_statistics=False,
                     store_decimal_as_integer=True,
                     **CODECS[self.encoding.codec],
                 )
             # One chunk: what is encoded must not depend on how the records came here.
             table = pa.Table.from_batches([row_group]).cast(self.encoding.columns).combine_chunks()
-            writer.write_table(table, row_group_size=max(len(table), 1))
+            if len(table):
+                writer.write_table(table, row_group_size=len(table))
             self.rows += len(table)
             file.write(MAGIC)
             yield sink.take()
@@ -116,6 +119,14 @@ class EncodedFile:
         last = sink.take()
         self.size, self.sha256 = sink.written, sink.digest.hexdigest()
         yield last
+
+
+def encode_table(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file of one row group."""
+    columns = nullable(table.schema)
+    rows = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    file = EncodedFile(Encoding(columns, spark_description(columns), "snappy"))
+    return b"".join(file.parts(iter(rows)))
 
 
 class _Sink:

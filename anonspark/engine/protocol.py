@@ -250,7 +250,9 @@ class Table(Protocol):
         """
         ...
 
-    def publish(self, data_format: str, release: str, directory: str, aside: str) -> Published:
+    def publish(
+        self, data_format: str, release: str, directory: str, aside: str
+    ) -> list[PublishedFile]:
         """Write the rows as files that anybody can read; one job, and others that list them.
 
         Parameters
@@ -266,21 +268,6 @@ class Table(Protocol):
             Directory to write to before files get their names.
         """
         ...
-
-
-@dataclass(frozen=True)
-class Published:
-    """What :meth:`Table.publish` has written.
-
-    Parameters
-    ----------
-    files : list of PublishedFile
-    slowly_because_of : str or None
-        The setting or the type of column for which rows had to be handed over one by one.
-    """
-
-    files: list[PublishedFile]
-    slowly_because_of: str | None = None
 
 
 @dataclass(frozen=True)

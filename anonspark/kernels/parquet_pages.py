@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.signatures import boolean, int64, types, uint8
+from anonspark.kernels.signatures import int64, types, uint8
 
 _PAGE = types.Array(uint8, 1, "C", readonly=True)
 
@@ -69,63 +69,33 @@ def count_runs(page, start, width, values, counts):
     return position
 
 
-@kernel(int64(_PAGE, int64, int64, boolean, int64[::1], int64[::1]))
-def measure_texts(page, start, width, is_signed, counts, measured):
-    """Find the smallest and the largest of some texts.
+@kernel(int64(_PAGE, int64, int64[::1]))
+def sum_texts(page, start, counts):
+    """Sum up the bytes of some texts.
 
     Parameters
     ----------
     page : uint8 ndarray
         Decompressed.
     start : int
-        Where the first text begins.
-    width : int
-        Bytes of each; -1 where four bytes before each say how many.
-    is_signed : bool
-        Whether the first bit is a sign.
+        Where the first text begins; four bytes before each say how long it is.
     counts : int64 ndarray
-        How often each is there; those that are not are passed over.
-    measured : int64 ndarray of shape (5,)
-        Gets first and last byte of the smallest and of the largest (0 where there is none), and
-        the bytes of all, as often as they are there.
+        How often each is there.
 
     Returns
     -------
     int
-        Where the last text ends; -1 where there are fewer.
+        Of all texts, as often as they are there; -1 where they do not end with the page.
     """
-    measured[:] = 0
-    position, size = start, len(page)
-    flip = 128 if is_signed else 0
-    any_text = False
-    for i in range(len(counts)):
-        length = width
-        if width < 0:
-            if position + 4 > size:
-                return -1
-            length = 0
-            for j in range(4):
-                length |= int64(page[position + j]) << (8 * j)
-            position += 4
-        end = position + length
-        if end > size:
+    position, size, total = start, len(page), 0
+    for count in counts:
+        if position + 4 > size:
             return -1
-        if counts[i] > 0:
-            measured[4] += length * counts[i]
-            for side in range(2):
-                first, last = measured[2 * side], measured[2 * side + 1]
-                order = 0
-                for j in range(min(length, last - first)):
-                    mine, other = int64(page[position + j]), int64(page[first + j])
-                    if mine != other:
-                        if j == 0:
-                            mine, other = mine ^ flip, other ^ flip
-                        order = mine - other
-                        break
-                if order == 0:
-                    order = length - (last - first)
-                if not any_text or (order < 0 if side == 0 else order > 0):
-                    measured[2 * side], measured[2 * side + 1] = position, end
-            any_text = True
-        position = end
-    return position
+        length = 0
+        for j in range(4):
+            length |= int64(page[position + j]) << (8 * j)
+        position += 4 + length
+        if position > size:
+            return -1
+        total += length * count
+    return total if position == size else -1

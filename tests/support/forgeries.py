@@ -29,6 +29,7 @@ from release_folders import rewrite
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.parquet_encoding import encode_table
 from anonspark.engine.protocol import Engine
 from anonspark.errors import AnonsparkError
 from anonspark.release.manifest import Manifest, manifest_text
@@ -112,7 +113,7 @@ def read_table(release: Path, folder: str) -> pa.Table:
     return pa.concat_tables(read)
 
 
-def save_table(release: Path, folder: str, table: pa.Table, **options: Any) -> None:
+def save_table(release: Path, folder: str, table: pa.Table) -> None:
     """Replace the files of a table by one that is written as the package does."""
     first, *others = tables_of(release, folder)
     for path in others:
@@ -124,8 +125,7 @@ def save_table(release: Path, folder: str, table: pa.Table, **options: Any) -> N
         except pa.ArrowNotImplementedError as error:
             raise Nothing from error
     else:
-        options = {"store_schema": False, "compression": "snappy"} | options
-        pq.write_table(table.replace_schema_metadata(None), first, **options)
+        rewrite(first, encode_table(table.replace_schema_metadata(None)))
 
 
 def _other(draw: random.Random, value: Any) -> Any:
@@ -339,9 +339,9 @@ def record_files(draw: random.Random, release: Path) -> tuple[str, str]:
     if other == first or first.suffix != ".parquet":
         raise Nothing
     rows = draw.choice([1, len(table) // 2])
-    pq.write_table(table.slice(0, rows), other, store_schema=False)
+    other.write_bytes(encode_table(table.slice(0, rows)))
     if draw.random() < 0.5 and other.name > first.name:
-        pq.write_table(table.slice(rows), first, store_schema=False)
+        rewrite(first, encode_table(table.slice(rows)))
         return ORDER, f"the first {rows} rows moved to the last file"
     return "data", f"a file of {rows} rows added"
 
@@ -495,7 +495,7 @@ def claimed_values(draw: random.Random, release: Path) -> tuple[str, str]:
     row = {"attribute": name, "value": None if value is None else str(value), "records": more}
     (release / "left_out").mkdir()
     path = release / "left_out" / "part-00000.parquet"
-    pq.write_table(pa.Table.from_pylist([row], schema), path, store_schema=False)
+    path.write_bytes(encode_table(pa.Table.from_pylist([row], schema)))
     for key in ("rows_in", "rows_left_out", "rows_suppressed"):
         summary[key] += more
         _set_column(release, "metrics/summary", key, summary[key])
@@ -800,82 +800,35 @@ def parquet_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
 
 @_change
 def parquet_shape(draw: random.Random, release: Path) -> tuple[str, str]:
-    """Write the same values with entries, statistics or metadata that no value has."""
+    """Write the same values with what none of them is, and all else as the package does."""
     path = draw.choice(_parquet_files(release))
     table = pq.read_table(path)
-    how = draw.choice(["metadata", "field metadata", "dictionary", "index", "page version"])
-    more: dict[str, Any] = {"store_schema": False, "compression": "snappy"}
+    notes = dict(sorted((pq.read_metadata(path).metadata or {}).items(), reverse=True))
+    options: dict[str, Any] = {"store_schema": False, "write_statistics": False}
+    how = draw.choice(["metadata", "schema", "dictionary", "write_page_index", "data_page_version",
+                       "write_statistics", "write_page_checksum"])  # fmt: skip
     match how:
         case "metadata":
-            with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
-                writer.write_table(table)
-                writer.add_key_value_metadata({draw.choice(["people", "ARROW:schema"]): NAME})
-            return f"bytes: {path.relative_to(release)}", how
-        case "field metadata":
+            notes[draw.choice([b"people", b"org.apache.spark.version"])] = NAME.encode()
+        case "schema":
             field = table.schema.field(0).with_metadata({"people": NAME})
             table = table.cast(table.schema.set(0, field))
-            more["store_schema"] = True
-        case "page version":
-            more["data_page_version"] = "2.0"
-        case "index":
-            more |= {"write_page_index": True}
-        case _:
+            options["store_schema"] = True
+        case "dictionary":
             texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
-            if not texts:
+            if not texts or not len(table):
                 raise Nothing
             name = draw.choice(texts)
             encoded = table[name].combine_chunks().dictionary_encode()
             entries = pa.concat_arrays([encoded.dictionary, pa.array([NAME])])
             wider = pa.DictionaryArray.from_arrays(encoded.indices, entries)
-            index = table.schema.get_field_index(name)
-            table = table.set_column(index, name, wider)
-    pq.write_table(table, path, **more)
-    if how == "index":
-        _flip_index(draw, path)
-    elif how == "dictionary" and NAME.encode() not in path.read_bytes():
-        raise Nothing  # compressed, or not written as a dictionary
+            table = table.set_column(table.schema.get_field_index(name), name, wider)
+        case _:
+            options[how] = "2.0" if how == "data_page_version" else True
+    with pq.ParquetWriter(path, table.schema, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(notes)
     return f"bytes: {path.relative_to(release)}", how
-
-
-def _flip_index(draw: random.Random, path: Path) -> None:
-    """Change a byte between the pages and the footer, where indexes of the pages stand."""
-    groups = list(_row_groups(path))
-    first = [c.dictionary_page_offset or c.data_page_offset for c in groups[-1]]
-    ends = [o + c.total_compressed_size for o, c in zip(first, groups[-1], strict=True)]
-    content = bytearray(path.read_bytes())
-    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    content[draw.randrange(max(ends), footer)] ^= 1 << draw.randrange(8)
-    rewrite(path, bytes(content))
-
-
-@_change
-def statistics(draw: random.Random, release: Path) -> tuple[str, str]:
-    """Change the least or largest value that a footer says of a column."""
-    path = draw.choice(_parquet_files(release))
-    content = path.read_bytes()
-    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    bounds = [
-        (column.path_in_schema, draw.choice([column.statistics.min, column.statistics.max]))
-        for group in _row_groups(path)
-        for column in group
-        if column.statistics is not None and column.statistics.has_min_max
-    ]
-    texts = [(name, b.encode()) for name, b in bounds if isinstance(b, str) and len(b) > 2]
-    if not texts:
-        raise Nothing
-    name, bound = draw.choice(texts)
-    offset = content.find(bound, footer)
-    if offset < 0:
-        raise Nothing
-    rewrite(path, content[:offset] + b"\x21Z" + content[offset + 2 :])
-    return f"bytes: {path.relative_to(release)}", f"bound of {name}"
-
-
-def _row_groups(path: Path) -> Iterator[list[Any]]:
-    footer = pq.read_metadata(path)
-    for group in range(footer.num_row_groups):
-        row_group = footer.row_group(group)
-        yield [row_group.column(column) for column in range(row_group.num_columns)]
 
 
 # The forger -------------------------------------------------------------------------------------

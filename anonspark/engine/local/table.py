@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from anonspark.engine.files import PublishedFile
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.joining import JoinRows
@@ -19,7 +20,7 @@ from anonspark.engine.local.running import Runner, Source
 from anonspark.engine.local.stages import Stage
 from anonspark.engine.local.storage import Memory
 from anonspark.engine.local.writing import publish_tasks
-from anonspark.engine.protocol import TASK, Engine, OnBatches, Published, Table
+from anonspark.engine.protocol import TASK, Engine, OnBatches, Table
 from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches, run_guarded, takes_dictionaries
 from anonspark.engine.values.batches import Conform, conform
@@ -261,7 +262,9 @@ class LocalTable(BatchTable):
         """Write the rows to a new directory, each part to a directory of its own."""
         return staged_files.write_parts(self, path, part, parts, sums)
 
-    def publish(self, data_format: str, release: str, directory: str, aside: str) -> Published:
+    def publish(
+        self, data_format: str, release: str, directory: str, aside: str
+    ) -> list[PublishedFile]:
         """Write the rows as files that anybody can read."""
         return publish_tasks(self, data_format, release, directory, aside)
 

@@ -17,7 +17,6 @@ from pyarrow import orc
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable, spark_description
-from anonspark.engine.protocol import Published
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 
@@ -138,7 +137,7 @@ def require_format(data_format: str) -> None:
 
 def publish_tasks(
     table: LocalTable, data_format: str, release: str, directory: str, aside: str
-) -> Published:
+) -> list[PublishedFile]:
     """Write a table; see :meth:`anonspark.engine.protocol.Table.publish`."""
     files = table.resources.files
     own_aside = f"{aside}/{directory}"
@@ -160,4 +159,4 @@ def publish_tasks(
         files.rename(f"{own_aside}/{one.path.rpartition('/')[2]}", f"{release}/{name}")
         published.append(replace(one, path=name))
     files.delete(own_aside)
-    return Published(published)
+    return published

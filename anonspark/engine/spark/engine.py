@@ -35,7 +35,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.jobs import stoppable_jobs
-from anonspark.engine.spark.parquet_files import find_unprovable_settings
+from anonspark.engine.spark.parquet_files import find_unknown_settings
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
@@ -163,10 +163,11 @@ class SparkEngine:
                 f"output.format: this Spark has no data source {data_format!r}; expected parquet, "
                 "orc or the name of one whose package Spark was started with"
             ) from error
-        if odd := find_unprovable_settings(self.session):
+        if odd := find_unknown_settings(self.session):
             raise ConfigurationError(
-                f"Spark's Hadoop settings {', '.join(odd)}: verify cannot prove what files that "
-                "follow them hold beside their records; unset them (metrics are always Parquet)"
+                f"Spark's settings {', '.join(odd)}: releases are encoded without bloom filters, "
+                "encryption and pages of the second version, by the codecs none, snappy, gzip, "
+                "lz4_raw and zstd; unset them, or choose another codec (metrics are always Parquet)"
             )
 
     def contents(

@@ -24,11 +24,8 @@ from anonspark.engine.parquet_encoding import (
     nullable,
     spark_description,
 )
-from anonspark.engine.raw_columns import is_publishable
-from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.java_objects import elements_of
-from anonspark.engine.spark.python_stage import is_whole_type
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.errors import PublishingError
 
@@ -38,16 +35,9 @@ VALUES = f"{KIND} string, value string"
 
 _CONTENT, _DESCRIPTION = "content", "description"
 
-# Those that bring files where they belong as they are. Spark's own writer knows what to do with
-# others.
-_COMMITTERS = (
-    None,
-    "org.apache.parquet.hadoop.ParquetOutputCommitter",
-    "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
-)
-
-
-_UNPROVABLE = ("bloom.filter", "crypto", "encryption", "writer.version")
+# What would be hidden from readers, or what they are asked to find in another form.
+_NOT_FOLLOWED = ("bloom.filter", "crypto", "encryption", "writer.version")
+_CODEC = "spark.sql.parquet.compression.codec"
 
 
 def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
@@ -85,52 +75,22 @@ def _value(kind: str, content: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([kind]), value], [KIND, "value"])
 
 
-def find_unprovable_settings(spark: SparkSession) -> list[str]:
-    """Return the Hadoop settings of whose files nobody can prove that they hold nothing else.
-
-    Bloom filters, what is encrypted, and pages of the format's second version.
-    """
-    return [f"parquet.{key}" for key in _hadoop_settings(spark) if key.startswith(_UNPROVABLE)]
-
-
-def _hadoop_settings(spark: SparkSession) -> list[str]:
+def find_unknown_settings(spark: SparkSession) -> list[str]:
+    """Return the settings of Parquet files that our encoder cannot follow, and must not ignore."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    return sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet())))
+    keys = map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet()))
+    unknown = [f"parquet.{key}" for key in sorted(keys) if key.startswith(_NOT_FOLLOWED)]
+    return unknown + [_CODEC] * (_codec(spark) not in CODECS)
 
 
-def find_encoding(spark: SparkSession, schema: pa.Schema) -> Encoding | str:
-    """Return how to encode a table, or why Spark's own writer has to.
+def _codec(spark: SparkSession) -> str:
+    return (spark.conf.get(_CODEC, None) or "snappy").lower()
 
-    Parameters
-    ----------
-    spark : SparkSession
-        With :data:`anonspark.engine.spark.settings.SQL_SETTINGS`; what else it says of Parquet
-        files is kept to.
-    schema : pyarrow.Schema
-        As :func:`anonspark.engine.spark.arrow.arrow_schema` has it.
 
-    Returns
-    -------
-    Encoding or str
-        In words, the setting or the type of column that only Spark's writer knows.
-    """
-    odd = {
-        own.dataType.simpleString()
-        for field, own in zip(schema, spark_schema(schema), strict=True)
-        if not (is_whole_type(field) and is_publishable(field.type))
-    }
-    if odd:
-        return f"columns of type {', '.join(sorted(odd))}"
-    committer = "spark.sql.parquet.output.committer.class"
-    if spark.conf.get(committer, None) not in _COMMITTERS:
-        return committer
-    for key in _hadoop_settings(spark):
-        return f"parquet.{key}"
-    codec = (spark.conf.get("spark.sql.parquet.compression.codec", None) or "snappy").lower()
-    if codec not in CODECS:
-        return "spark.sql.parquet.compression.codec"
+def encoding_of(spark: SparkSession, schema: pa.Schema) -> Encoding:
+    """Return how to encode a table: as Spark does, with the codec that it is told."""
     columns = nullable(schema)
-    return Encoding(columns, spark_description(columns), codec)
+    return Encoding(columns, spark_description(columns), _codec(spark))
 
 
 def write_values(values: DataFrame, path: str) -> None:

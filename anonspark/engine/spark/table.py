@@ -15,8 +15,9 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from anonspark.engine.files import PublishedFile
 from anonspark.engine.parquet_encoding import Encoding
-from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
+from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Table
 from anonspark.engine.spark.aggregation import (
     aggregate_each_task,
     aggregate_in_tasks,
@@ -30,7 +31,7 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.parquet_files import (
     VALUES,
     encode_values,
-    find_encoding,
+    encoding_of,
     take_over_files,
     write_values,
 )
@@ -40,6 +41,7 @@ from anonspark.engine.spark.shuffle_batches import PARCELS, SendParcels, Unpack,
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.table import BatchTable
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import Conform
 from anonspark.engine.values.grouping import Aggregate, aggregates_of
 
 # Options of staged files, whose values are large and compressed already.
@@ -253,19 +255,19 @@ class SparkTable(BatchTable):
         found = observation.get
         return {one: {name: found[f"{one} {name}"] for name in sums} for one in parts}
 
-    def publish(self, data_format: str, release: str, directory: str, aside: str) -> Published:
+    def publish(
+        self, data_format: str, release: str, directory: str, aside: str
+    ) -> list[PublishedFile]:
         """Write the rows as files that anybody can read."""
-        session = self.frame.sparkSession
-        odd = None
-        if data_format == "parquet" and isinstance(self.content, PythonStage):
-            encoding = find_encoding(session, self.content.schema)
-            if isinstance(encoding, Encoding):
-                encode = _Encode(self.content.plain, encoding)
-                place = f"{aside}/{directory}"
-                write_values(map_batches(self.content.source, encode, VALUES), place)
-                return Published(take_over_files(FileSystem(session), place, release, directory))
-            odd = encoding
-        return Published(write_table(self.frame, data_format, release, directory, aside), odd)
+        if data_format != "parquet":
+            return write_table(self.frame, data_format, release, directory, aside)
+        content, schema = self.content, self.schema
+        if not isinstance(content, PythonStage):
+            content = stage_of(content, Conform(schema), schema)
+        session, place = content.source.sparkSession, f"{aside}/{directory}"
+        encode = _Encode(content.plain, encoding_of(session, schema))
+        write_values(map_batches(content.source, encode, VALUES), place)
+        return take_over_files(FileSystem(session), place, release, directory)
 
 
 def _figure(one: Aggregate) -> Column:

@@ -92,7 +92,7 @@ def write_classes(
     ]
     sent = classes.only(described).repartition(describe, addressed, tasks)
     table = sent.map_batches(_InOrder(run_id, schema), schema)
-    return table.publish("parquet", staging.release, "metrics/classes", staging.written).files
+    return table.publish("parquet", staging.release, "metrics/classes", staging.written)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from anonspark.engine.files import Files, PublishedFile
+from anonspark.engine.parquet_encoding import encode_table
 from anonspark.redaction import redact_values
 
 
@@ -42,7 +42,7 @@ def write_rows(
 
 def write_small_table(files: Files, table: pa.Table, release: str, directory: str) -> PublishedFile:
     """Write a small table as it is; parameters as :func:`write_rows`."""
-    content = _parquet(table)
+    content = encode_table(table)
     path = f"{directory}/part-00000.parquet"
     files.write_bytes(f"{release}/{path}", content)
     return PublishedFile(path, len(content), table.num_rows, hashlib.sha256(content).hexdigest())
@@ -50,14 +50,7 @@ def write_small_table(files: Files, table: pa.Table, release: str, directory: st
 
 def parquet_file(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> bytes:
     """Return a small table as the content of a Parquet file; parameters as :func:`write_rows`."""
-    return _parquet(_table_of(rows, schema))
-
-
-def _parquet(table: pa.Table) -> bytes:
-    content = pa.BufferOutputStream()
-    parquet.write_table(table, content)
-    written: bytes = content.getvalue().to_pybytes()
-    return written
+    return encode_table(_table_of(rows, schema))
 
 
 def _table_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:

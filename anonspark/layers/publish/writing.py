@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -34,8 +33,6 @@ from anonspark.layers.publish.division import Division
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.dictionaries import put_together, without_dictionaries
 from anonspark.staged.records import Records, bytes_of, bytes_of_each, unpack_batches
-
-_LOGGER = logging.getLogger("anonspark")
 
 # What the records of a row group take before they are encoded: it travels as one value.
 _ROW_GROUP_BYTES = 32 * 2**20
@@ -223,8 +220,8 @@ def write_records(
 
     Notes
     -----
-    One job with one shuffle. Of Parquet the tasks tell rows, bytes and hash of their files; what
-    the engine's own writer writes is read once more, in two jobs.
+    One job with one shuffle. Of Parquet the tasks tell rows, bytes and hash of their files; files
+    of other formats are read once more, in two jobs.
     """
     columns = published_columns(configuration, generalizer)
     fields = {UNIT: pa.field(UNIT, PSEUDONYM)}
@@ -238,11 +235,4 @@ def write_records(
     packed = finished.packed.union(classes.packed)
     sent = packed.repartition(_SendToFiles(division, labels), SENT, division.files)
     table = sent.map_batches(_InOrder(columns, suppressed, _ROW_GROUP_BYTES, key), schema)
-    data_format = configuration.output.format
-    published = table.publish(data_format, staging.release, "data", staging.written)
-    if published.slowly_because_of is not None:
-        _LOGGER.info(
-            "data/ is written by Spark's own Parquet writer, because of %s",
-            published.slowly_because_of,
-        )
-    return published.files
+    return table.publish(configuration.output.format, staging.release, "data", staging.written)

@@ -269,7 +269,7 @@ def write_union(
     packed = [table.map_batches(pack, SENT) for table in numbered]
     sent = _together(packed).repartition(_AsItIs(), SENT, files)
     ordered = sent.map_batches(_InOrder(schema, files, _ROW_GROUP_BYTES), schema)
-    return ordered.publish("parquet", staging.release, "data", staging.written).files
+    return ordered.publish("parquet", staging.release, "data", staging.written)
 
 
 def _each(tables: Sequence[Table], hashed: _Hash) -> Table:

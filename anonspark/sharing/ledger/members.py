@@ -73,7 +73,7 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
     files.make_private_directory(directory)
     written = table.publish(_FORMAT, directory, "data", f"{directory}/.writing")
     files.delete(f"{directory}/.writing")
-    return written.files
+    return written
 
 
 def kept(engine: Engine, directory: str, columns: Sequence[str]) -> Table:

@@ -26,7 +26,7 @@ from anonspark.engine.parquet_encoding import (
 )
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.parquet_files import find_encoding
+from anonspark.engine.spark.parquet_files import encoding_of
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.tasks import Batches
 
@@ -67,15 +67,14 @@ def test_the_bytes_of_sparks_engine(
     def made(_: Batches) -> Batches:
         yield from rows
 
-    assert find_encoding(session, SCHEMA) == Encoding(
+    assert encoding_of(session, SCHEMA) == Encoding(
         nullable(SCHEMA), spark_description(nullable(SCHEMA)), "snappy"
     )
     source = SparkTable(session.range(1).coalesce(1), engine)
     published = source.map_batches(made, SCHEMA).publish(
         "parquet", str(tmp_path / "release"), "data", str(tmp_path / "aside")
     )
-    assert published.slowly_because_of is None
-    (told,) = published.files
+    (told,) = published
     path = tmp_path / "local.parquet"
     own = write_parquet(iter(batches()), SCHEMA, str(path))
     assert path.read_bytes() == (tmp_path / "release" / told.path).read_bytes()

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.kernels.parquet_pages import count_runs, measure_texts
+from anonspark.kernels.parquet_pages import count_runs, sum_texts
 
 Runs = list[tuple[bool, list[int]]]
 
@@ -76,23 +76,8 @@ def test_what_stands_behind_the_last_number() -> None:
 def test_texts(texts: list[tuple[bytes, int]]) -> None:
     page = b"xy" + b"".join(len(one).to_bytes(4, "little") + one for one, _ in texts)
     counts = np.array([count for _, count in texts], np.int64)
-    measured = np.zeros(5, np.int64)
     content = np.frombuffer(page, np.uint8)
-    assert measure_texts(content, 2, -1, False, counts, measured) == len(page)
-    there = [one for one, count in texts if count]
-    assert page[slice(*measured[:2])] == min(there, default=b"")
-    assert page[slice(*measured[2:4])] == max(there, default=b"")
-    assert measured[4] == sum(len(one) * count for one, count in texts)
+    assert sum_texts(content, 2, counts) == sum(len(one) * count for one, count in texts)
+    assert sum_texts(np.frombuffer(page + b"x", np.uint8), 2, counts) == -1
     if texts:
-        assert measure_texts(content[:-1], 2, -1, False, counts, measured) == -1
-
-
-@given(st.lists(st.integers(-(2**23), 2**23 - 1), min_size=1))
-def test_numbers_of_some_bytes_with_a_sign(numbers: list[int]) -> None:
-    page = b"".join(one.to_bytes(3, "big", signed=True) for one in numbers)
-    measured = np.zeros(5, np.int64)
-    counts = np.ones(len(numbers), np.int64)
-    assert measure_texts(np.frombuffer(page, np.uint8), 0, 3, True, counts, measured) == len(page)
-    low, high = (page[slice(*measured[at : at + 2])] for at in (0, 2))
-    assert int.from_bytes(low, "big", signed=True) == min(numbers)
-    assert int.from_bytes(high, "big", signed=True) == max(numbers)
+        assert sum_texts(content[:-1], 2, counts) == -1
