@@ -95,7 +95,6 @@ class Table(Protocol):
         most: Sequence[str] = (),
         hashes: str | None = None,
         lists: Sequence[str] = (),
-        together: Sequence[str] = (),
     ) -> Table:
         """Return one row for all rows that are equal in some columns.
 
@@ -113,9 +112,6 @@ class Table(Protocol):
             ``<name>_sum``, and the exclusive or of its values in ``<name>_xor``.
         lists : sequence of str
             Columns whose values become a list each, in any order, which is the same for all.
-        together : sequence of str
-            Some of ``by``, by which the result is added up next: an engine may bring rows that are
-            equal in them into one task at once, which spares that shuffle.
 
         Returns
         -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import conform
+from anonspark.engine.values.grouping import find_groups
 from anonspark.verification.measures import Uncertainty, ValueCounts, measure_of
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -204,10 +207,11 @@ class _MeasureByHolder:
 
 def read_values(batch: pa.RecordBatch, attribute: SensitiveValues) -> ValueCounts:
     """Return the classes that a batch of :func:`values_of_classes` lists."""
-    values, counts = batch.column("value"), batch.column("count").flatten().to_numpy()
-    owners = np.repeat(np.arange(batch.num_rows), values.value_lengths().to_numpy())
-    codes = attribute.encode(values.flatten())
-    # A value that was written in several ways is there several times.
+    values, counts = (batch.column(name).flatten() for name in ("value", "count"))
+    parents = batch.column("value").value_parent_indices().to_numpy()
+    owners = np.repeat(parents, values.value_lengths().to_numpy())
+    codes, counts = attribute.encode(values.flatten()), counts.flatten().to_numpy()
+    # Of several batches, or written in several ways, a value is there several times.
     order = np.lexsort((codes, owners))
     owners, codes = owners[order], codes[order]
     first = np.ones(len(codes), bool)
@@ -271,17 +275,48 @@ def values_of_classes(
     Returns
     -------
     Table
-        A row a class: the lists ``value`` and ``count``, and ``holder`` where that is kept. Lazy;
-        one shuffle of counts, two where an engine cannot spare the second.
+        A row a class: the lists ``value`` and ``count``, which hold a list of each batch that has
+        records of the class, and ``holder`` where that is kept. Lazy; one shuffle of a row a class
+        and batch.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
-    counted = data.select({**by, "value": attribute}).aggregate(
-        [*by, "value"], count="count", together=list(by)
-    )
+    records = data.select({**by, "value": attribute})
+    own = pa.list_(records.schema.field("value").type)
+    labels = [records.schema.field(name) for name in by]
+    schema = pa.schema([*labels, ("value", own), ("count", pa.list_(pa.int64()))])
+    listed = records.map_batches(_ListValues(tuple(by), schema), schema)
     chosen = {"value": "value", "count": "count"}
     if holder is not None:
         chosen[_HOLDER] = published_column(list(quasi_identifiers).index(holder))
-    return counted.aggregate(list(by), lists=["value", "count"]).select(chosen)
+    return listed.aggregate(list(by), lists=["value", "count"]).select(chosen)
+
+
+@dataclass(frozen=True)
+class _ListValues:
+    """Lists the values of each class of a batch, and how often each occurs."""
+
+    by: tuple[str, ...]
+    schema: pa.Schema
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            groups = find_groups([pa.chunked_array([batch.column(name)]) for name in self.by])
+            value = batch.column("value")
+            encoded = value if pa.types.is_dictionary(value.type) else value.dictionary_encode()
+            entries = pa.concat_arrays([encoded.dictionary, pa.nulls(1, encoded.dictionary.type)])
+            codes = encoded.indices.cast(pa.int64()).fill_null(len(entries) - 1).to_numpy()
+            pairs, counts = np.unique(groups.numbers * len(entries) + codes, return_counts=True)
+            owners, codes = np.divmod(pairs, len(entries))
+            ends = pa.array(np.searchsorted(owners, np.arange(len(groups.first) + 1)), pa.int32())
+            listed = (entries.take(pa.array(codes)), pa.array(counts))
+            first = pa.array(groups.first)
+            columns = [batch.column(name).take(first) for name in self.by]
+            columns += [pa.ListArray.from_arrays(ends, one) for one in listed]
+            found = pa.RecordBatch.from_arrays(columns, self.schema.names)
+            yield conform(found, self.schema, dictionaries=True)
 
 
 def measure_criteria(

@@ -131,7 +131,6 @@ class LocalTable(BatchTable):
         most: Sequence[str] = (),
         hashes: str | None = None,
         lists: Sequence[str] = (),
-        together: Sequence[str] = (),  # noqa: ARG002 - a shuffle within a process costs little
     ) -> LocalTable:
         """Return one row for all rows that are equal in some columns."""
         wanted = aggregates_of(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.protocol import OnBatches
-from anonspark.engine.raw_columns import is_plain
+from anonspark.engine.raw_columns import is_plain, is_publishable
 from anonspark.engine.spark.python_stage import PythonStage, Then, is_whole_type, stage_of
 from anonspark.engine.spark.shuffle_batches import PARCELS, Unpack, divide, shuffled, together
 from anonspark.engine.spark.tasks import map_batches
@@ -65,7 +64,7 @@ def _is_exact(schema: pa.Schema, one: Aggregate) -> bool:
                 and not pa.types.is_floating(field.type)
             )
         )
-    return one.kind == "xor" or is_plain(field.type)
+    return one.kind == "xor" or is_publishable(field.type)
 
 
 def aggregate_in_tasks(
@@ -73,7 +72,6 @@ def aggregate_in_tasks(
     by: Sequence[str],
     wanted: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
-    together: Sequence[str],
 ) -> PythonStage:
     """Return one row for all rows that are equal in some columns.
 
@@ -85,8 +83,6 @@ def aggregate_in_tasks(
         For which :func:`can_aggregate_in_tasks` holds.
     task_keys : int32 ndarray of shape (parts,)
         What Spark sends to each part of the groups.
-    together : sequence of str
-        Some of `by`: rows that are equal in them are of one part.
 
     Notes
     -----
@@ -94,25 +90,9 @@ def aggregate_in_tasks(
     all rows. A task holds the groups of its part.
     """
     schema = schema_of(rows.schema, by, wanted)
-    first, last = in_two_steps(by, wanted, task_keys, schema, together)
+    first, last = in_two_steps(by, wanted, task_keys, schema)
     parcels = map_batches(rows.source, Then(rows.function, first), PARCELS)
     return stage_of(shuffled(parcels), last, schema)
-
-
-def aggregate_within_tasks(
-    rows: PythonStage, by: Sequence[str], wanted: Sequence[Aggregate]
-) -> PythonStage:
-    """Return one row for all rows that are equal in some columns, which are in one task already.
-
-    Parameters
-    ----------
-    rows : PythonStage
-    by : sequence of str
-    wanted : sequence of Aggregate
-        For which :func:`can_aggregate_in_tasks` holds.
-    """
-    schema = schema_of(rows.schema, by, wanted)
-    return rows.map_batches(_AggregateWhole(tuple(by), tuple(wanted), schema), schema)
 
 
 def aggregate_each_task(rows: PythonStage, wanted: Sequence[Aggregate]) -> PythonStage:
@@ -133,7 +113,6 @@ def in_two_steps(
     wanted: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
     schema: pa.Schema,
-    together: Sequence[str] | None = None,
 ) -> tuple[OnBatches, OnBatches]:
     """Return what makes parcels of rows, and what makes figures of the parcels of a part.
 
@@ -144,10 +123,8 @@ def in_two_steps(
     task_keys : int32 ndarray of shape (parts,)
     schema : pyarrow.Schema
         Of the figures.
-    together : sequence of str or None
-        By what rows are divided; None for all of `by`.
     """
-    names, divided = tuple(by), _Divide(tuple(by if together is None else together), task_keys)
+    names, divided = tuple(by), _Divide(tuple(by), task_keys)
     if any(one.kind == "list" for one in wanted):
         return divided, _Aggregate(names, tuple(wanted), schema, once=True)
     merged = tuple(one.merged for one in wanted)
@@ -202,9 +179,12 @@ class _Aggregate:
     def __call__(self, batches: Batches) -> Batches:
         unpacked = Unpack()(batches)
         if self.once:
-            yield from _AggregateWhole(self.by, self.wanted, self.schema)(unpacked)
-            return
-        for table in list(_aggregated(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS)):
+            received = [batch for batch in unpacked if batch.num_rows]
+            tables = [pa.Table.from_batches(received)] if received else []
+            tables = [aggregate(table, self.by, self.wanted) for table in tables]
+        else:
+            tables = list(_aggregated(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS))
+        for table in tables:
             yield from _conformed(table, self.schema)
 
 
@@ -217,23 +197,6 @@ class _AggregateTask:
 
     def __call__(self, batches: Batches) -> Batches:
         for table in _aggregated(batches, (), self.wanted):
-            yield from _conformed(table, self.schema)
-
-
-@dataclass(frozen=True)
-class _AggregateWhole:
-    """Adds up all rows of a task at once."""
-
-    by: tuple[str, ...]
-    wanted: tuple[Aggregate, ...]
-    schema: pa.Schema
-
-    takes_dictionaries: ClassVar[bool] = True
-
-    def __call__(self, batches: Batches) -> Batches:
-        received = [batch for batch in batches if batch.num_rows]
-        if received:
-            table = aggregate(pa.Table.from_batches(received), self.by, self.wanted)
             yield from _conformed(table, self.schema)
 
 

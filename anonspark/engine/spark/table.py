@@ -21,7 +21,6 @@ from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, 
 from anonspark.engine.spark.aggregation import (
     aggregate_each_task,
     aggregate_in_tasks,
-    aggregate_within_tasks,
     can_aggregate_in_tasks,
 )
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow
@@ -77,7 +76,6 @@ class SparkTable(BatchTable):
     engine: Engine
     source: SourceFiles | None = None
     _kept: bool = field(default=False, repr=False)
-    _together: tuple[str, ...] = field(default=(), repr=False)
 
     def _of(self, content: DataFrame | PythonStage) -> SparkTable:
         return SparkTable(content, self.engine)
@@ -129,7 +127,6 @@ class SparkTable(BatchTable):
         most: Sequence[str] = (),
         hashes: str | None = None,
         lists: Sequence[str] = (),
-        together: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
         wanted = aggregates_of(
@@ -146,13 +143,10 @@ class SparkTable(BatchTable):
             merged = rows._aggregate_by_spark(by, [one.merged for one in wanted])
             # Where no task has a row.
             return merged if count is None else self._of(merged.frame.fillna(0, [count]))
-        if tuple(by) == self._together:
-            return self._of(aggregate_within_tasks(self.content, by, wanted))
         configuration = self.content.source.sparkSession.conf
         parts = int(configuration.get("spark.sql.shuffle.partitions", None) or 200)
         keys = keys_for_partitions(parts)
-        added = aggregate_in_tasks(self.content, by, wanted, keys, together or by)
-        return SparkTable(added, self.engine, _together=tuple(together))
+        return self._of(aggregate_in_tasks(self.content, by, wanted, keys))
 
     def _aggregate_by_spark(self, by: Sequence[str], wanted: Sequence[Aggregate]) -> SparkTable:
         """Have Spark aggregate rows that it has at hand, to the last bit.
