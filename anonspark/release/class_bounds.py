@@ -184,6 +184,11 @@ class BoundsReader:
         return self.kind in ("category", "boolean")
 
     @property
+    def is_of_unknown_hierarchy(self) -> bool:
+        """Whether its labels are those of a file that was not read."""
+        return self.has_hierarchy and self.labels is None and self.attribute.rule is None
+
+    @property
     def content(self) -> Content:
         """What its columns hold."""
         match self.attribute.style:
@@ -288,8 +293,9 @@ class BoundsReader:
     def _is_group(self, label: str) -> bool:
         if self.labels is not None:
             return label in self.labels
-        if self.attribute.rule is None:
-            return True
+        if self.is_of_unknown_hierarchy:
+            value = quoted_value(label)
+            return hierarchy_label(label if value is None else value, with_missing=False) == label
         try:
             read_label(label, self.attribute)
         except UnreadableLabelError:

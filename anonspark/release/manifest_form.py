@@ -399,15 +399,31 @@ def manifest_problems(manifest: object) -> list[str]:
             if stage not in parsed.seconds
         ]
         problems += _chosen_problems(parsed.chosen_model)
-        problems += _left_out_problems(parsed.published, manifest["configuration"]["model"])
+        problems += _left_out_problems(parsed, manifest["configuration"]["model"])
     problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
     return problems[:_MOST_PROBLEMS]
 
 
 def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest of sound form with its keys in the order in which they are written."""
-    fields = (_Union if "parts" in manifest else _Manifest).model_fields
-    return {key: manifest[key] for key in fields if key in manifest}
+    """Return a manifest of sound form with its keys in the order in which they are written.
+
+    That of its configuration is looked at with its form; figures of warnings and of the summary
+    have none.
+    """
+    form: type[_Manifest | _Union] = _Union if "parts" in manifest else _Manifest
+    like = form.model_validate(manifest).model_dump(exclude_unset=True)
+    like |= {key: manifest[key] for key in ("configuration", "summary", "warnings")}
+    ordered: dict[str, Any] = _in_order_of(like, manifest)
+    return ordered
+
+
+def _in_order_of(like: Any, found: Any) -> Any:
+    """Return values with the keys of all mappings in the order of other ones."""
+    if isinstance(like, dict):
+        return {key: _in_order_of(value, found[key]) for key, value in like.items()}
+    if isinstance(like, list):
+        return [_in_order_of(*pair) for pair in zip(like, found, strict=True)]
+    return found
 
 
 def _location(found: tuple[int | str, ...]) -> Location:
@@ -453,8 +469,13 @@ def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key_path(('warnings', place, 'text'))}: expected a line of text"
 
 
-def _left_out_problems(published: _Published, model: Mapping[str, Any]) -> Iterator[str]:
+def _left_out_problems(manifest: _Manifest, model: Mapping[str, Any]) -> Iterator[str]:
     """Find more records left out than the model may leave out, which for most is none."""
+    published, chosen = manifest.published, manifest.chosen_model
+    if (chosen is None) != (model["name"] != "auto"):
+        yield "chosen_model: expected it where configuration.model is auto, and only there"
+    if chosen is not None:
+        model = chosen.model
     options, left_out = options_classes().get(model["name"]), published.rows_left_out
     if options in (MondrianOptions, CanonOptions, MicroaggregationOptions) and left_out != 0:
         yield f"published.rows_left_out: expected 0, for {model['name']} leaves no record out"
@@ -594,6 +615,8 @@ def _differences(
                 yield f"{key_path((*place, key))}: the key is missing"
         for key in found.keys() - expected.keys():
             yield f"{key_path((*place, key))}: expected no such key"
+        if [key for key in found if key in expected] != [key for key in expected if key in found]:
+            yield f"{key_path(place)}: expected its keys in the order in which they are written"
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for number, (one, other) in enumerate(zip(expected, found, strict=True)):
             yield from _differences(one, other, (*place, number), is_ours=is_ours)

@@ -225,8 +225,10 @@ def audit_table(
     )
     if claim.statements is not None:
         tell("comparing with what is said of the release")
-        rows = None if by_original is None else by_original.rows
-        found = _beside_statements(found, claim.statements, data, claim, where, rows)
+        compared = None
+        if by_original is not None and original is not None:
+            compared = by_original.rows, original.schema
+        found = _beside_statements(found, claim.statements, data, claim, where, compared)
     attacked = broken_attacks(found.truthfulness, linkage)
     return replace(found, failures=[*found.failures, *attacked])
 
@@ -237,7 +239,7 @@ def _beside_statements(
     data: Table,
     claim: Claim,
     where: str,
-    original_rows: int | None,
+    original: tuple[int, pa.Schema] | None,
 ) -> Verification:
     """Return what was measured, with what manifest and metrics say otherwise."""
     failures = list(found.failures)
@@ -266,8 +268,10 @@ def _beside_statements(
         {one.attribute: one.values for one in found.sensitive},
     )
     # An original that the release was not made of refutes nothing.
-    if original_rows is not None and found.loss and found.truthfulness and found.truthfulness.holds:
-        failures += said.mismeasured(found.published, found.loss, original_rows)
+    if original is not None and found.loss and found.truthfulness and found.truthfulness.holds:
+        rows, schema = original
+        failures += said.mismeasured(found.published, found.loss, rows)
+        said.compare_types(data.schema, schema, claim.as_they_came)
     return replace(
         found,
         failures=failures,

@@ -38,7 +38,7 @@ from anonspark.release.derived_manifest import (
     figures_of_gates,
     sections_of_summary,
 )
-from anonspark.release.layout import COMPANIONS, OF_UNIONS, REPORT
+from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.release.sections import Statement, owners
@@ -72,6 +72,8 @@ _TOLERANCE = 1e-6
 
 # Sections that say how a release was made, not what it promises.
 _SETTINGS = ("attributes", "evaluate", "execution", "input", "metrics", "model", "output", "report")
+
+_TYPES = "data: types of the columns that are published as they came"
 
 _NEVER_PROVEN = (
     "data: order of classes, and of records in a class",
@@ -150,6 +152,7 @@ class Statements:
 
     def contradictions(self) -> list[str]:
         """Tell what the manifest and the metrics say differently, one sentence each."""
+        self.claimed.add(_TYPES)
         unread = dict.fromkeys(self.unread, "cannot be read")
         needed = OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes")
         there = {*self.tables, *(() if self.classes is None else ("classes",))}
@@ -242,21 +245,39 @@ class Statements:
             self._told(_entries("summary", summary, {name: measured[name] for name in compared}))
         )
 
+    def compare_types(
+        self, published: pa.Schema, original: pa.Schema, as_they_came: Iterable[str]
+    ) -> None:
+        """Take types as proven that the original has, too: other formats may have others."""
+        names = set(as_they_came) & {*published.names}
+        if names <= {*original.names} and all(
+            is_alike(published.field(name).type, original.field(name).type) for name in names
+        ):
+            self.claimed.discard(_TYPES)
+
     @property
     def unproven(self) -> list[str]:
         """What no file and no table that was compared tells, in order; a closed list."""
         prefix = "manifest: summary."
         figures = {one.removeprefix(prefix) for one in self.claimed if one.startswith(prefix)}
+        found = {"manifest: published.rows_left_out"} if "rows_left_out" in figures else set()
         figures |= {"configuration_fingerprint", "input_fingerprint", "started", "version"}
-        found = self.claimed | {f"metrics/summary: {name}" for name in figures}
+        found |= self.claimed | {f"metrics/summary: {name}" for name in figures}
         if self.classes is not None:
-            found.add("metrics/classes: ncp")
+            found |= {f"metrics/classes: {name}" for name in ("class_id", "ncp", "round")}
+        found |= {
+            f"data: labels of {one.attribute.name}, whose hierarchy is in a file"
+            for one in (self.labels.readers if self.labels is not None else ())
+            if one.is_of_unknown_hierarchy
+        }
         if "nodes" in self.tables:
             # Which recodings are the best, their hierarchies know.
             found.add("metrics/nodes")
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
         found |= {f"file: {name}" for name in texts & listed}
+        if any(path.startswith(f"{LEFT_OUT}/") for path in listed):
+            found.add(LEFT_OUT)
         sections = ("chosen_model", "drift", "gates", "parts", "recipient")
         found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
         if self.manifest["configuration"]["output"].get("pseudonyms"):

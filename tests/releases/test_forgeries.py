@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,6 +24,8 @@ from forgeries import (
     verified,
 )
 from sound_releases import ALL_MODELS_AND_STYLES, SoundRelease, catalogue, make_release
+
+from anonspark.verification.result import Verification
 
 BY_DAY = (1, 2, 3, 5, 6, 9, 11, 70)
 FORGERIES = 2_000
@@ -129,6 +132,49 @@ def test_names_of_models_that_are_no_texts(tmp_path: Path) -> None:
     document["chosen_model"]["tried"][0]["model"]["name"] = {}
     save_manifest(release, document)
     assert "chosen_model: expected options of models" in str(verified(release))
+
+
+def test_the_model_that_auto_chose(tmp_path: Path) -> None:
+    """What it leaves out was believed."""
+    release = make_release(10, tmp_path / "auto").path
+    document = read_manifest(release)
+    assert document["chosen_model"]["model"]["name"] in ("smondrian", "su-mondrian", "canon")
+    document["published"]["rows_left_out"] = 1
+    save_manifest(release, document)
+    assert "leaves no record out" in str(verified(release))
+    del document["chosen_model"]
+    save_manifest(release, document)
+    assert "chosen_model: expected it where configuration.model is auto" in str(verified(release))
+
+
+@pytest.mark.parametrize(
+    "keys", [("files", 0), ("published",), ("configuration", "privacy"), ("fingerprints",)]
+)
+def test_keys_of_a_section_in_another_order(
+    keys: tuple[Any, ...], by_day: list[SoundRelease], tmp_path: Path
+) -> None:
+    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    document = read_manifest(forged)
+    section: Any = document
+    for key in keys:
+        section = section[key]
+    turned = dict(reversed(section.items()))
+    section.clear()
+    section.update(turned)
+    save_manifest(forged, document)
+    found = str(verified(forged))
+    assert "its bytes are not those" in found or "in the order in which they are written" in found
+
+
+def test_what_is_claimed_of_columns(by_day: list[SoundRelease]) -> None:
+    """The types of columns as they came were neither proven nor claimed, names of classes too."""
+    types = "data: types of the columns that are published as they came"
+    sound = next(one for one in by_day if one.original is not None)
+    found, matched = verified(sound.path), verified(sound.path, sound.original)
+    assert isinstance(found, Verification)
+    assert isinstance(matched, Verification)
+    assert {types, "metrics/classes: class_id", "metrics/classes: round"} <= {*found.claimed}
+    assert types not in matched.claimed
 
 
 def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -110,3 +111,15 @@ def test_types_of_columns() -> None:
     assert not is_alike(pa.struct([("a", pa.string())]), pa.string())
     with pytest.raises(ValueError, match="names of people"):
         type_of_name("names of people")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_sound"),
+    [("north", True), ("north or missing", True), ('"missing"', True), ('"', False)]
+    + [(text, False) for text in ("", '"north"', '"mis" + "sing"', None)],
+)
+def test_labels_of_a_hierarchy_that_nobody_has(text: str | None, is_sound: bool) -> None:
+    """Of a file that was not read; any text was one."""
+    own = replace(reader("category", "string"), has_hierarchy=True)
+    assert own.is_of_unknown_hierarchy
+    assert own.read([pa.array([text], pa.string())]).sound.tolist() == [is_sound]
