@@ -76,6 +76,15 @@ def test_groups(collide: bool, rows: list[tuple[Any, ...]], cuts: int) -> None:
     assert groups.first.tolist() == [expected.index(one) for one in range(len(numbers))]
 
 
+@given(texts=st.lists(TEXT, max_size=30))
+def test_groups_of_codes(texts: list[str | None]) -> None:
+    column = pa.chunked_array([pa.array(texts, pa.string()).dictionary_encode()])
+    groups = find_groups([column])
+    first = list(dict.fromkeys(texts))
+    assert groups.numbers.tolist() == [first.index(one) for one in texts]
+    assert groups.first.tolist() == [texts.index(one) for one in first]
+
+
 @given(rows=ROWS, cuts=st.integers(1, 3))
 def test_figures(rows: list[tuple[Any, ...]], cuts: int) -> None:
     table = table_of(rows, cuts)
