@@ -29,7 +29,7 @@ from anonspark.models.model import Model, Round, finished_schema
 from anonspark.pipeline.warnings.release_warning import tell_warnings
 from anonspark.pipeline.warnings.settings import large_block_warnings
 from anonspark.progress import Progress
-from anonspark.staged.records import PACKED, ROWS, Records
+from anonspark.staged.records import BYTES, PACKED, ROWS, Records
 
 # Begins the names of the attempts' folders.
 _ATTEMPT = "attempt"
@@ -56,6 +56,8 @@ class Residual:
     labels : pyarrow.Table or None
         The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`;
         None where they are not published.
+    staged_bytes : int
+        What they take as they are published, before they are compressed.
     """
 
     records: Records
@@ -64,6 +66,7 @@ class Residual:
     has_k_units: bool = True
     people: PeopleOfGroup | None = None
     labels: pa.Table | None = None
+    staged_bytes: int = 0
 
     @property
     def published(self) -> bool:
@@ -335,7 +338,7 @@ class _Rounds:
         anonymized = self.model.anonymize(table)
         if anonymized is None:
             return None
-        sums = (ROWS, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES)
+        sums = (ROWS, BYTES, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES)
         parts = (Part.FINISHED, Part.LEFT_OVER, Part.CLASSES)
         try:
             found = anonymized.rows.stage_parts(path, PART, parts, sums)
@@ -357,6 +360,7 @@ class _Rounds:
             squares_if_whole=int(classes[WHOLE_SQUARES] or 0),
             levels=anonymized.levels,
             large_block=self.large_block,
+            staged_bytes=int(found[Part.FINISHED][BYTES] or 0),
         )
 
     def _left_over(self, path: str) -> Records:
@@ -400,4 +404,5 @@ def _stage_residual(
             "set it to drop, or weaken the criteria; nothing was published"
         )
     suppressed.records.packed.stage(path)
-    return replace(residual, labels=suppressed.labels)
+    staged = records.engine.staged([path], PACKED).aggregate([], sums=[BYTES]).collect()
+    return replace(residual, labels=suppressed.labels, staged_bytes=staged[BYTES][0].as_py())

@@ -39,15 +39,17 @@ def stage_records(
     """
     configuration = context.configuration
     rounds = basis.rounds
-    label_bytes = sum(one.label_bytes for one in basis.totals)
+    taken = sum(one.staged_bytes for one in rounds.results)
+    taken += sum(one.label_bytes for one in basis.totals)
     largest = max(max(one.sizes) for one in basis.totals)
     residual, suppressed = rounds.residual, None
     if residual is not None and residual.labels is not None:
         suppressed = residual.labels
-        label_bytes += residual.rows * bytes_of(suppressed.drop_columns(CLASS_ID))
+        taken += residual.staged_bytes + residual.rows * bytes_of(suppressed.drop_columns(CLASS_ID))
         largest = max(largest, residual.rows)
     names = [] if suppressed is None else suppressed[CLASS_ID].to_pylist()
-    division = divide(rounds.finished, rounds.classes, label_bytes, largest, names)
+    rows = snapshot.rows - basis.left_out
+    division = divide(rounds.finished, rounds.classes, rows, taken, largest, names)
     return write_records(
         rounds.finished,
         rounds.classes,

@@ -40,6 +40,8 @@ class RoundResult:
         Level that each quasi-identifier was recoded to, where it is one for the whole table.
     large_block : int
         Records of the largest block, if it is far larger than usual; else 0.
+    staged_bytes : int
+        What the records of the finished classes take before they are compressed.
     """
 
     number: int
@@ -50,6 +52,7 @@ class RoundResult:
     squares_if_whole: int
     levels: Mapping[str, int] | None = None
     large_block: int = 0
+    staged_bytes: int = 0
 
 
 _DECIMALS = pa.decimal128(38, 15)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from anonspark.core.arrays import Integers
 from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, SIZE
 from anonspark.engine.tasks import Batches
-from anonspark.staged.records import BYTES, FIRST_NUMBER, ROWS, Records, unpack_batches
+from anonspark.staged.records import FIRST_NUMBER, ROWS, Records, unpack_batches
 
 Codes = npt.NDArray[np.int64]
 
@@ -138,7 +138,12 @@ def _in_order(names: Codes) -> npt.NDArray[np.uint64]:
 
 
 def divide(
-    finished: Records, classes: Records, label_bytes: int, largest: int, suppressed: list[int]
+    finished: Records,
+    classes: Records,
+    rows: int,
+    taken: int,
+    largest: int,
+    suppressed: list[int],
 ) -> Division:
     """Decide on the files of a release.
 
@@ -148,9 +153,10 @@ def divide(
         Of :func:`anonspark.models.model.finished_schema`.
     classes : Records
         Of :func:`anonspark.layers.generalize.figures.class_schema`.
-    label_bytes : int
-        What all records take, before they are compressed, in the columns of the release that tell
-        of quasi-identifiers.
+    rows : int
+        Of the release.
+    taken : int
+        What they take in its columns before they are compressed, about.
     largest : int
         Records of the largest class, that of suppressed records among them.
     suppressed : list of int
@@ -163,13 +169,11 @@ def divide(
 
     Notes
     -----
-    A job over two narrow columns of the batches. Where a class is shared out, one over the classes
-    and one over two columns of the records, with a shuffle of the different records of such
-    classes; one more where too many of these are equal.
+    None as a rule. Where a class is shared out, a job over the classes and one over two columns of
+    the records, with a shuffle of the different records of such classes; one more where too many of
+    these are equal.
     """
-    total = finished.packed.aggregate([], sums=[ROWS, BYTES]).collect()
-    rows, taken = (total[name][0].as_py() or 0 for name in (ROWS, BYTES))
-    files, most = files_for(rows, taken + label_bytes)
+    files, most = files_for(rows, taken)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})
     large = pa.schema([(CLASS_ID, pa.int64())])
