@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -78,7 +79,7 @@ def figures_of_gates(
     summary: Mapping[str, Any],
     attributes: Sequence[Mapping[str, Any]],
     risk: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Return the figures that gates may bound, by the names that the configuration has for them.
 
     Parameters
@@ -88,10 +89,14 @@ def figures_of_gates(
     attributes, risk : sequence of mapping
         The rows of the tables; of ``risk`` those of the whole release count.
     """
-    figures: dict[str, Any] = dict(summary)
-    for row in attributes:
-        figures |= {f"attributes.{row['attribute']}.{name}": row[name] for name in row}
-    for row in risk:
-        if row.get("round") is None:
-            figures |= {f"risk.{row['attacker']}.{name}": row[name] for name in row}
-    return figures
+    rows = {
+        "": summary,
+        **{f"attributes.{row['attribute']}.": row for row in attributes},
+        **{f"risk.{row['attacker']}.": row for row in risk if row.get("round") is None},
+    }
+    return {
+        f"{section}{name}": float(figure)
+        for section, row in rows.items()
+        for name, figure in row.items()
+        if isinstance(figure, int | float | Decimal)
+    }

@@ -276,8 +276,8 @@ def _beside_statements(
         found,
         failures=failures,
         warnings=[*said.warnings(), *found.warnings],
-        columns_published=said.columns[0],
-        columns_in=said.columns[1],
+        columns_published=said.manifest["summary"].get("columns_published"),
+        columns_in=said.manifest["summary"].get("columns_in"),
         claimed=said.unproven,
     )
 

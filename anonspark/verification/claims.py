@@ -123,10 +123,7 @@ class Claim(Requirements):
     @property
     def criteria_of_people(self) -> Mapping[Criterion, float] | None:
         """Figures that the run measured where it counted people for them; None where it did not."""
-        said = self.statements
-        if said is None or said.criteria_of_people is None:
-            return None
-        return dict(zip(said.privacy.criteria, said.criteria_of_people, strict=False))
+        return None if self.statements is None else self.statements.criteria_of_people
 
 
 def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, matched: bool) -> Claim:

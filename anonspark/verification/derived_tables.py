@@ -111,24 +111,16 @@ class Derivation:
     Parameters
     ----------
     classes : ClassTable
-    published : int
-        Records.
-    left_out : int
-        Of records without a class those that are not published, as far as they are told.
-    attributes : tuple of mapping
-        ``published.quasi_identifiers`` of the manifest.
+        With some.
+    manifest : mapping
+        Sound in form.
     readers : tuple of BoundsReader
-        Of these.
-    configured : mapping
-        The configuration.
+        Of the quasi-identifiers.
     """
 
     classes: ClassTable
-    published: int
-    left_out: int
-    attributes: Sequence[Row]
+    manifest: Row
     readers: tuple[BoundsReader, ...]
-    configured: Row
 
     @cached_property
     def by_round(self) -> dict[int, Totals]:
@@ -147,8 +139,9 @@ class Derivation:
 
     @property
     def rows(self) -> int:
-        """Records that figures are about."""
-        return self.left_out + self.published
+        """Records that figures are about, as far as they are told."""
+        left_out: int = self.manifest["summary"].get("rows_left_out") or 0
+        return left_out + int(self.manifest["published"]["rows"])
 
     @property
     def suppressed(self) -> int:
@@ -166,7 +159,7 @@ class Derivation:
 
     def rounds(self, table: Sequence[Row]) -> list[Row]:
         """Return the rows of the table ``rounds``, with the bounds of those that are claimed."""
-        names = tuple(described["name"] for described in self.attributes)
+        names = tuple(reader.attribute.name for reader in self.readers)
         levels = [row.get("levels") for row in table] + [None] * len(self.by_round)
         bounds = {"gcp_total_if_last": self._most, "precision": _SHARE, "loss": _SHARE}
         claimed = [{**bounds, "levels": text} for text in levels]
@@ -176,7 +169,8 @@ class Derivation:
     def attribute_rows(self, labels: ReadLabels, table: Sequence[Row]) -> list[Row]:
         """Return the rows of the table ``attributes``, of which some columns follow from others."""
         rows: list[Row] = []
-        pairs = zip(self.attributes, self.readers, strict=False)
+        described_ones = self.manifest["published"]["quasi_identifiers"]
+        pairs = zip(described_ones, self.readers, strict=False)
         for index, (described, reader) in enumerate(pairs):
             lost = self._losses(table)[index]
             wider = labels.wider[index] + self.suppressed
@@ -228,6 +222,11 @@ class Derivation:
             )
         return tuple(sums)
 
+    def penalty(self, table: Sequence[Row]) -> float:
+        """Return what the rows of the table ``attributes`` lose together, weighted."""
+        pairs = zip(self._weights, self._losses(table), strict=True)
+        return float(sum(weight * lost.penalty for weight, lost in pairs))
+
     def _missing(self, labels: ReadLabels, index: int) -> Within:
         if self.readers[index].tells_missing:
             # At least one of a class that may have some.
@@ -253,7 +252,7 @@ class Derivation:
                 total,
                 suppressed,
                 self._weights,
-                self.configured["privacy"]["k"],
+                self.manifest["configuration"]["privacy"]["k"],
                 baseline,
                 gains=said.get("rule_gain") is not None,
             ),

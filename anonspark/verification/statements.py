@@ -21,6 +21,7 @@ from pyarrow import parquet
 from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.criterion import Criterion
 from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
@@ -139,16 +140,13 @@ class Statements:
         return dict(said) if said else None
 
     @property
-    def columns(self) -> tuple[int | None, int | None]:
-        """Columns that are published, and those of the input, as the run counted them."""
-        summary = self.manifest["summary"]
-        return summary.get("columns_published"), summary.get("columns_in")
-
-    @property
-    def criteria_of_people(self) -> list[float] | None:
+    def criteria_of_people(self) -> Mapping[Criterion, float] | None:
         """Figures of the criteria, in which the run counted people; None where it did not."""
         said = self.manifest["published"].get("criteria_of_people")
-        return [math.inf if one is None else one for one in said] if said else None
+        if said is None:
+            return None
+        figures = (math.inf if figure is None else figure for figure in said)
+        return dict(zip(self.privacy.criteria, figures, strict=False))
 
     def contradictions(self) -> list[str]:
         """Tell what the manifest and the metrics say differently, one sentence each."""
@@ -392,18 +390,9 @@ class Statements:
     @cached_property
     def derivation(self) -> Derivation | None:
         """What the tables follow from; None where their classes are not there."""
-        summary = self.manifest["summary"]
-        published = summary.get("rows_published") or self.manifest["published"].get("rows")
-        if self.classes is None or self.labels is None or not published or not self.classes.sizes:
+        if self.classes is None or self.labels is None or not self.classes.sizes:
             return None
-        return Derivation(
-            self.classes,
-            published,
-            summary.get("rows_left_out") or 0,
-            self.manifest["published"]["quasi_identifiers"],
-            self.labels.readers,
-            self.manifest["configuration"],
-        )
+        return Derivation(self.classes, self.manifest, self.labels.readers)
 
     def _of_gates(self) -> Iterator[Statement]:
         """Compare gates and drift with what was configured and with the tables."""
@@ -484,6 +473,10 @@ class Statements:
         yield Statement("bounds and sizes (those of the labels)", agree, True, "classes")
         attributes = self.tables.get("attributes", ())
         yield from self._of_rows("attributes", self.derivation.attribute_rows(read, attributes))
+        total = self.manifest["summary"].get("gcp_total")
+        if total is not None:
+            penalty = self.derivation.penalty(attributes)
+            yield Statement("ncp_total (of all, weighted)", penalty, total, "attributes")
 
     def _bounds_agree(
         self, rows: int, bounds: int, labels: ClassLabels, classes: ClassTable

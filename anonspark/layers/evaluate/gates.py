@@ -90,7 +90,7 @@ def check_gates(
     figures = figures_of_gates(summary, attributes, risk)
     results = []
     for metric, gate in gates.items():
-        result = GateResult(metric, _number(figures.get(metric)), gate.min, gate.max)
+        result = GateResult(metric, figures.get(metric), gate.min, gate.max)
         if result.found is None and metric in counted:
             within = replace(result, found=float(counted[metric])).describe() is None
             result = replace(result, withheld=True, within=within)
