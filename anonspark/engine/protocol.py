@@ -318,9 +318,17 @@ class Input(Protocol):
         """
         ...
 
-    @property
-    def identified(self) -> Table:
-        """The same with their identifiers, which are not staged; lazy."""
+    def open_records(self, names: Sequence[str], *, whole: bool) -> AbstractContextManager[Table]:
+        """Return columns of the records that stay, for the jobs inside of the ``with`` block.
+
+        Parameters
+        ----------
+        names : sequence of str
+            As they are staged, and identifiers, which are not staged.
+        whole : bool
+            Whether every row of the input is a record that stays, as a pass before has found: then
+            no other column is read.
+        """
         ...
 
     def inspect(self) -> Mapping[str, Any]:
@@ -355,6 +363,7 @@ class Input(Protocol):
         ...
 
 
+OpenRecords = Callable[[Sequence[str]], AbstractContextManager[Table]]
 OpenInput = Callable[[Configuration, Mapping[str, Hierarchy]], Input]
 """Opens a table of people, given the hierarchies that come from files."""
 

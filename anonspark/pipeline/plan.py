@@ -11,11 +11,15 @@ from typing import Any
 from anonspark.config import Configuration
 from anonspark.config.coding import AgreedCoding
 from anonspark.config.models import FullDomainOptions, MappingOptions
-from anonspark.core.columns import payload_column
+from anonspark.core.columns import (
+    identifier_column,
+    payload_column,
+    quasi_identifier_column,
+)
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
-from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.protocol import Engine, OpenRecords
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.lattice.watching import LookedAt
@@ -31,7 +35,7 @@ from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
-from anonspark.pipeline.warnings.dependencies import dependency_warnings, sample_of
+from anonspark.pipeline.warnings.dependencies import RecordSample, dependency_warnings, sample_of
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.published_values import (
     published_value_warnings,
@@ -55,18 +59,18 @@ from anonspark.verification.sensitive_values import SensitiveValues
 
 
 def warn_of_input(
-    kept: Table,
+    open_records: OpenRecords,
     configuration: Configuration,
     records: int,
     sensitive: Sequence[SensitiveValues],
     quasi_identifiers: Sequence[QuasiIdentifier],
-) -> tuple[list[ReleaseWarning], dict[str, ValueSizes]]:
+) -> tuple[list[ReleaseWarning], dict[str, ValueSizes], RecordSample]:
     """Return all warnings about a configuration and its input.
 
     Parameters
     ----------
-    kept : Table
-        The records that are kept: payload and identifiers, under the names of staged columns.
+    open_records : callable
+        Opens columns of the records that are kept.
     configuration : Configuration
     records : int
         Their number.
@@ -80,20 +84,30 @@ def warn_of_input(
     sizes : dict of str to ValueSizes
         How many records share each value of the columns that were looked at: identifiers, and
         attributes that are published as they are.
+    sample : RecordSample
 
     Notes
     -----
     One job over identifiers and payload together, see
-    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and the jobs of
+    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, those of
+    :func:`anonspark.pipeline.warnings.dependencies.sample_of`, and those of
     :func:`anonspark.pipeline.warnings.sensitive_values.sensitive_value_warnings`.
     """
-    columns = {
-        name: CountedColumn(payload_column(index))
-        for index, name in enumerate(configuration.published_as_is)
-    }
-    carried = [one.name for one in columns.values()]
-    table, identifiers = read_identifiers(kept, configuration, carried)
-    sizes = count_value_sizes(table, {**columns, **identifiers}, records)
+    payload = [payload_column(index) for index in range(len(configuration.published_as_is))]
+    columns = dict(zip(configuration.published_as_is, map(CountedColumn, payload), strict=True))
+    names = [identifier_column(index) for index in range(len(configuration.identifiers))]
+    with open_records([*payload, *names]) as opened:
+        table, identifiers = read_identifiers(opened, configuration, payload)
+        sizes = count_value_sizes(table, {**columns, **identifiers}, records)
+    names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
+    with open_records([*names, *payload]) as table:
+        sample = sample_of(table, configuration, records)
+    names = [columns[name].name for name in configuration.sensitive]
+    with open_records(names) as table:
+        of_values = [
+            *sensitive_value_warnings(table, configuration, sensitive, sizes),
+            *privacy_warnings_of_input(table, configuration, sizes),
+        ]
     # Where k counts people, no identifier makes it count fewer.
     counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
@@ -101,15 +115,10 @@ def warn_of_input(
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *text_value_warnings(quasi_identifiers, configuration),
-        *(
-            dependency_warnings(sample_of(kept, configuration, records), configuration)
-            if configuration.published_as_is
-            else ()
-        ),
-        *sensitive_value_warnings(kept, configuration, sensitive, sizes),
-        *privacy_warnings_of_input(kept, configuration, sizes),
+        *dependency_warnings(sample, configuration),
+        *of_values,
     ]
-    return warnings, sizes
+    return warnings, sizes, sample
 
 
 _SETTINGS = ("attributes", "missing", "privacy", "model")
@@ -347,8 +356,9 @@ def check_input(
     -----
     One or two passes over the input, one for each sensitive attribute of a criterion, and one with
     a shuffle of hashes that counts who is singled out by identifiers and by columns that are
-    published as they are. Without ``privacy.unit`` two more over all columns, for
-    :func:`anonspark.pipeline.repeats.repeats_of_others`. Nothing is written.
+    published as they are, and the passes of :func:`warn_of_input`. Without ``privacy.unit`` two
+    more where columns may number people (:func:`anonspark.pipeline.repeats.repeats_of_others`).
+    Nothing is written.
     """
     progress = progress or Progress()
     inspection, _, _ = _look(engine, configuration, progress)
@@ -356,8 +366,8 @@ def check_input(
         progress.stage("count who is singled out", rows=inspection.rows),
         engine.reading(configuration.input.paths),
     ):
-        warnings, sizes = warn_of_input(
-            inspection.kept,
+        warnings, sizes, sample = warn_of_input(
+            inspection.open_records,
             configuration,
             inspection.rows,
             sensitive_values(inspection.criteria),
@@ -368,7 +378,7 @@ def check_input(
             inspection.rows_dropped, inspection.rows, configuration.privacy.k
         )
         source = engine.open_source(configuration)
-        others = repeats_of_others(configuration, source, inspection.rows_read)
+        others = repeats_of_others(configuration, source, inspection.rows_read, sample)
         warnings += [one.warning(configuration) for one in others]
         repeats = repeats_of_identifiers(sizes, configuration) + others
     tell_warnings(warnings)

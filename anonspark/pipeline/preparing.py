@@ -127,8 +127,11 @@ def prepare_run(
         staging.state.require_identity({"input": snapshot.content_fingerprint()})
         with context.engine.reading(configuration.input.paths):
             snapshot = require_criteria(snapshot, configuration)
-            identified = snapshot.identified if context.warns else None
-            identifiers = count_identifiers(identified, configuration, snapshot.rows)
+            identifiers = (
+                count_identifiers(snapshot.open_records, configuration, snapshot.rows)
+                if context.warns
+                else {}
+            )
             warnings = list(identifier_warnings(identifiers, configuration.privacy.k))
             if context.warns:
                 read = configuration.with_input(version)
@@ -167,7 +170,9 @@ def _repeats(
             elif table is None:
                 table = context.engine.open_source(configuration)
             rows = snapshot.rows if staged else snapshot.rows_read
-            repeats = repeats_of_others(configuration, table, rows, sample if staged else None)
+            repeats = repeats_of_others(
+                configuration, table, rows, sample if staged else None, staged=staged
+            )
     except (ConfigurationError, DataError):
         # A run needs only the columns that are listed, and those were read.
         _LOGGER.warning(

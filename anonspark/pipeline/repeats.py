@@ -121,7 +121,12 @@ def repeats_of_identifiers(
 
 
 def repeats_of_others(
-    configuration: Configuration, table: Table, records: int, sample: RecordSample | None = None
+    configuration: Configuration,
+    table: Table,
+    records: int,
+    sample: RecordSample | None = None,
+    *,
+    staged: bool = False,
 ) -> list[Repeat]:
     """Return the columns of any role and name that number people or households, and repeat.
 
@@ -133,15 +138,18 @@ def repeats_of_others(
     records : int
         Its rows.
     sample : RecordSample or None
-        Of the latter, in which columns that are not listed are not there.
+        Of the records that are kept.
+    staged : bool
+        Whether the table is the latter, in which columns that are not listed are not there.
 
     Notes
     -----
     None where ``privacy.unit`` is set. Else two passes over all columns: the job of
     :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and that of
-    :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. Of staged
-    records the passes follow for columns with so many different values in the sample that they may
-    number people. Of the input all records count, also those that a run drops.
+    :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. Of a
+    table larger than the sample the passes follow for columns with so many different values in it
+    that they may number people, and for columns that are not in it. Of the input all records count,
+    also those that a run drops.
     """
     if configuration.privacy.unit:
         return []
@@ -152,7 +160,7 @@ def repeats_of_others(
     columns = {
         one.name: one.name for one in table.schema if times[one.name] == 1 and is_plain(one.type)
     }
-    if sample is not None:
+    if staged and sample is not None:
         columns = dict(sample.columns)
     possible = {
         name: column
@@ -160,7 +168,7 @@ def repeats_of_others(
         if may_be_key_type(table.schema.field(column).type)
         and roles.get(name.lower()) != "identifier"
     }
-    if sample is not None:
+    if sample is not None and (staged or sample.records > len(sample.drawn)):
         possible = _with_many_values(sample, possible)
     if not possible:
         return []
@@ -190,7 +198,8 @@ def _with_many_values(sample: RecordSample, columns: dict[str, str]) -> dict[str
     return {
         name: column
         for name, column in columns.items()
-        if 2 * pc.count_distinct(sample.hashes(name)).as_py() >= expected
+        if name not in sample.columns
+        or 2 * pc.count_distinct(sample.hashes(name)).as_py() >= expected
     }
 
 

@@ -92,7 +92,7 @@ class SparkInput(RecordInput):
 
     @contextmanager
     def one_pass(self, names: Sequence[str]) -> Iterator[SparkTable]:
-        """Return some columns of the records, of which a job is made at once."""
+        """Return some columns of the records, for the jobs inside of the ``with`` block."""
         rows = self.table.select(names)
         if isinstance(self.table.content, PythonStage):
             yield rows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -117,23 +117,42 @@ class ReadRecords:
         fields += [pa.field(name, given.field(own).type) for name, own in self.companions.items()]
         return pa.schema(fields)
 
-    def records(self, batches: Batches, found: Found) -> Batches:
+    def of_columns(self, names: Collection[str], *, whole: bool) -> ReadRecords:
+        """Return what reads some staged columns, and what decides which records stay.
+
+        Parameters
+        ----------
+        names : collection of str
+        whole : bool
+            Whether all records stay, so that nothing has to decide.
+        """
+        if not whole:
+            return self
+        carried = {name: own for name, own in self.carried.items() if name in names}
+        judged = any(quasi_identifier_column(index) in names for index in range(len(self.plans)))
+        unit = self.unit if UNIT in names else ()
+        plans = self.plans if judged else ()
+        return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
+
+    def records(self, batches: Batches, found: Found | None = None) -> Batches:
         """Yield the records that are kept.
 
         Parameters
         ----------
         batches : iterator of pyarrow.RecordBatch
             Of the input; see :attr:`columns`.
-        found : Found
-            To which is added what was found.
+        found : Found or None
+            To which is added what was found; None where nobody asks.
         """
         for rows in batches:
             blank = blank_rows(rows, self.listed, self.markers)
-            found.count("blank_rows", int(blank.sum()))
+            if found is not None:
+                found.count("blank_rows", int(blank.sum()))
             batch = rows.filter(pa.array(~blank)) if blank.any() else rows
             judged = [judge(one, batch.column(one.column.name), self.markers) for one in self.plans]
             kept = self._kept(judged, len(batch))
-            found.add(self.plans, judged, kept)
+            if found is not None:
+                found.add(self.plans, judged, kept)
             columns: dict[str, Any] = {
                 quasi_identifier_column(i): one.values for i, one in enumerate(judged)
             }
@@ -171,13 +190,14 @@ class ReadRecords:
         return {UNIT: pa.array(content_hash(values, self.seed), mask=gone)}
 
     def _hashed(
-        self, records: pa.RecordBatch, people: Sequence[pa.Array], found: Found
+        self, records: pa.RecordBatch, people: Sequence[pa.Array], found: Found | None
     ) -> pa.RecordBatch:
         names = [name for name in records.schema.names if is_payload(name)]
         hashes = content_hash(records.columns, self.seed)
         payload = [*(records.column(name) for name in names), *people]
         own = content_hash(payload, self.seed, rows=len(records))
-        found.add_hashes(hashes)
+        if found is not None:
+            found.add_hashes(hashes)
         return pa.RecordBatch.from_arrays(
             [*records.columns, pa.array(hashes), pa.array(own)],
             [*records.schema.names, RECORD_HASH, PAYLOAD_HASH],

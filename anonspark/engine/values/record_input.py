@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -61,8 +61,16 @@ class RecordInput(ABC):
     def rows(self, names: Sequence[str]) -> Table:
         """Return some columns of the records; lazy."""
 
+    @contextmanager
+    def open_records(self, names: Sequence[str], *, whole: bool) -> Iterator[Table]:
+        """Return columns of the records that stay, for the jobs inside of the ``with`` block."""
+        reader = self.reader(identifiers=True).of_columns(names, whole=whole)
+        with self.one_pass(reader.columns) as rows:
+            records = rows.map_batches(KeptRecords(reader), reader.schema(self.given))
+            yield records.select(names)
+
     def one_pass(self, names: Sequence[str]) -> AbstractContextManager[Table]:
-        """Return some columns of the records, of which a job is made at once."""
+        """Return some columns of the records, for the jobs inside of the ``with`` block."""
         return nullcontext(self.rows(names))
 
     def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
@@ -74,19 +82,12 @@ class RecordInput(ABC):
         """The quasi-identifiers, in configuration order."""
         return [plan.column for plan in self.plans]
 
-    def _kept(self, reader: ReadRecords) -> Table:
-        rows = self.rows(reader.columns)
-        return rows.map_batches(KeptRecords(reader), reader.schema(self.given))
-
     @property
     def kept(self) -> Table:
         """The records that stay, as they are staged; lazy."""
-        return self._kept(self.reader())
-
-    @property
-    def identified(self) -> Table:
-        """The same with their identifiers, which are not staged; lazy."""
-        return self._kept(self.reader(identifiers=True))
+        reader = self.reader()
+        rows = self.rows(reader.columns)
+        return rows.map_batches(KeptRecords(reader), reader.schema(self.given))
 
     def inspect(self) -> Mapping[str, Any]:
         """Count what can be wrong with the values."""

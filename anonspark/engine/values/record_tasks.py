@@ -34,7 +34,7 @@ class KeptRecords:
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield the kept records of a task."""
-        yield from self.reader.records(rows, Found())
+        yield from self.reader.records(rows)
 
 
 @dataclass(frozen=True)

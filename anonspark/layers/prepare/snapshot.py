@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.units import Units
-from anonspark.engine.protocol import Engine, InputColumn, OpenInput, Table
+from anonspark.engine.protocol import Engine, Input, InputColumn, OpenInput, OpenRecords
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
@@ -62,9 +63,9 @@ class Snapshot:
     people : str or None
         Tells whether the records of two inputs are about the same people; None where they are not
         told apart.
-    identified : Table or None
-        The records of the input that are kept, with their identifiers, which are not staged: read
-        anew by whoever counts them. None where there are no identifiers.
+    open_records : callable
+        Opens columns of the records that are kept, and of their identifiers, which are not staged:
+        see :meth:`anonspark.engine.protocol.Input.open_records`.
     units : Units or None
         The people that records are about, where the configuration tells them apart.
     unpublished : tuple of str or None
@@ -82,8 +83,8 @@ class Snapshot:
     hierarchies: dict[str, Hierarchy]
     origin: str
     fingerprint: str
+    open_records: OpenRecords
     people: str | None = None
-    identified: Table | None = None
     units: Units | None = None
     unpublished: tuple[str, ...] | None = None
     blank_rows: int = 0
@@ -118,8 +119,8 @@ class Inspection:
     quasi_identifiers : tuple of QuasiIdentifier
     criteria : Criteria
         What every class has to satisfy, with the values of the sensitive attributes.
-    kept : Table
-        The records that are kept, as they are staged, and their identifiers; lazy.
+    open_records : callable
+        As of a :class:`Snapshot`.
     blank_rows : int
         As of a :class:`Snapshot`.
     """
@@ -129,7 +130,7 @@ class Inspection:
     missing: tuple[int, ...]
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
-    kept: Table
+    open_records: OpenRecords
     blank_rows: int
 
     @property
@@ -196,9 +197,14 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
         missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
         criteria=_criteria(kept, configuration, hierarchies, units),
         quasi_identifiers=_describe(kept, opened.columns, found, configuration),
-        kept=opened.identified,
+        open_records=_open_records(opened, found),
         blank_rows=found["blank_rows"],
     )
+
+
+def _open_records(opened: Input, found: Mapping[str, Any]) -> OpenRecords:
+    whole = found["kept"] == found["rows"] and not found["blank_rows"]
+    return partial(opened.open_records, whole=whole)
 
 
 def take_snapshot(
@@ -252,8 +258,8 @@ def take_snapshot(
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
         fingerprint=staged.fingerprint,
+        open_records=_open_records(opened, found),
         people=records.fingerprint(RECORD_HASH, UNIT) if configuration.privacy.unit else None,
-        identified=opened.identified if configuration.identifiers else None,
         unpublished=_unpublished(opened.names, configuration),
         blank_rows=found["blank_rows"],
     )

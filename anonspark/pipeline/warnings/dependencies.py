@@ -68,9 +68,9 @@ def sample_of(
 
     Notes
     -----
-    One pass over the records. Of more than ``most`` those of staged tables are drawn by their
-    hashes. Tables without these, and with many equal records, take two passes, and before them one
-    with a shuffle of a hash for each record. Of the sample 64-bit hashes of the values are
+    One pass over the records. Of more than ``most`` some are drawn by their hashes. Tables with
+    many equal records take two passes more, and before them one with a shuffle of a hash for each
+    record. Of the sample 64-bit hashes of the values are
     collected, and numbers.
     """
     staged = comparable_columns(table, configuration)
@@ -143,8 +143,10 @@ def _sample(
 ) -> pa.Table:
     """Return hashes and numbers of the records of a sample."""
     columns = list(staged.values())
-    if records > most and RECORD_HASH in table.schema.names:
-        drawn = drawn_by_hash(table, columns, records, most).map_batches(narrow, narrow.schema)
+    if records > most:
+        is_hashed = RECORD_HASH in table.schema.names
+        hashed = table if is_hashed else table.with_hashes({RECORD_HASH: columns}, seed)
+        drawn = drawn_by_hash(hashed, columns, records, most).map_batches(narrow, narrow.schema)
         sample = all_records(drawn, narrow.schema.names, seed, 2 * most)
         if most < 4 * len(sample) < 8 * most:
             return sample

@@ -10,7 +10,7 @@ from anonspark.config import Configuration
 from anonspark.core.columns import identifier_column
 from anonspark.core.recognition.names import may_tell_people_apart, meaning_of, unit_of_name
 from anonspark.core.rounded_shares import rounded_share
-from anonspark.engine.protocol import Table
+from anonspark.engine.protocol import OpenRecords, Table
 from anonspark.engine.raw_columns import Reading, is_hashable, is_time
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
@@ -61,14 +61,14 @@ def _may_be_person(name: str, data_type: pa.DataType) -> bool:
 
 
 def count_identifiers(
-    identified: Table | None, configuration: Configuration, records: int
+    open_records: OpenRecords, configuration: Configuration, records: int
 ) -> dict[str, ValueSizes]:
     """Count how many records share each identifier.
 
     Parameters
     ----------
-    identified : Table or None
-        The identifiers of the records that are kept; None where there are none.
+    open_records : callable
+        Opens columns of the records that are kept.
     configuration : Configuration
         Where it says what tells people apart, nothing is counted: k counts people.
     records : int
@@ -79,10 +79,12 @@ def count_identifiers(
     The job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`. Nothing of an
     identifier is written anywhere but, hashed, in the files of the shuffle.
     """
-    if identified is None or configuration.privacy.unit:
+    names = [identifier_column(index) for index in range(len(configuration.identifiers))]
+    if not names or configuration.privacy.unit:
         return {}
-    table, columns = read_identifiers(identified, configuration)
-    return count_value_sizes(table, columns, records) if columns else {}
+    with open_records(names) as identified:
+        table, columns = read_identifiers(identified, configuration)
+        return count_value_sizes(table, columns, records) if columns else {}
 
 
 def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[ReleaseWarning]:

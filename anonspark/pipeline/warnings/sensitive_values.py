@@ -36,7 +36,7 @@ def sensitive_value_warnings(
     Parameters
     ----------
     kept : Table
-        The records that are kept, under the names of staged columns.
+        The sensitive attributes of the records that are kept, under the names of staged columns.
     configuration : Configuration
     sensitive : sequence of SensitiveValues
         Of the attributes that criteria are about; of these alone missing values matter.
@@ -197,7 +197,7 @@ def privacy_warnings_of_input(
     Parameters
     ----------
     kept : Table
-        The records that are kept, under the names of staged columns.
+        The sensitive attributes of the records that are kept, under the names of staged columns.
     configuration : Configuration
     sizes : mapping of str to ValueSizes
         Of all attributes that are published as they are.
@@ -208,6 +208,7 @@ def privacy_warnings_of_input(
             sizes[name], comparable=is_plain(schema.field(payload_column(index)).type)
         )
         for index, name in enumerate(configuration.published_as_is)
+        if name in configuration.sensitive
     }
     return _privacy_warnings(configuration, measured)
 
