@@ -122,20 +122,21 @@ def audit_opened(
         )
     if opened.manifest is None and opened.configuration is not None:
         described = Manifest({"configuration": opened.configuration.model_dump(mode="json")})
-    tables: dict[str, Table | None] = {"original": None, "population": None}
-    for key, path in (("original", original), ("population", population)):
-        if not isinstance(path, str):
-            tables[key] = path
+    tables: list[Table | None] = []
+    paths = [opened.where]
+    for key, table in (("original", original), ("population", population)):
+        if isinstance(table, str):
+            paths.append(table)
+            with engine.reading((table,), key=f"--{key}: "):
+                tables.append(open_original(engine, table, described, key=f"--{key}"))
         else:
-            with engine.reading((path,), key=f"--{key}: "):
-                tables[key] = open_original(engine, path, described, key=f"--{key}")
-    paths = (opened.where, *(one for one in (original, population) if isinstance(one, str)))
+            tables.append(table)
     with opened.reading(engine, paths):
         found = audit_table(
             opened.data,
             opened.claim,
-            original=tables["original"],
-            population=tables["population"],
+            original=tables[0],
+            population=tables[1],
             name=opened.path,
             where=opened.where,
         )

@@ -13,9 +13,8 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.originals import open_by_suffix
 from anonspark.verification.claims import Claim, claim_of_configuration, claim_of_manifest
-from anonspark.verification.release_files import audit_table_files
+from anonspark.verification.release_files import audit_table_files, changed_sidecar_files
 from anonspark.verification.roles import Roles, claim_of_roles, leave_out_suppressed
-from anonspark.verification.sidecar_files import changed_sidecar_files
 
 
 @dataclass(frozen=True)

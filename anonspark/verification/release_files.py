@@ -7,6 +7,7 @@ as anything else does.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -17,12 +18,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark.engine.files import Entry
+from anonspark._version import __version__
+from anonspark.engine.files import Entry, PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
-from anonspark.release.layout import foreign_entries, named, unknown_files
+from anonspark.release.layout import COMPANIONS, foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
+from anonspark.release.regions import published_attributes
+from anonspark.release.sidecar_files.contents import sidecar_contents
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
 
 # A task holds a file as a whole; larger ones are read by the driver, piece by piece.
@@ -423,3 +427,39 @@ def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
     checksum = _CHECKSUM.fullmatch(entry.name)
     above = entry.path.removesuffix(entry.name)
     return not (checksum and above + checksum["name"] in sizes)
+
+
+def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -> list[str]:
+    """Compare what explains a release with what this version writes of its manifest and columns.
+
+    Parameters
+    ----------
+    release : str
+        Its directory, for the message.
+    manifest : Manifest
+        Whose list of files was compared with what lies there.
+    schema : pyarrow.Schema
+        Of the published records.
+
+    Returns
+    -------
+    list of str
+        One sentence, or none; none of a release of another version, which may word it otherwise.
+    """
+    columns = {name for one in published_attributes(manifest) for name in one.columns}
+    if manifest.version != __version__ or not columns <= {*schema.names}:  # which is refused itself
+        return []
+    listed = [PublishedFile(**file) for file in manifest.files]
+    contents = sidecar_contents(manifest, schema, listed)
+    expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
+    found = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
+    changed = sorted(
+        name for name in expected.keys() | found.keys() if found.get(name) != expected.get(name)
+    )
+    if not changed:
+        return []
+    return [
+        f"{release}: {named(changed)}: not what this version writes of this manifest and these "
+        "records, so that it may say or run something else; do not use it, restore the release or "
+        "publish it again"
+    ]
