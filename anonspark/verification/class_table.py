@@ -182,17 +182,13 @@ def read_class_table(
 
 _KEYS = ("round", "size", "file", "first", "last")
 
+_COUNTED = ("size", "file", "first", "last", "classes", "unsound", *HALVES)
+
 _SUMS = pa.schema(
     [
         ("round", pa.int32()),
-        ("size", pa.int64()),
-        ("file", pa.int64()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-        ("classes", pa.int64()),
-        ("unsound", pa.int64()),
+        *((name, pa.int64()) for name in _COUNTED),
         ("ncp", pa.float64()),
-        *((half, pa.int64()) for half in HALVES),
     ]
 )
 
