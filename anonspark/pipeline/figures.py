@@ -16,7 +16,6 @@ from anonspark.core.decision_rules import Baseline
 from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
-from anonspark.layers.evaluate.nodes import node_rows
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
@@ -189,13 +188,18 @@ def make_figures(
         {one.criterion: one.measured for one in measured.criteria},
         None if presence is None else (presence.smallest, presence.largest),
     )
-    nodes = node_rows(
-        basis.rounds.classes,
-        basis.rounds.results,
-        basis.quasi_identifiers,
-        summary["classes"],
-        counts_told=summary["rows_left_out"] is not None,
-    )
+    nodes: list[Row] = []
+    if any(one.levels is not None for one in basis.rounds.results):
+        # Late: it imports the lattice, which few models search.
+        from anonspark.layers.evaluate.nodes import node_rows
+
+        nodes = node_rows(
+            basis.rounds.classes,
+            basis.rounds.results,
+            basis.quasi_identifiers,
+            summary["classes"],
+            counts_told=summary["rows_left_out"] is not None,
+        )
     return Figures(
         summary,
         rounds=[row | own for row in _round_rows(basis)],

@@ -17,7 +17,6 @@ from anonspark.engine.local.columnar_files import (
     open_columnar,
     reads_of,
 )
-from anonspark.engine.local.text_files import TextFiles, first_line
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import (
@@ -27,7 +26,6 @@ from anonspark.engine.reading_errors import (
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import open_reader, read_schema
 from anonspark.engine.unread import UnreadType
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
@@ -182,6 +180,10 @@ def _open_texts(
     texts: Sequence[str],
     wanted: WantedColumns | None,
 ) -> Opened:
+    # Late: other formats need none of it.
+    from anonspark.engine.local.text_files import TextFiles, first_line
+    from anonspark.engine.text_tables import open_reader, read_schema
+
     files = TextFiles(found, open_reader(asked, found, options, texts, wanted, first_line))
     schema = read_schema(asked, files.reader, files.forms)
     return Opened(found.schema(schema), tuple(files.reads(schema)))
