@@ -138,7 +138,6 @@ def test_the_model_that_auto_chose(tmp_path: Path) -> None:
     """What it leaves out was believed."""
     release = make_release(10, tmp_path / "auto").path
     document = read_manifest(release)
-    assert document["chosen_model"]["model"]["name"] in ("smondrian", "su-mondrian", "canon")
     document["published"]["rows_left_out"] = 1
     save_manifest(release, document)
     assert "leaves no record out" in str(verified(release))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.verification import criteria
 from anonspark.verification.claims import Claim
 from anonspark.verification.sensitive_figures import measure_sensitive
 
@@ -21,6 +23,14 @@ RECORD = st.tuples(
     st.sampled_from(["x", "y"]),
     st.sampled_from(["flu", "gout", "ulcer", None]),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_classes_at_once() -> Iterator[None]:
+    """Measure two classes at a time, which changes nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(criteria, "_CLASSES_AT_ONCE", 2)
+        yield
 
 
 def claim(columns: list[str], holder: str | None) -> Claim:
