@@ -10,8 +10,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, reduce
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
 from anonspark.release.class_bounds import BoundsReader, is_alike
+from anonspark.release.derived_figures import Totals
 
 HALVES = ("bounds_high", "bounds_low")
 """Columns of both halves of a number of 64 bits, whose sums fit."""
@@ -90,21 +93,13 @@ def joined(high: int, low: int) -> int:
 
 
 @dataclass(frozen=True)
-class SumOfClasses:
-    """Classes of one size in a round, and the sum of the losses of a record in each."""
-
-    classes: int
-    loss: float
-
-
-@dataclass(frozen=True)
 class ClassTable:
     """What the table says.
 
     Parameters
     ----------
-    rounds : mapping of int to mapping of int to SumOfClasses
-        By round and size.
+    rounds : mapping of int to Totals
+        Sums over the classes of each round, in order.
     bounds : int
         See :meth:`ClassLabels.hashes`.
     unsound : int
@@ -114,19 +109,15 @@ class ClassTable:
         Whether no two rows of a file and its neighbours have one name.
     """
 
-    rounds: Mapping[int, Mapping[int, SumOfClasses]]
+    rounds: Mapping[int, Totals]
     bounds: int
     unsound: int = 0
     different: bool = True
 
     @cached_property
-    def sizes(self) -> dict[int, int]:
-        """Classes of each size."""
-        found: dict[int, int] = {}
-        for own in self.rounds.values():
-            for size, one in own.items():
-                found[size] = found.get(size, 0) + one.classes
-        return found
+    def total(self) -> Totals:
+        """Sums over all classes."""
+        return reduce(add, self.rounds.values(), Totals({}))
 
 
 def class_schema(labels: ClassLabels) -> pa.Schema:
@@ -162,17 +153,16 @@ def read_class_table(
     read = _ReadClasses(labels, run_id, weight, max(files, 1))
     sums = ["classes", "unsound", "ncp", *HALVES]
     found = table.map_batches(read, _SUMS).aggregate(_KEYS, sums=sums).collect().to_pylist()
-    rounds: dict[int, dict[int, SumOfClasses]] = {}
+    rounds: dict[int, Totals] = {}
     for row in found:
         if (row["size"] or 0) > 0:  # other sizes are unsound
-            rounds.setdefault(row["round"], {})[row["size"]] = SumOfClasses(
-                row["classes"], row["ncp"]
-            )
+            own = Totals({row["size"]: row["classes"]}, row["size"] * Decimal(row["ncp"]))
+            rounds[row["round"]] = rounds.get(row["round"], Totals({})) + own
     runs = sorted(
         (row["file"], row["first"], row["last"]) for row in found if row["file"] is not None
     )
     return ClassTable(
-        rounds,
+        dict(sorted(rounds.items())),
         joined(*(sum(row[half] for row in found) for half in HALVES)),
         sum(row["unsound"] for row in found),
         all(one[0] != following[0] or one[2] < following[1] for one, following in pairwise(runs))
@@ -231,7 +221,7 @@ class _ReadClasses:
                 "size": pa.array(sizes),
                 "classes": pa.array(np.ones(len(sizes), np.int64)),
                 "unsound": pa.array((~sound).astype(np.int64)),
-                "ncp": loss.fill_null(0.0),
+                "ncp": pc.if_else(pa.array(sound), loss, 0.0).fill_null(0.0),
                 **dict(zip(HALVES, self.labels.hashes(ends, sizes), strict=True)),
             }
         )

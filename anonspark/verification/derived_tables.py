@@ -9,8 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property, reduce
-from operator import add
 from typing import Any
 
 from anonspark.core.decision_rules import Baseline
@@ -19,7 +17,6 @@ from anonspark.core.levels import read_levels
 from anonspark.release.class_bounds import BoundsReader
 from anonspark.release.derived_figures import (
     LossSums,
-    Totals,
     attribute_figures,
     round_rows,
     summary_figures,
@@ -122,21 +119,6 @@ class Derivation:
     manifest: Row
     readers: tuple[BoundsReader, ...]
 
-    @cached_property
-    def by_round(self) -> dict[int, Totals]:
-        """Sums over the classes of each round."""
-        return {
-            number: Totals(
-                {size: sums.classes for size, sums in sizes.items()},
-                Decimal(math.fsum(size * sums.loss for size, sums in sizes.items())),
-            )
-            for number, sizes in sorted(self.classes.rounds.items())
-        }
-
-    @cached_property
-    def _total(self) -> Totals:
-        return reduce(add, self.by_round.values())
-
     @property
     def rows(self) -> int:
         """Records that figures are about, as far as they are told."""
@@ -146,7 +128,7 @@ class Derivation:
     @property
     def suppressed(self) -> int:
         """Records without a class."""
-        return self.rows - self._total.rows
+        return self.rows - self.classes.total.rows
 
     @property
     def _weights(self) -> list[Decimal]:
@@ -160,10 +142,10 @@ class Derivation:
     def rounds(self, table: Sequence[Row]) -> list[Row]:
         """Return the rows of the table ``rounds``, with the bounds of those that are claimed."""
         names = tuple(reader.attribute.name for reader in self.readers)
-        levels = [row.get("levels") for row in table] + [None] * len(self.by_round)
+        levels = [row.get("levels") for row in table] + [None] * len(self.classes.rounds)
         bounds = {"gcp_total_if_last": self._most, "precision": _SHARE, "loss": _SHARE}
         claimed = [{**bounds, "levels": text} for text in levels]
-        derived = round_rows(self.by_round, self.rows, names, claimed)
+        derived = round_rows(self.classes.rounds, self.rows, names, claimed)
         return [self._told(ROUNDS, row | {"levels": Levels(names)}) for row in derived]
 
     def attribute_rows(self, labels: ReadLabels, table: Sequence[Row]) -> list[Row]:
@@ -237,8 +219,8 @@ class Derivation:
         """Return the figures of the summary that follow from classes and the other tables."""
         suppressed = self.suppressed
         known = (lost.with_suppressed(-suppressed) for lost in self._losses(attributes))
-        total = replace(self._total, losses=tuple(known))
-        rounds, baseline = list(self.by_round.values()), None
+        total = replace(self.classes.total, losses=tuple(known))
+        rounds, baseline = list(self.classes.rounds.values()), None
         first = rounds[0]
         if said.get("baseline_classes") is not None:
             mean = said.get("baseline_mean_class_size")

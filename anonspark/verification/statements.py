@@ -390,7 +390,7 @@ class Statements:
     @cached_property
     def derivation(self) -> Derivation | None:
         """What the tables follow from; None where their classes are not there."""
-        if self.classes is None or self.labels is None or not self.classes.sizes:
+        if self.classes is None or self.labels is None or not self.classes.rounds:
             return None
         return Derivation(self.classes, self.manifest, self.labels.readers)
 
@@ -482,7 +482,7 @@ class Statements:
         self, rows: int, bounds: int, labels: ClassLabels, classes: ClassTable
     ) -> bool:
         """Return whether all records have the bounds of their labels, but those without a class."""
-        without = rows - sum(size * number for size, number in classes.sizes.items())
+        without = rows - classes.total.rows
         if without <= 0:
             return without == 0 and bounds == classes.bounds
         # All their values are suppressed.
@@ -516,7 +516,10 @@ class Statements:
     def _of_risk_table(
         self, published: PublishedClasses, presence: Presence | None
     ) -> Iterator[Statement]:
-        population, by_round = None, {}
+        if self.derivation is None and "parts" not in self.manifest:
+            # Of rounds nothing is known, as is told elsewhere.
+            return
+        population = None
         if self.privacy.delta_presence is not None:
             if presence is None:
                 return
@@ -524,12 +527,8 @@ class Statements:
             if bool((population[0] > population[1]).any()):
                 # Not the population that the release was made with: that is told elsewhere.
                 return
-        if self.derivation is not None:
-            by_round = self.derivation.by_round
-        elif "parts" not in self.manifest:
-            # Of rounds nothing is known, as is told elsewhere.
-            return
-        expected = risk_rows(self.risk, by_round, published.sizes, self.units, population)
+        rounds = {} if self.derivation is None else self.derivation.classes.rounds
+        expected = risk_rows(self.risk, rounds, published.sizes, self.units, population)
         yield from self._of_rows("risk", expected)
 
 
@@ -675,7 +674,7 @@ def _count_nodes(
     engine: Engine, release: str, manifest: Row, table: ClassTable, nodes: Sequence[Row]
 ) -> Counted:
     """Count classes again where that is cheap, and their labels tell enough."""
-    if sum(table.sizes.values()) > _MOST_COUNTED:
+    if table.total.classes > _MOST_COUNTED:
         return {}
     heights = _heights(manifest)
     names = ["round", "size", *(f"{name}_min" for name in heights)]

@@ -206,7 +206,7 @@ def test_classes_that_are_not_those_of_the_labels(made: Made) -> None:
     classes = made.said.classes
     assert classes is not None
     rounds = {
-        number: {size + 1: one for size, one in own.items()}
+        number: replace(own, sizes={size + 1: classes for size, classes in own.sizes.items()})
         for number, own in classes.rounds.items()
     }
     for changes, told in (
