@@ -10,7 +10,10 @@ import pyarrow as pa
 from anonspark.core.arrays import Integers
 
 PSEUDONYM = pa.string()
-"""Type of a pseudonym: 32 hexadecimal digits."""
+"""Type of a pseudonym."""
+
+PSEUDONYM_FORM = "^[0-9a-f]{32}$"
+"""How pseudonyms are written, as a regular expression."""
 
 _BYTES = 16
 

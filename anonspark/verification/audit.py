@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config import Configuration
+from anonspark.core.pseudonyms import PSEUDONYM, PSEUDONYM_FORM
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_publishable, require_distinct, type_name
+from anonspark.engine.tasks import Batches
 from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import tell
+from anonspark.release.class_bounds import is_alike
 from anonspark.release.derived_figures import risk_rows
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
@@ -243,7 +247,7 @@ def _beside_statements(
     original: tuple[int, pa.Schema] | None,
 ) -> Verification:
     """Return what was measured, with what manifest and metrics say otherwise."""
-    failures = list(found.failures)
+    failures = [*found.failures, *_odd_pseudonyms(data, claim, where)]
     if found.published.fingerprint != said.manifest["fingerprints"]["output"]:
         failures.append(
             f"{where}: its records are not those that were published (the fingerprint "
@@ -381,6 +385,32 @@ def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
         f"{where}: publishes the columns {', '.join(map(repr, unwanted))}, which are identifiers "
         "or are not listed; the release must not be used"
     ]
+
+
+def _odd_pseudonyms(data: Table, claim: Claim, where: str) -> list[str]:
+    """Tell which columns of pseudonyms hold something else; one pass over each."""
+    odd = []
+    for name in claim.pseudonyms:
+        counted = data.select([name]).map_batches(_count_odd_pseudonyms, _ODD)
+        is_text = is_alike(data.schema.field(name).type, PSEUDONYM)
+        if not is_text or counted.aggregate([], sums=_ODD.names).collect()[_RECORDS][0].as_py():
+            odd.append(name)
+    if not odd:
+        return []
+    return [
+        f"{where}: holds other values than pseudonyms in {', '.join(map(repr, odd))}; the release "
+        "must not be used"
+    ]
+
+
+_ODD = pa.schema([(_RECORDS, pa.int64())])
+
+
+def _count_odd_pseudonyms(batches: Batches) -> Batches:
+    for batch in batches:
+        matched = pc.match_substring_regex(batch.column(0).cast(PSEUDONYM), PSEUDONYM_FORM)
+        odd = batch.num_rows - (pc.sum(matched).as_py() or 0)
+        yield pa.RecordBatch.from_pydict({_RECORDS: [odd]}, _ODD)
 
 
 def _risk(

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
+from forgeries import list_files, read_table, save_table
+from forgeries import verified as proven
 from helpers import command, configuration_file, metrics, published, summary, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -835,6 +837,13 @@ def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
     verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.units is not None
     assert verified.units.fewest_agreeing == verified.units.fewest == verified.published.smallest
+    # Names in their place were accepted.
+    own = read_table(release, "data")
+    place_of = own.schema.get_field_index("person")
+    names = pa.array([f"Jane Doe {number}" for number in range(500)])
+    save_table(release, "data", own.set_column(place_of, "person", names))
+    list_files(release)
+    assert "holds other values than pseudonyms in 'person'" in str(proven(release))
 
 
 def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
