@@ -27,7 +27,7 @@ NonEmptyText = Annotated[str, Field(min_length=1)]
 class Section(BaseModel):
     """Base of all sections: frozen, strict, and closed to unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     def _problems(self) -> Iterable[Finding]:
         """Yield what is wrong beyond types and bounds, with locations inside the section."""
