@@ -72,12 +72,15 @@ class WithoutPandas:
     """Finds no pandas, which pyarrow imports by itself where it is installed, for nothing.
 
     That would be half of the time that a small table takes. What pyarrow has not found it may not
-    look for again, so this is for a process in which no code but ours has tables.
+    look for again, so this is for a process in which no code but ours has tables: as soon as a
+    model or a criterion of another package is asked for, pandas is there.
     """
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
         """Say that pandas is not installed."""
-        if name == "pandas":
+        from anonspark.core.extensions import any_asked_for
+
+        if name == "pandas" and not any_asked_for():
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
@@ -100,7 +103,6 @@ def work_with_engine(
     function : callable
     at_end : callable or None
     """
-    from anonspark.core.extensions import CRITERIA, MODELS, loaded
     from anonspark.engine.choice import choose_engine
 
     try:
@@ -113,7 +115,7 @@ def work_with_engine(
     if choice.name == "spark":
         return work_with_spark(master, function, at_end)
     with _beginning("start"):
-        if LOG.get().ends_process and not (loaded(MODELS) or loaded(CRITERIA)):
+        if LOG.get().ends_process:
             sys.meta_path.insert(0, WithoutPandas())
         from anonspark.engine.local.engine import LocalEngine
 

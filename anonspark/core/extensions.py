@@ -84,6 +84,11 @@ def extension(group: Group, name: str) -> Extension | None:
     return _LOADED[group, name]
 
 
+def any_asked_for() -> bool:
+    """Return whether a name was met that is none of ours."""
+    return _points.cache_info().currsize > 0
+
+
 @cache
 def _points(group: Group, name: str) -> tuple[EntryPoint, ...]:
     # A package that lies in two folders of the path is the first one, as in an import.

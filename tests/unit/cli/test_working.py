@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from anonspark.cli import working
+from anonspark.cli.logs import LOG, CommandLog
+from anonspark.cli.terminal import ERR
 from anonspark.cli.working import EndedError, ended_by_signals, work_in_thread
+from anonspark.core import extensions
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 
@@ -84,3 +88,26 @@ def test_work_that_finishes_after_all_has_its_result(cancelled: threading.Event)
         return "published"
 
     assert work_in_thread(work, LocalEngine(), cancelled.set, None) == "published"
+
+
+@pytest.mark.parametrize("ends_process", [True, False])
+def test_who_does_without_pandas(monkeypatch: pytest.MonkeyPatch, ends_process: bool) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    before = LOG.set(CommandLog(ERR, ends_process=ends_process))
+    try:
+        finders = working.work_with_engine("local", None, None, lambda _engine: [*sys.meta_path])
+    finally:
+        LOG.reset(before)
+    assert any(isinstance(one, working.WithoutPandas) for one in finders) == ends_process
+
+
+def test_pandas_is_there_for_models_of_other_packages() -> None:
+    extensions._points.cache_clear()
+    finder = working.WithoutPandas()
+    with pytest.raises(ModuleNotFoundError, match="'pandas'"):
+        finder.find_spec("pandas")
+    finder.find_spec("numpy")
+    assert extensions.extension(extensions.MODELS, "of another package") is None
+    # What a package imports as it is loaded is found as usual.
+    finder.find_spec("pandas")
+    extensions._points.cache_clear()
