@@ -430,15 +430,16 @@ def manifest(style: str, columns: list[str], *described: tuple[str, str, Any]) -
 def test_attributes_of_a_manifest() -> None:
     document = manifest(
         "bounds",
-        ["age_min", "age_max", "age_missing", "sex", "day_min", "day_max"],
+        ["age_min", "age_max", "age_missing", "sex", "day_min", "day_max", "day_missing"],
         ("age", "integer", None),
         ("sex", "category", "/groups.csv"),
         ("day", "date", None),
     )
+    document["configuration"]["missing"] = "category"
     assert [own.columns for own in published_attributes(Manifest(document))] == [
         ("age_min", "age_max", "age_missing"),
         ("sex",),
-        ("day_min", "day_max"),
+        ("day_min", "day_max", "day_missing"),
     ]
     document["published"]["quasi_identifier_columns"].remove("age_max")
     with pytest.raises(DataError, match="'age'"):
