@@ -65,7 +65,7 @@ class MemoryWatch(threading.Thread):
                 command = command_line_of(process).split(b"\0")
                 if command[0].endswith(b"java"):
                     kind = JVM
-                elif b"pyspark.daemon" in command:
+                elif b"pyspark.worker" in command:
                     kind = WORKER
                 else:
                     kind = DRIVER

@@ -109,12 +109,15 @@ def count_published_classes(
     def number(columns: Sequence[str]) -> tuple[str, ...]:
         return tuple(published_column(names.index(name)) for name in columns)
 
-    table = data.select(numbered)
-    rows = _Rows(
-        table.schema, number(quasi_identifiers), number(attributes), number(counted), divisor
-    )
-    of_classes = table.map_batches(rows, rows.schema).aggregate(
-        rows.keys, sums=["size"], least=rows.ends("least"), most=rows.ends("most"), hashes="content"
+    by, (least, most) = number(quasi_identifiers), _ends(attributes)
+    numbers = ("column", "hash", "size", "content", *least, *most)
+    labelled = [data.schema.field(numbered[name]).with_name(name) for name in by]
+    schema = pa.schema([*labelled, *((name, pa.int64()) for name in numbers)])
+    rows = _Rows(schema, tuple(numbered), by, number(attributes), number(counted), divisor)
+    of_classes = (
+        data.select(numbered)
+        .map_batches(rows, schema)
+        .aggregate([*by, "column", "hash"], sums=["size"], least=least, most=most, hashes="content")
     )
     read = None if labels is None else LabelSums(labels, number(labels.columns))
     alike = [f"homogeneous_{place}" for place in range(len(attributes))]
@@ -123,7 +126,7 @@ def count_published_classes(
         pa.schema(
             [*map(of_classes.schema.field, _OF_SIZES), *((one, pa.int64()) for one in counts)]
         ),
-        len(attributes),
+        attributes,
         read,
     )
     found = (
@@ -166,6 +169,11 @@ def _missing(place: int) -> int:
     return _CLASS - 1 - place
 
 
+def _ends(attributes: Sequence[str]) -> list[list[str]]:
+    """Return the columns of the smallest and of the largest hash of each attribute."""
+    return [[f"{end}_{place}" for place in range(len(attributes))] for end in ("least", "most")]
+
+
 _OF_SIZES = ("column", "size", "content_sum", "content_xor")
 
 
@@ -175,7 +183,10 @@ class _Rows:
 
     Parameters
     ----------
-    given : pyarrow.Schema
+    schema : pyarrow.Schema
+        Of the rows.
+    names : tuple of str
+        All columns.
     labels : tuple of str
         Columns that form classes.
     attributes : tuple of str
@@ -185,33 +196,14 @@ class _Rows:
         See :meth:`anonspark.engine.values.batches.HashedValues.sizes`.
     """
 
-    given: pa.Schema
+    schema: pa.Schema
+    names: tuple[str, ...]
     labels: tuple[str, ...]
     attributes: tuple[str, ...]
     counted: tuple[str, ...]
     divisor: int
 
     takes_dictionaries: ClassVar[bool] = True
-
-    @property
-    def keys(self) -> list[str]:
-        """The columns by which rows belong together."""
-        return [*self.labels, "column", "hash"]
-
-    def ends(self, end: str) -> list[str]:
-        """Return the columns of the hashes of attributes."""
-        return [f"{end}_{place}" for place in range(len(self.attributes))]
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the rows."""
-        numbers = ("column", "hash", "size", "content", *self.ends("least"), *self.ends("most"))
-        return pa.schema(
-            [
-                *map(self.given.field, self.labels),
-                *((name, pa.int64()) for name in numbers),
-            ]
-        )
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -226,7 +218,7 @@ class _Rows:
                 np.append(np.full(rows, own), column)
                 for own, column in zip(of_class, values, strict=True)
             ]
-            numbers.append(np.append(hash_rows(batch, self.given.names), others))
+            numbers.append(np.append(hash_rows(batch, self.names), others))
             numbers += 2 * [np.append(hashed[name].of_rows, others) for name in self.attributes]
             # So dictionaries stay as they are.
             places = np.arange(rows + len(others))
@@ -254,16 +246,15 @@ class _DescribeClasses:
     """
 
     schema: pa.Schema
-    attributes: int
+    attributes: Sequence[str]
     labels: LabelSums | None
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             columns = [batch.column(name) for name in _OF_SIZES]
             of_classes = pc.if_else(pc.equal(batch.column("column"), _CLASS), columns[1], 0)
-            for place in range(self.attributes):
-                ends = (batch.column(f"{end}_{place}") for end in ("least", "most"))
-                columns.append(pc.if_else(pc.equal(*ends), of_classes, 0))
+            for ends in zip(*_ends(self.attributes), strict=True):
+                columns.append(pc.if_else(pc.equal(*map(batch.column, ends)), of_classes, 0))
             if self.labels is not None:
                 columns += self.labels.of_classes(batch, of_classes.to_numpy())
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)

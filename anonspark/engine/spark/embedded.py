@@ -39,6 +39,8 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
+    if "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in defaults:
+        settings["spark.python.daemon.module"] = "anonspark.engine.spark.worker_daemon"
     if "SPARK_DRIVER_MEMORY" not in os.environ:
         settings["spark.driver.memory"] = f"{driver_memory_mebibytes()}m"
     settings = {key: value for key, value in settings.items() if key not in defaults}

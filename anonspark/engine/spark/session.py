@@ -203,6 +203,8 @@ def _start(master: str | None, application_name: str) -> SparkSession:
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
+        from anonspark.engine.spark.java_objects import java_class
+
         configuration = SparkConf()
         for key, value in settings.items():
             configuration.set(key, value)
@@ -218,6 +220,10 @@ def _start(master: str | None, application_name: str) -> SparkSession:
             if own_log_configuration() is not None:
                 # For a JVM that an earlier session of this process left behind.
                 session.sparkContext.setLogLevel("ERROR")
+            # Hadoop starts a process for each local file that it makes, also for a checksum.
+            file_system = java_class(session, "org.apache.hadoop.fs.FileSystem")
+            local_files = file_system.getLocal(session.sparkContext._jsc.hadoopConfiguration())
+            local_files.setWriteChecksum(False)
             cores = session.sparkContext.defaultParallelism
             for key, tasks in (
                 ("spark.sql.shuffle.partitions", cores),

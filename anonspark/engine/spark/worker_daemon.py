@@ -1,0 +1,18 @@
+"""The parent of an embedded Spark's Python workers, which imports once what each works with."""
+
+import gc
+
+import numpy as np
+import pyarrow as pa
+from pyspark.daemon import manager
+
+from anonspark.engine.spark import aggregation
+from anonspark.engine.values import record_tasks
+
+__all__ = ["aggregation", "record_tasks"]
+
+if __name__ == "__main__":
+    # With its first array pyarrow imports pandas, which takes longer than all else.
+    pa.array(np.zeros(1))
+    gc.freeze()
+    manager()  # type: ignore[no-untyped-call]
