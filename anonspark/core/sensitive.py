@@ -77,10 +77,12 @@ class SensitiveAttribute:
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            return self.encode(column.dictionary_decode())
-        column = comparable(column, as_text=self.as_text)
-        places = pc.index_in(column, value_set=self.values)
+        coded = pa.types.is_dictionary(column.type)
+        values = comparable(column.dictionary if coded else column, as_text=self.as_text)
+        places = pc.index_in(values, value_set=self.values)
+        if coded:
+            missing = pc.index_in(pa.nulls(1, self.values.type), value_set=self.values)[0]
+            places = pc.if_else(column.is_null(), missing, places.take(column.indices))
         if places.null_count:
             raise ValueError("a sensitive value is unknown in the staged records")
         encoded: Integers = places.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -170,6 +170,8 @@ class DrawByHash:
     columns: tuple[str, ...]
     mask: np.int64
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         """Yield the columns of the records that any hash draws."""
         for batch in batches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.sensitive import SensitiveAttribute, comparable
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.values import plain
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.staged.records import Records, Rows
 
@@ -128,10 +130,12 @@ class _CountEach:
 
     schema: pa.Schema
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            counted = batch.column(0).value_counts()
-            yield pa.RecordBatch.from_arrays(counted.flatten(), schema=self.schema)
+            values, counts = batch.column(0).value_counts().flatten()
+            yield pa.RecordBatch.from_arrays([plain(values), counts], schema=self.schema)
 
 
 def _in_order(
@@ -179,6 +183,8 @@ class _CountValues:
     """Counts the sensitive values of one partition in a Python worker."""
 
     criteria: Criteria
+
+    takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
         counts = np.zeros(int(self.criteria.first_value[-1]), np.int64)

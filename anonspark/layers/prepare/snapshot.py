@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.units import Units
 from anonspark.engine.protocol import Engine, Input, InputColumn, OpenInput, OpenRecords
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.values import plain
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import (
@@ -319,10 +320,12 @@ class _FindValues:
 
     names: tuple[str, ...]
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             for name in self.names:
-                values = batch.column(name).drop_null().unique()
+                values = plain(batch.column(name).drop_null().unique())
                 columns = [pa.repeat(name, len(values)), values]
                 yield pa.RecordBatch.from_arrays(columns, schema=_VALUES)
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
+from anonspark.core.sensitive import SensitiveAttribute
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 CATEGORIES = ("Preschool", "1st-4th", "", "missing", "é", "Doctorate")
@@ -406,3 +407,21 @@ def test_the_description_of_a_hierarchy_holds_no_value() -> None:
         "type": "string",
         "hierarchy": {"height": 2, "leaves": 4},
     }
+
+
+@pytest.mark.parametrize("missing", [[], [None]])
+def test_sensitive_values_of_dictionaries(missing: list[None]) -> None:
+    values = pa.array(["b", "c", *missing], pa.string())
+    none = np.zeros(0, np.int64)
+    attribute = SensitiveAttribute(
+        "a", "payload_0", values, np.ones(len(values), np.int64), none, none
+    )
+    # Of the dictionary of a file not all values need to be among the records.
+    words = pa.array(["dropped", "c", "b", "c"])
+    codes = pa.array([1, 2, 3, 2, *missing], pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, words)
+    assert (
+        attribute.encode(column).tolist() == attribute.encode(column.dictionary_decode()).tolist()
+    )
+    with pytest.raises(ValueError, match="unknown"):
+        attribute.encode(pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), words))
