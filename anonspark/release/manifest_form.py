@@ -108,13 +108,13 @@ class _Fingerprints(_Part):
 class _Versions(_Part):
     anonspark: Version
     python: Version
-    pyarrow: Version
-    numpy: Version
-    numba: Version
     # Of releases that Spark has made.
     spark: Version = _ABSENT
     pyspark: Version = _ABSENT
     pandas: Version = _ABSENT
+    pyarrow: Version
+    numpy: Version
+    numba: Version
     # By the entry points of its model and its criteria.
     extensions: dict[str, str] = _ABSENT
 

@@ -9,7 +9,8 @@ import pytest
 from cases import cases, data_beside
 from manifests import manifest_of
 
-from anonspark.release.manifest_form import manifest_problems
+from anonspark.release.manifest import versions
+from anonspark.release.manifest_form import in_order, manifest_problems
 
 Place = tuple[str | int, ...]
 
@@ -195,6 +196,14 @@ def test_another_version_may_say_less_of_its_configuration() -> None:
     other["configuration"]["output"]["colour"] = "blue"
     (problem,) = manifest_problems(other)
     assert problem.startswith("configuration.output.colour: ")
+
+
+def test_versions_are_in_the_order_in_which_each_engine_writes_them() -> None:
+    of_spark = {"spark": "4.1.4", "pyspark": "4.1.4", "pandas": "2.3.3"}
+    for of_engine in ({}, of_spark):
+        written = versions(of_engine, CONFIGURATION)
+        ordered = in_order(manifest() | {"versions": written})["versions"]
+        assert list(ordered) == list(written)
 
 
 @pytest.mark.parametrize("number", [None, 3])
