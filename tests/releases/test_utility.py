@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
@@ -218,6 +219,7 @@ def test_means_are_taken_for_the_values(original: Path, tmp_path: Path) -> None:
         "age": pa.array(age, pa.float64()),
         "age_missing": [value is None for value in age],
         "born": table["born"],
+        "born_missing": pc.is_null(table["born"]),
         "job": labels(table["job"]),
     }
     release = write_release(tmp_path / "release", data, "mean")

@@ -12,6 +12,7 @@ from helpers import write_table
 from manifests import manifest_of
 
 from anonspark.release.manifest import manifest_text
+from anonspark.release.manifest_form import in_order
 
 ROWS = 600
 
@@ -58,7 +59,7 @@ def write_release(path: Path, data: dict[str, Any], style: str = "interval", **r
     }
     manifest = manifest_of(configuration, kinds, columns)
     write_table(path / "data" / "part.parquet", data)
-    (path / "manifest.json").write_text(manifest_text(manifest))
+    (path / "manifest.json").write_text(manifest_text(in_order(manifest)))
     return path
 
 
