@@ -21,7 +21,11 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, uint64,
 _PARTS = 128
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
+# Nodes of so many records are cut where their records lie side by side.
+_NEAR = 4096
+
 _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
+_NODES = types.Tuple((int64[::1], int64[::1], uint64[::1], float64[:, :, ::1]))
 _BOUNDARY = types.Tuple((int64, boolean))
 
 
@@ -198,6 +202,23 @@ def _move(
     return left
 
 
+@kernel(int64(int64[:, ::1], int64[::1], int64, int64, int64, int64, int64[::1]))
+def _split(codes, order, start, stop, attribute, last, moved):
+    """Put the records up to a code of one attribute first, in place; return where others begin."""
+    left = start
+    right = 0
+    for i in range(start, stop):
+        record = order[i]
+        # Both are written, and one is kept: no processor guesses which.
+        order[left] = record
+        moved[right] = record
+        goes_left = int64(codes[record, attribute] <= last)
+        left += goes_left
+        right += 1 - goes_left
+    order[left:stop] = moved[:right]
+    return left
+
+
 @kernel(
     void(
         int64[:, ::1],
@@ -215,6 +236,21 @@ def _find_extremes(codes, positions, order, start, stop, minima, maxima, low, hi
     """Put the extremes of all attributes, as codes and as positions, into the last four arrays."""
     d = codes.shape[1]
     first = order[start]
+    if stop - start <= _NEAR:
+        # Attribute by attribute, with nothing but numbers at hand.
+        for j in range(d):
+            lowest = highest = first
+            least = most = codes[first, j]
+            for i in range(start + 1, stop):
+                record = order[i]
+                code = codes[record, j]
+                lowest = record if code < least else lowest
+                highest = record if code > most else highest
+                least = min(least, code)
+                most = max(most, code)
+            minima[j], maxima[j] = least, most
+            low[j], high[j] = positions[lowest, j], positions[highest, j]
+        return
     for j in range(d):
         minima[j] = codes[first, j]
         maxima[j] = codes[first, j]
@@ -312,44 +348,15 @@ def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scrat
 
 
 @kernel(
-    int64(
-        REQUIREMENTS,
-        int64[:, ::1],
-        int64[:, ::1],
-        int64[::1],
-        int64[::1],
-        int64,
-        int64,
-        int64,
-        boolean,
-        int64[::1],
-        int64[::1],
-        int64[::1],
-        int64[::1],
-        int64[::1],
-        int64[::1],
+    types.Tuple((int64, int64, int64))(
+        int64[:, ::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1], int64[::1]
     )
 )
-def _cut_beside_median(
-    requirements,
-    codes,
-    values,
-    hashes,
-    order,
-    start,
-    stop,
-    attribute,
-    balanced,
-    tie_order,
-    thresholds,
-    scratch,
-    moved,
-    counts,
-    present,
-):
-    """Cut at the better allowed boundary of the median's run; see :func:`choose_boundaries`.
+def _cut_beside_median(codes, order, start, stop, attribute, k, balanced, scratch, moved):
+    """Cut at the better boundary of the median's run that leaves k; see :func:`choose_boundaries`.
 
-    Returns where the right side begins, ``start`` where neither boundary is allowed.
+    Returns where the right side begins, ``start`` where there is no boundary; and the same of the
+    other boundary, at which nothing is cut, with the last code on its left.
     """
     size = stop - start
     for i in range(start, stop):
@@ -358,33 +365,14 @@ def _cut_beside_median(
     below = 0
     equal = 0
     for i in range(start, stop):
-        if scratch[i] < median:
-            below += 1
-        elif scratch[i] == median:
-            equal += 1
-    tie_order[0] = attribute
-    thresholds[0] = median
-    for left_rows, run_left in choose_boundaries(below, equal, size, requirements.k, balanced):
-        if left_rows == 0:
-            break
-        # Above or below all hashes: the run of the median stays together.
-        threshold_hash = np.int64(_LARGEST) if run_left else np.int64(_SMALLEST)
-        middle = _move(
-            codes,
-            hashes,
-            order,
-            start,
-            stop,
-            tie_order,
-            thresholds,
-            1,
-            threshold_hash,
-            size if run_left else 0,
-            moved,
-        )
-        if both_sides_satisfy(requirements, values, order, start, middle, stop, counts, present):
-            return middle
-    return start
+        below += int64(scratch[i] < median)
+        equal += int64(scratch[i] == median)
+    chosen, other = choose_boundaries(below, equal, size, k, balanced)
+    if chosen[0] == 0:
+        return start, start, median
+    # A code lies before the median wherever its run does not go left.
+    middle = _split(codes, order, start, stop, attribute, median - int64(not chosen[1]), moved)
+    return middle, start + other[0], median - int64(not other[1])
 
 
 @kernel(
@@ -474,6 +462,211 @@ def _cut_further_out(
 
 
 @kernel(
+    _NODES(
+        int64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        int64[::1],
+        int64[:, ::1],
+        float64[::1],
+        float64[::1],
+        uint64,
+        REQUIREMENTS,
+        boolean,
+        boolean,
+        boolean,
+        int64,
+    )
+)
+def _cut_nodes(
+    codes,
+    positions,
+    units,
+    hashes,
+    values,
+    low,
+    high,
+    path,
+    requirements,
+    relaxed,
+    balanced,
+    cell,
+    largest,
+):
+    """Cut a node like :func:`cut_into_groups`, but no node of ``largest`` records or fewer.
+
+    Returns order, starts and paths, and the bounds of each cell, of shape (groups, 2, d).
+    """
+    n, d = codes.shape
+    k = requirements.k
+    order = np.arange(n)
+    scratch = np.empty(n, np.int64)
+    moved = np.empty(n, np.int64)
+    group_starts = np.empty(n // max(k, 1) + 2, np.int64)
+    group_paths = np.empty(n // max(k, 1) + 2, np.uint64)
+    group_cells = np.empty((n // max(k, 1) + 2, 2, d), np.float64)
+    groups = 0
+
+    # The larger child waits while the smaller one is cut, so the stack stays logarithmic in n.
+    stack_size = 130
+    stack_start = np.empty(stack_size, np.int64)
+    stack_stop = np.empty(stack_size, np.int64)
+    stack_path = np.empty(stack_size, np.uint64)
+    stack_low = np.empty((stack_size, d), np.float64)
+    stack_high = np.empty((stack_size, d), np.float64)
+    stack_start[0] = 0
+    stack_stop[0] = n
+    stack_path[0] = path
+    stack_low[0] = low
+    stack_high[0] = high
+    depth = 1
+
+    waiting = np.empty(d, np.bool_)
+    widths = np.empty(d, np.float64)
+    minima = np.empty(d, np.int64)
+    maxima = np.empty(d, np.int64)
+    node_low = np.empty(d, np.float64)
+    node_high = np.empty(d, np.float64)
+    tie_order = np.empty(d, np.int64)
+    thresholds = np.empty(d, np.int64)
+    counts = np.zeros(requirements.shares.shape[0], np.int64)
+    present = np.empty(requirements.shares.shape[0], np.int64)
+    # What k asks for alone is seen in the sizes; a call counts references of many arrays.
+    is_asked = requirements.kinds.shape[0] > 0
+    goes_on = balanced and not relaxed and is_asked
+
+    while depth > 0:
+        depth -= 1
+        start = stack_start[depth]
+        stop = stack_stop[depth]
+        node = stack_path[depth]
+        size = stop - start
+        middle = start
+        attribute = -1
+
+        if size >= 2 * k and size > largest:
+            node_low[:] = stack_low[depth]
+            node_high[:] = stack_high[depth]
+            if not cell:
+                _find_extremes(
+                    codes, positions, order, start, stop, minima, maxima, node_low, node_high
+                )
+            for j in range(d):
+                widths[j] = (node_high[j] - node_low[j]) / units[j]
+
+            all_equal = True
+            waiting[:] = True
+            while middle == start:
+                attribute = _take_widest(widths, waiting)
+                if attribute < 0:
+                    break
+                if cell:
+                    extremes = _extremes_of(codes, positions, order, start, stop, attribute)
+                    minima[attribute], maxima[attribute] = extremes[0], extremes[1]
+                    node_low[attribute], node_high[attribute] = extremes[2], extremes[3]
+                if minima[attribute] == maxima[attribute]:
+                    continue
+                all_equal = False
+                if relaxed:
+                    _order_ties(attribute, widths, tie_order)
+                    middle = _cut_at_half(
+                        codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
+                    )
+                    if is_asked and not both_sides_satisfy(
+                        requirements, values, order, start, middle, stop, counts, present
+                    ):
+                        middle = start
+                else:
+                    middle, other, last = _cut_beside_median(
+                        codes, order, start, stop, attribute, k, balanced, scratch, moved
+                    )
+                    while is_asked and middle > start:
+                        if both_sides_satisfy(
+                            requirements, values, order, start, middle, stop, counts, present
+                        ):
+                            break
+                        middle, other = other, start
+                        if middle > start:
+                            _split(codes, order, start, stop, attribute, last, moved)
+
+            if relaxed and all_equal:
+                # All records are equal in every quasi-identifier: cut by the tie order alone.
+                attribute = 0
+                tie_order[:] = np.arange(d)
+                middle = _cut_at_half(
+                    codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
+                )
+                if is_asked and not both_sides_satisfy(
+                    requirements, values, order, start, middle, stop, counts, present
+                ):
+                    middle = start
+
+            if goes_on and middle == start:
+                waiting[:] = True
+                while middle == start:
+                    attribute = _take_widest(widths, waiting)
+                    if attribute < 0:
+                        break
+                    if minima[attribute] < maxima[attribute]:
+                        middle = _cut_further_out(
+                            requirements,
+                            codes,
+                            values,
+                            order,
+                            start,
+                            stop,
+                            attribute,
+                            scratch,
+                            moved,
+                            counts,
+                            present,
+                        )
+
+        if middle == start:
+            group_starts[groups] = start
+            group_paths[groups] = node
+            group_cells[groups, 0] = stack_low[depth]
+            group_cells[groups, 1] = stack_high[depth]
+            groups += 1
+            continue
+
+        left_high = 0.0
+        right_low = 0.0
+        if cell:
+            left_high = _extremes_of(codes, positions, order, start, middle, attribute)[3]
+            right_low = _extremes_of(codes, positions, order, middle, stop, attribute)[2]
+
+        left_first = middle - start >= stop - middle
+        for turn in range(2):
+            if (turn == 0) == left_first:
+                stack_start[depth] = start
+                stack_stop[depth] = middle
+                stack_path[depth] = child_path(node, uint64(0))
+                stack_low[depth] = node_low
+                stack_high[depth] = node_high
+                stack_high[depth, attribute] = left_high
+            else:
+                stack_start[depth] = middle
+                stack_stop[depth] = stop
+                stack_path[depth] = child_path(node, uint64(1))
+                stack_low[depth] = node_low
+                stack_high[depth] = node_high
+                stack_low[depth, attribute] = right_low
+            depth += 1
+
+    by_start = np.argsort(group_starts[:groups])
+    starts = np.empty(groups + 1, np.int64)
+    starts[groups] = n
+    paths = np.empty(groups, np.uint64)
+    cells = np.empty((groups, 2, d), np.float64)
+    for g in range(groups):
+        starts[g] = group_starts[by_start[g]]
+        paths[g] = group_paths[by_start[g]]
+        cells[g] = group_cells[by_start[g]]
+    return order, starts, paths, cells
+
+
+@kernel(
     _RESULT(
         int64[:, ::1],
         float64[:, ::1],
@@ -548,171 +741,65 @@ def cut_into_groups(
     left whole what :func:`_cut_further_out` says for each attribute. The groups depend on the set
     of records alone, not on their order: records equal in code and hash are interchangeable.
     """
-    n, d = codes.shape
-    k = requirements.k
-    order = np.arange(n)
-    scratch = np.empty(n, np.int64)
-    moved = np.empty(n, np.int64)
-    group_starts = np.empty(n // max(k, 1) + 2, np.int64)
-    group_paths = np.empty(n // max(k, 1) + 2, np.uint64)
+    n = codes.shape[0]
+    least = np.int64(1)
+    if n <= _NEAR:
+        whole = _cut_nodes(
+            codes,
+            positions,
+            units,
+            hashes,
+            values,
+            low,
+            high,
+            path,
+            requirements,
+            relaxed,
+            balanced,
+            cell,
+            least,
+        )
+        return whole[0], whole[1], whole[2]
+    order, ends, nodes, cells = _cut_nodes(
+        codes,
+        positions,
+        units,
+        hashes,
+        values,
+        low,
+        high,
+        path,
+        requirements,
+        relaxed,
+        balanced,
+        cell,
+        np.int64(_NEAR),
+    )
+    starts = np.empty(n // max(requirements.k, 1) + 2, np.int64)
+    paths = np.empty(n // max(requirements.k, 1) + 2, np.uint64)
     groups = 0
-
-    # The larger child waits while the smaller one is cut, so the stack stays logarithmic in n.
-    stack_size = 130
-    stack_start = np.empty(stack_size, np.int64)
-    stack_stop = np.empty(stack_size, np.int64)
-    stack_path = np.empty(stack_size, np.uint64)
-    stack_low = np.empty((stack_size, d), np.float64)
-    stack_high = np.empty((stack_size, d), np.float64)
-    stack_start[0] = 0
-    stack_stop[0] = n
-    stack_path[0] = path
-    stack_low[0] = low
-    stack_high[0] = high
-    depth = 1
-
-    waiting = np.empty(d, np.bool_)
-    widths = np.empty(d, np.float64)
-    minima = np.empty(d, np.int64)
-    maxima = np.empty(d, np.int64)
-    node_low = np.empty(d, np.float64)
-    node_high = np.empty(d, np.float64)
-    tie_order = np.empty(d, np.int64)
-    thresholds = np.empty(d, np.int64)
-    counts = np.zeros(requirements.shares.shape[0], np.int64)
-    present = np.empty(requirements.shares.shape[0], np.int64)
-    goes_on = balanced and not relaxed and requirements.kinds.shape[0] > 0
-
-    while depth > 0:
-        depth -= 1
-        start = stack_start[depth]
-        stop = stack_stop[depth]
-        node = stack_path[depth]
-        size = stop - start
-        middle = start
-        attribute = -1
-
-        if size >= 2 * k and size > 1:
-            node_low[:] = stack_low[depth]
-            node_high[:] = stack_high[depth]
-            if not cell:
-                _find_extremes(
-                    codes, positions, order, start, stop, minima, maxima, node_low, node_high
-                )
-            for j in range(d):
-                widths[j] = (node_high[j] - node_low[j]) / units[j]
-
-            all_equal = True
-            waiting[:] = True
-            while middle == start:
-                attribute = _take_widest(widths, waiting)
-                if attribute < 0:
-                    break
-                if cell:
-                    extremes = _extremes_of(codes, positions, order, start, stop, attribute)
-                    minima[attribute], maxima[attribute] = extremes[0], extremes[1]
-                    node_low[attribute], node_high[attribute] = extremes[2], extremes[3]
-                if minima[attribute] == maxima[attribute]:
-                    continue
-                all_equal = False
-                if relaxed:
-                    _order_ties(attribute, widths, tie_order)
-                    middle = _cut_at_half(
-                        codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
-                    )
-                    if not both_sides_satisfy(
-                        requirements, values, order, start, middle, stop, counts, present
-                    ):
-                        middle = start
-                else:
-                    middle = _cut_beside_median(
-                        requirements,
-                        codes,
-                        values,
-                        hashes,
-                        order,
-                        start,
-                        stop,
-                        attribute,
-                        balanced,
-                        tie_order,
-                        thresholds,
-                        scratch,
-                        moved,
-                        counts,
-                        present,
-                    )
-
-            if relaxed and all_equal:
-                # All records are equal in every quasi-identifier: cut by the tie order alone.
-                attribute = 0
-                tie_order[:] = np.arange(d)
-                middle = _cut_at_half(
-                    codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
-                )
-                if not both_sides_satisfy(
-                    requirements, values, order, start, middle, stop, counts, present
-                ):
-                    middle = start
-
-            if goes_on and middle == start:
-                waiting[:] = True
-                while middle == start:
-                    attribute = _take_widest(widths, waiting)
-                    if attribute < 0:
-                        break
-                    if minima[attribute] < maxima[attribute]:
-                        middle = _cut_further_out(
-                            requirements,
-                            codes,
-                            values,
-                            order,
-                            start,
-                            stop,
-                            attribute,
-                            scratch,
-                            moved,
-                            counts,
-                            present,
-                        )
-
-        if middle == start:
-            group_starts[groups] = start
-            group_paths[groups] = node
+    for node in range(nodes.shape[0]):
+        # Its records side by side, where a processor has them at hand.
+        own = order[ends[node] : ends[node + 1]].copy()
+        inner, inner_starts, inner_paths, _ = _cut_nodes(
+            codes[own],
+            positions[own],
+            units,
+            hashes[own],
+            values[own],
+            cells[node, 0].copy(),
+            cells[node, 1].copy(),
+            nodes[node],
+            requirements,
+            relaxed,
+            balanced,
+            cell,
+            least,
+        )
+        order[ends[node] : ends[node + 1]] = own[inner]
+        for group in range(inner_paths.shape[0]):
+            starts[groups] = ends[node] + inner_starts[group]
+            paths[groups] = inner_paths[group]
             groups += 1
-            continue
-
-        left_high = 0.0
-        right_low = 0.0
-        if cell:
-            left_high = _extremes_of(codes, positions, order, start, middle, attribute)[3]
-            right_low = _extremes_of(codes, positions, order, middle, stop, attribute)[2]
-
-        left_first = middle - start >= stop - middle
-        for turn in range(2):
-            if (turn == 0) == left_first:
-                stack_start[depth] = start
-                stack_stop[depth] = middle
-                stack_path[depth] = child_path(node, uint64(0))
-                stack_low[depth] = node_low
-                stack_high[depth] = node_high
-                stack_high[depth, attribute] = left_high
-            else:
-                stack_start[depth] = middle
-                stack_stop[depth] = stop
-                stack_path[depth] = child_path(node, uint64(1))
-                stack_low[depth] = node_low
-                stack_high[depth] = node_high
-                stack_low[depth, attribute] = right_low
-            depth += 1
-
-    group_starts = group_starts[:groups].copy()
-    group_paths = group_paths[:groups].copy()
-    by_start = np.argsort(group_starts)
-    starts = np.empty(groups + 1, np.int64)
     starts[groups] = n
-    paths = np.empty(groups, np.uint64)
-    for g in range(groups):
-        starts[g] = group_starts[by_start[g]]
-        paths[g] = group_paths[by_start[g]]
-    return order, starts, paths
+    return order, starts[: groups + 1].copy(), paths[:groups].copy()

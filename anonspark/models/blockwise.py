@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -304,6 +305,8 @@ class FormGroups:
     group_former: GroupFormer
     generalizer: Generalizer
     criteria: Criteria
+    widens: ClassVar[bool] = False
+    """Whether classes are published as more than what their records need."""
 
     def contents(self, records: pa.Table) -> Contents:
         """Decode what the kernels need of the records of a task."""
@@ -334,7 +337,9 @@ class FormGroups:
         """Yield, block by block, the groups, and their records in any order in each."""
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
-            groups = self._groups_of(self.leaves[int(number)], rows, contents)
+            # Of a task's only block nothing is copied.
+            own = contents if len(rows) == len(blocks) else contents.take(rows)
+            groups = self._groups_of(self.leaves[int(number)], own)
             yield rows[groups.order], groups
 
     def published(
@@ -351,27 +356,26 @@ class FormGroups:
         """
         return self.generalizer.generalize(contents.codes[order], starts)
 
-    def _groups_of(self, leaf: Leaf, rows: Codes, contents: Contents) -> Groups:
+    def _groups_of(self, leaf: Leaf, contents: Contents) -> Groups:
         quasi_identifiers = self.generalizer.quasi_identifiers
-        own = contents.positions[rows]
-        low, high = own.min(axis=0), own.max(axis=0)
+        low, high = contents.positions.min(axis=0), contents.positions.max(axis=0)
         for j, quasi_identifier in enumerate(quasi_identifiers):
             for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
                 if bound is not None:
                     bounds[j] = quasi_identifier.positions(np.array([bound], np.int64))[0]
         return self.group_former.form_groups(
             Block(
-                codes=contents.codes[rows],
-                positions=own,
-                normalized=contents.normalized[rows],
+                codes=contents.codes,
+                positions=contents.positions,
+                normalized=contents.normalized,
                 units=np.array([quasi_identifier.unit for quasi_identifier in quasi_identifiers]),
-                hashes=contents.hashes[rows],
-                values=contents.values[rows],
+                hashes=contents.hashes,
+                values=contents.values,
                 requirements=contents.requirements,
                 cell_low=low,
                 cell_high=high,
                 path=leaf.path,
-                atoms=None if contents.atoms is None else contents.atoms[rows],
+                atoms=contents.atoms,
             )
         )
 
@@ -426,6 +430,7 @@ class FinishBlocks:
         contents = self.forming.contents(records)
         generalizer = self.forming.generalizer
         blocks = records.column(BLOCK).to_numpy()
+        are_whole = self.separation is None and not self.forming.widens
         kept, classes, groups_of, penalties, left_over = [], [], [], [], []
         for order, groups in self.forming.groups(contents, blocks):
             if self.separation is None:
@@ -435,7 +440,8 @@ class FinishBlocks:
             kept.append(order[normal])
             classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
             groups_of.append(groups)
-            penalties.append(generalizer.penalty(contents.codes[order], groups.starts))
+            if not are_whole:
+                penalties.append(generalizer.penalty(contents.codes[order], groups.starts))
             left_over.append(order[~normal])
 
         records = records.drop_columns(BLOCK)
@@ -453,10 +459,10 @@ class FinishBlocks:
         own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
         names = np.repeat(paths.view(np.int64), sizes)
         yield from self._packed(packer, Part.FINISHED, records.select(own), order, names)
-        whole = WholeGroups(
-            np.concatenate([np.diff(groups.starts) for groups in groups_of])[stays],
-            np.concatenate(penalties)[stays],
-        )
+        whole = None
+        if not are_whole:
+            group_sizes = np.concatenate([np.diff(groups.starts) for groups in groups_of])
+            whole = WholeGroups(group_sizes[stays], np.concatenate(penalties)[stays])
         weights = [one.weight for one in generalizer.quasi_identifiers]
         identifiers = pa.array(paths.view(np.int64))
         yield class_batch(packer, self.number, identifiers, figures, published, weights, whole)

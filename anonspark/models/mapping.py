@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,7 @@ class _MappedForming(FormGroups):
     """Forms classes whose labels are those of their regions."""
 
     regions: MappedRegions
+    widens: ClassVar[bool] = True
 
     def published(
         self, contents: Contents, order: Codes, starts: Codes

@@ -319,7 +319,8 @@ def class_batch(
         whole = WholeGroups(figures.sizes, penalties)
     (penalty,) = exact_sums(penalties)
     (whole_penalty,) = exact_sums(whole.penalties)
-    squares = sum(size * size for size in whole.sizes.tolist())
+    sizes, groups = np.unique(whole.sizes, return_counts=True)
+    squares = sum(size * size * n for size, n in zip(sizes.tolist(), groups.tolist(), strict=True))
     return result_batch(
         Part.CLASSES,
         packer.pack(class_rows(number, identifiers, figures, published)),

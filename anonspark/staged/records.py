@@ -301,7 +301,7 @@ def _bytes_of(values: pa.Array) -> int:
         each = bytes_of_each(values.dictionary)
         present = values.indices.drop_null().to_numpy()
         nulls: int = values.null_count
-        return 4 * nulls + int(each[present].sum())
+        return 4 * nulls + int(np.bincount(present, minlength=len(each)) @ each)
     if any(is_one(own_type) for is_one in _TEXTS):
         return 4 * len(values) + int(pc.sum(pc.binary_length(values)).as_py() or 0)
     if pa.types.is_struct(own_type):

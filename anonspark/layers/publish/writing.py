@@ -140,10 +140,11 @@ class _InOrder:
 
     def _bytes(self, records: pa.Table, classes: pa.Table, owners: Integers) -> int:
         """Return what the records take as they are published, before they are compressed."""
-        total = bytes_of(records)
-        for name in filter(is_published, classes.column_names):
-            total += int(bytes_of_each(classes.column(name).chunk(0))[owners].sum())
-        return total
+        sizes = np.bincount(owners, minlength=len(classes))
+        labels = (
+            classes.column(name).chunk(0) for name in filter(is_published, classes.column_names)
+        )
+        return bytes_of(records) + sum(int(sizes @ bytes_of_each(one)) for one in labels)
 
 
 def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:

@@ -425,3 +425,20 @@ def test_sensitive_values_of_dictionaries(missing: list[None]) -> None:
     )
     with pytest.raises(ValueError, match="unknown"):
         attribute.encode(pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), words))
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "expected"),
+    [
+        (0, 126, pa.int8()),
+        (0, 127, pa.int16()),
+        (-129, 0, pa.int16()),
+        (2**31 - 2, 2**31 - 2, pa.int32()),
+        (0, 2**31 - 1, pa.int64()),
+        (INT64_MIN, INT64_MAX, pa.int64()),
+    ],
+)
+def test_the_smallest_type_of_all_codes(lowest: int, highest: int, expected: pa.DataType) -> None:
+    """The one of a missing value is behind the highest."""
+    own = QuasiIdentifier("a", "integer", pa.int64(), lowest, highest, has_missing=True)
+    assert own.code_type == expected

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonspark.engine.tasks import enter_task
 from anonspark.staged.records import (
     Packer,
     PackRecords,
     bytes_of,
     bytes_of_each,
+    pack_tables,
     together,
     unpack_batches,
+    unpack_table,
 )
 
 NAMES = ("number", "text", "real")
@@ -89,3 +92,15 @@ def test_bytes_of_each_value_add_up(values: pa.Array) -> None:
     each = [bytes_of(pa.table({"a": values.slice(place, 1)})) for place in range(len(values))]
     assert bytes_of_each(values).tolist() == each
     assert bytes_of_each(values.slice(1, 2)).tolist() == each[1:3]
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_what_stays_here_is_not_compressed(*, is_remote: bool) -> None:
+    tables = [pa.table({"a": [7] * 10_000}), pa.table({"a": [8, 9]})]
+    try:
+        enter_task(0, is_remote=is_remote)
+        packed = pack_tables(tables)
+    finally:
+        enter_task(0)
+    assert [unpack_table(one) for one in packed] == tables
+    assert (len(packed[0].as_buffer()) < 10_000) == is_remote

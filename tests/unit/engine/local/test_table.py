@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 from toy_engine import ToyEngine, ToyTable
 
 from anonspark.engine.local.engine import LocalEngine
@@ -256,3 +257,34 @@ def test_toy_tables_are_refused() -> None:
     toy: Any = ToyTable(ToyEngine(), pa.schema([]), [])
     with pytest.raises(TypeError, match="ToyTable"):
         local(pa.table({"number": [1]})).union(toy)
+
+
+@dataclass(frozen=True)
+class _SeeTypes:
+    """Remembers the types of a column."""
+
+    seen: list[pa.DataType]
+    takes_dictionaries: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            self.seen.append(batch.column("text").type)
+            yield batch
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_few_texts_of_a_file_are_a_dictionary_for_who_takes_one(
+    tmp_path: Path, *, takes: bool
+) -> None:
+    rows = pa.table({"text": ["a", None, "bc"] * 100, "all": list(map(str, range(300)))})
+    parquet.write_table(rows, tmp_path / "part.parquet")
+    table = LocalEngine(threads=1).published(str(tmp_path), "parquet")
+    see = _SeeTypes([], takes)
+    found = table.select(["text", "all"]).map_batches(see, table.schema).select(["text", "all"])
+    assert found.collect().equals(rows)
+    assert found.aggregate(["text"], count="rows").collect().to_pydict() == {
+        "text": ["a", None, "bc"],
+        "rows": [100, 100, 100],
+    }
+    wanted = pa.dictionary(pa.int32(), pa.string()) if takes else pa.string()
+    assert set(see.seen) == {wanted}
