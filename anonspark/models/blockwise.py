@@ -323,7 +323,7 @@ class FormGroups:
             hashes=np.ascontiguousarray(keys[:, d]),
             values=values,
             requirements=self.criteria.requirements_among(pairs),
-            atoms=records.column(ATOM).to_numpy() if ATOM in records.column_names else None,
+            atoms=records.column(ATOM).to_numpy().copy() if ATOM in records.column_names else None,
         )
         for j, quasi_identifier in enumerate(quasi_identifiers):
             positions = quasi_identifier.positions(keys[:, j])
