@@ -742,24 +742,6 @@ def cut_into_groups(
     of records alone, not on their order: records equal in code and hash are interchangeable.
     """
     n = codes.shape[0]
-    least = np.int64(1)
-    if n <= _NEAR:
-        whole = _cut_nodes(
-            codes,
-            positions,
-            units,
-            hashes,
-            values,
-            low,
-            high,
-            path,
-            requirements,
-            relaxed,
-            balanced,
-            cell,
-            least,
-        )
-        return whole[0], whole[1], whole[2]
     order, ends, nodes, cells = _cut_nodes(
         codes,
         positions,
@@ -794,7 +776,7 @@ def cut_into_groups(
             relaxed,
             balanced,
             cell,
-            least,
+            np.int64(1),
         )
         order[ends[node] : ends[node + 1]] = own[inner]
         for group in range(inner_paths.shape[0]):

@@ -59,8 +59,10 @@ def test_the_docstring_lists_what_is_relied_on() -> None:
         "_CacheLocator",
         "_FunctionCompiler",
         "_customize_flags",
+        "_define_atomic_inc_dec",
         "_export_entries",
         "_locator_classes",
+        "_word_type",
     }
 
 
@@ -80,6 +82,7 @@ def test_no_other_module_changes_numba() -> None:
             if isinstance(node, ast.Attribute) and node.attr in (
                 "_locator_classes",
                 "_customize_flags",
+                "_define_atomic_inc_dec",
                 "_export_entries",
                 "_linking_libraries",
                 "get_executable",
