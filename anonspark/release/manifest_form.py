@@ -407,12 +407,12 @@ def manifest_problems(manifest: object) -> list[str]:
 def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest of sound form with its keys in the order in which they are written.
 
-    That of its configuration is looked at with its form; figures of warnings and of the summary
-    have none.
+    That of its configuration is looked at with its form. Other sections than these have none.
     """
     form: type[_Manifest | _Union] = _Union if "parts" in manifest else _Manifest
     like = form.model_validate(manifest).model_dump(exclude_unset=True)
-    like |= {key: manifest[key] for key in ("configuration", "summary", "warnings")}
+    ordered_sections = ("fingerprints", "files", "published", "versions")
+    like |= {key: value for key, value in manifest.items() if key not in ordered_sections}
     ordered: dict[str, Any] = _in_order_of(like, manifest)
     return ordered
 

@@ -11,7 +11,7 @@ from anonspark import __version__
 from anonspark.config import parse_configuration
 from anonspark.core.figures import SUMMARY
 
-PROGRAMS = ("python", "spark", "pyspark", "pyarrow", "numpy", "numba", "pandas")
+PROGRAMS = ("python", "spark", "pyspark", "pandas", "pyarrow", "numpy", "numba")
 
 
 def manifest_of(
