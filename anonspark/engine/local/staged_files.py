@@ -143,9 +143,8 @@ def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
     found: list[Source] = []
     for folder in folders:
         for path in sorted(folder.glob("*.arrow")):
-            # Mapped into memory: it stays readable where a run that ends early removes it.
-            file = pa.ipc.open_file(pa.memory_map(str(path)))
-            found += [partial(_batch, file, place) for place in range(file.num_record_batches)]
+            batches = _mapped(path).num_record_batches
+            found += [partial(_batch, path, place) for place in range(batches)]
         # Tables of all runs, also of earlier versions.
         for path in sorted(folder.glob("*.parquet")):
             groups = parquet.read_metadata(path).num_row_groups
@@ -153,8 +152,13 @@ def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
     return found
 
 
-def _batch(file: pa.RecordBatchFileReader, place: int) -> Batches:
-    yield file.get_batch(place)
+def _mapped(path: Path) -> pa.RecordBatchFileReader:
+    """Map a file into memory, as long as what is read of it is there, even if it is removed."""
+    return pa.ipc.open_file(pa.memory_map(str(path)))
+
+
+def _batch(path: Path, place: int) -> Batches:
+    yield _mapped(path).get_batch(place)
 
 
 def _row_group(path: str, group: int, schema: pa.Schema) -> Batches:
