@@ -18,6 +18,7 @@ from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.values.batches import conform
 from anonspark.errors import AnonsparkError, DataError
 
 HEADER = {"header": "true"}
@@ -58,7 +59,9 @@ def by_local(path: Any, data_format: str, options: Mapping[str, str], **named: A
         LocalFiles(), paths, data_format, options, key="input.path", section="input", **named
     ).with_fields()
     batches = [batch for task in opened.tasks for batch in task()]
-    return pa.Table.from_batches(batches, opened.schema)
+    # Texts may be dictionaries, as a file has them.
+    plain = [conform(batch, opened.schema) for batch in batches]
+    return pa.Table.from_batches(plain, opened.schema)
 
 
 def same(by_spark: Reader, *given: Any, **named: Any) -> Outcome:
