@@ -24,7 +24,7 @@ from helpers import command, configuration_file, write_table
 from holders import anonymize, write_coding
 from places import REPOSITORY
 from read_releases import RELEASES
-from release_folders import list_files, rewrite
+from release_folders import list_files, rewrite, write_checksum
 
 import anonspark.verifier
 from anonspark.config import load_configuration
@@ -531,12 +531,7 @@ def test_formats_that_it_cannot_read(release: Path, capsys: pytest.CaptureFixtur
 
 def test_checksums_of_hadoop(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A CRC of every 512 bytes, and nothing that is none."""
-    import zlib
-
-    content = (release / "README.md").read_bytes()
-    sums = [zlib.crc32(content[n : n + 512]) for n in range(0, len(content), 512)]
-    path = release / ".README.md.crc"
-    path.write_bytes(b"crc\0\0\0\2\0" + b"".join(one.to_bytes(4, "big") for one in sums))
+    path = write_checksum(release / "README.md")
     assert check(capsys, release)[0] == 0
     path.write_bytes(path.read_bytes()[:-4] + b"Zebe")
     assert check(capsys, release)[0] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,15 @@ def release_of_several_files(engine: Engine, folder: Path) -> Path:
     for path in (release / "data").glob("*part-0000*"):
         path.unlink()
     return release
+
+
+def write_checksum(path: Path) -> Path:
+    """Write what Hadoop's local file system writes beside a file: a CRC of every 512 bytes."""
+    content = path.read_bytes()
+    sums = [zlib.crc32(content[start : start + 512]) for start in range(0, len(content), 512)]
+    checksum = path.with_name(f".{path.name}.crc")
+    checksum.write_bytes(b"crc\0\0\0\2\0" + b"".join(one.to_bytes(4, "big") for one in sums))
+    return checksum
 
 
 def rewrite(path: Path, content: bytes) -> None:

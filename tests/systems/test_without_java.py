@@ -121,7 +121,7 @@ def test_a_signal_ends_a_run_that_leaves_nothing(tmp_path: Path, number: signal.
     command = [Path(sys.executable).with_name("anonspark"), "run", configuration]
     with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 120
-        while not list(tmp_path.glob(".release*/records-1/snapshot/**/*.parquet")):
+        while not list(tmp_path.glob(".release*/records-1/snapshot/**/*.arrow")):
             assert time.monotonic() < end
             assert process.poll() is None
             time.sleep(0.01)

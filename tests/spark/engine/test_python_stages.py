@@ -135,7 +135,7 @@ VERBS: dict[str, Verb] = {
     "floats added up": lambda table: table.aggregate(["Text"], sums=["double"], most=["float"]),
     "listed": lambda table: table.aggregate(["Text"], count="n").aggregate(["n"], lists=["Text"]),
     "listed where they are": lambda table: table.aggregate(
-        ["Text", "day"], count="n", together=["Text"]
+        ["Text", "day"], count="n"
     ).aggregate(["Text"], lists=["day"]),
     "twice added up": lambda table: table.with_hashes({"h": PLAIN}).aggregate(["Text"], count="n",
         hashes="h").aggregate(["n"], count="m", sums=["h_sum"], hashes="h_xor"),

@@ -126,8 +126,8 @@ def measured(
 ) -> list[float]:
     batch = pa.RecordBatch.from_pydict(
         {
-            "value": [[value for value, _ in own] for own in classes],
-            "count": [[count for _, count in own] for own in classes],
+            "value": [[[value for value, _ in own]] for own in classes],
+            "count": [[[count for _, count in own]] for own in classes],
         }
     )
     measure = MeasureClasses(tuple(values.asked(criteria)), read_values)
