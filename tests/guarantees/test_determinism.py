@@ -240,7 +240,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         "models.blockwise.FinishBlocks": True,
         "layers.prepare.sensitive._CountValues": False,
         "layers.publish.writing._InOrder": True,
-        "verification.criteria._MeasureClasses": False,
+        "verification.criteria.MeasureClasses": False,
     }
     failing, with_criteria = run_all(
         quick_start,
@@ -258,7 +258,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         read_release(tmp_path / "with-criteria" / "release"), expected_with_criteria
     )
     # Classes are measured without a criterion, too: a warning counts those with one value.
-    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_InOrder", "_MeasureClasses"}
+    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_InOrder", "MeasureClasses"}
     assert failing == of_both
     assert with_criteria == of_both | {"_CountRecords", "_CountValues"}
 
