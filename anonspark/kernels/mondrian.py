@@ -27,6 +27,21 @@ _NEAR = 4096
 _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
 _NODES = types.Tuple((int64[::1], int64[::1], uint64[::1], float64[:, :, ::1]))
 _BOUNDARY = types.Tuple((int64, boolean))
+# What a node is cut by.
+_ASKED = (
+    int64[:, ::1],
+    float64[:, ::1],
+    float64[::1],
+    int64[::1],
+    int64[:, ::1],
+    float64[::1],
+    float64[::1],
+    uint64,
+    REQUIREMENTS,
+    boolean,
+    boolean,
+    boolean,
+)
 
 
 @kernel(types.UniTuple(_BOUNDARY, 2)(int64, int64, int64, int64, boolean))
@@ -461,23 +476,7 @@ def _cut_further_out(
     return start + best
 
 
-@kernel(
-    _NODES(
-        int64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        int64[::1],
-        int64[:, ::1],
-        float64[::1],
-        float64[::1],
-        uint64,
-        REQUIREMENTS,
-        boolean,
-        boolean,
-        boolean,
-        int64,
-    )
-)
+@kernel(_NODES(*_ASKED, int64))
 def _cut_nodes(
     codes,
     positions,
@@ -666,22 +665,7 @@ def _cut_nodes(
     return order, starts, paths, cells
 
 
-@kernel(
-    _RESULT(
-        int64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        int64[::1],
-        int64[:, ::1],
-        float64[::1],
-        float64[::1],
-        uint64,
-        REQUIREMENTS,
-        boolean,
-        boolean,
-        boolean,
-    )
-)
+@kernel(_RESULT(*_ASKED))
 def cut_into_groups(
     codes,
     positions,

@@ -64,7 +64,7 @@ def warn_of_input(
     records: int,
     sensitive: Sequence[SensitiveValues],
     quasi_identifiers: Sequence[QuasiIdentifier],
-) -> tuple[list[ReleaseWarning], dict[str, ValueSizes], RecordSample]:
+) -> tuple[list[ReleaseWarning], dict[str, ValueSizes], RecordSample | None]:
     """Return all warnings about a configuration and its input.
 
     Parameters
@@ -84,7 +84,8 @@ def warn_of_input(
     sizes : dict of str to ValueSizes
         How many records share each value of the columns that were looked at: identifiers, and
         attributes that are published as they are.
-    sample : RecordSample
+    sample : RecordSample or None
+        None where nothing asks for one.
 
     Notes
     -----
@@ -99,9 +100,11 @@ def warn_of_input(
     with open_records([*payload, *names]) as opened:
         table, identifiers = read_identifiers(opened, configuration, payload)
         sizes = count_value_sizes(table, {**columns, **identifiers}, records)
-    names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
-    with open_records([*names, *payload]) as table:
-        sample = sample_of(table, configuration, records)
+    sample = None
+    if payload or not configuration.privacy.unit:
+        names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
+        with open_records([*names, *payload]) as table:
+            sample = sample_of(table, configuration, records)
     names = [columns[name].name for name in configuration.sensitive]
     with open_records(names) as table:
         of_values = [
@@ -115,7 +118,7 @@ def warn_of_input(
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *text_value_warnings(quasi_identifiers, configuration),
-        *dependency_warnings(sample, configuration),
+        *(() if sample is None else dependency_warnings(sample, configuration)),
         *of_values,
     ]
     return warnings, sizes, sample

@@ -16,7 +16,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.units import PeopleOfGroup
 from anonspark.engine.files import Files
 from anonspark.errors import GuaranteeError
-from anonspark.layers.evaluate.metrics import RoundResult
+from anonspark.layers.evaluate.metrics import RoundResult, weight_of
 from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
 from anonspark.layers.prepare.people import count_people, satisfied_by_people
@@ -349,8 +349,7 @@ class _Rounds:
         if_last = sum((one.penalty for one in self.results), classes[WHOLE_PENALTY] or Decimal(0))
         if self.model.leaves_residual:
             # Were this the last round, its records left over would be suppressed.
-            weights = (Decimal(str(one.weight)) for one in self.snapshot.quasi_identifiers)
-            if_last += left_over * sum(weights)
+            if_last += left_over * sum(map(weight_of, self.snapshot.quasi_identifiers))
         return RoundResult(
             number=table.number,
             rows=table.rows,

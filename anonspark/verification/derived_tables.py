@@ -93,7 +93,7 @@ class Levels:
         )
 
 
-Claim = Within | Levels
+Claimed = Within | Levels
 """What cannot be derived."""
 
 

@@ -51,7 +51,7 @@ from anonspark.verification.class_table import (
 )
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.derived_tables import Claim, Derivation, Within
+from anonspark.verification.derived_tables import Claimed, Derivation, Within
 from anonspark.verification.loss import Loss
 from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
 from anonspark.verification.presence import Presence
@@ -312,7 +312,7 @@ class Statements:
 
     def _told(self, claims: Iterable[Statement]) -> Iterator[str]:
         for one in claims:
-            if isinstance(one.expected, Claim):
+            if isinstance(one.expected, Claimed):
                 name = re.sub(r" \(row \d+\)$", "", one.key)
                 self.claimed.add(
                     f"metrics/{one.table}: {name}" if one.table else f"manifest: {name}"
@@ -537,7 +537,7 @@ _COUNTS = ("rows_dropped_missing", "rows_published", "rows_left_out")
 
 def is_same(found: Any, expected: Any) -> bool:
     """Return whether something is what is expected: the same, or within its bounds."""
-    if isinstance(expected, Claim):
+    if isinstance(expected, Claimed):
         return expected.admits(found, _TOLERANCE)
     numbers = (found, expected)
     if any(isinstance(one, bool) for one in numbers):

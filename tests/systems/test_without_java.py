@@ -33,6 +33,19 @@ def environment() -> dict[str, str]:
     return kept | {"PATH": "/usr/bin:/bin" if not Path("/usr/bin/java").exists() else "/nowhere"}
 
 
+def run_script(script: str, arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a script in such an environment, and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps(arguments)],
+        cwd=REPOSITORY,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def test_commands_need_no_spark(tmp_path: Path) -> None:
     release = str(tmp_path / "release")
     set_output = ["--set", f"output.path={release}"]
@@ -46,14 +59,7 @@ def test_commands_need_no_spark(tmp_path: Path) -> None:
         ["report", release, "--original", people, "--out", str(tmp_path / "report.html")],
         ["clean", "conf/people.yaml", *set_output],
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", COMMANDS, json.dumps(commands)],
-        cwd=REPOSITORY,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_script(COMMANDS, commands)
     codes, loaded = json.loads(done.stdout.splitlines()[-1])
     assert codes == [0] * len(commands), done.stderr
     assert loaded == []
@@ -80,14 +86,7 @@ except SystemExit as ended:
 def test_a_small_table_loads_nothing_slow(tmp_path: Path) -> None:
     output = f"output.path={tmp_path / 'release'}"
     command = ["run", "conf/people.yaml", "--set", output, "--set", "execution.engine=local"]
-    done = subprocess.run(
-        [sys.executable, "-c", PROCESS, json.dumps(command)],
-        cwd=REPOSITORY,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_script(PROCESS, command)
     code, loaded = json.loads(done.stdout.splitlines()[-1])
     assert code == 0, done.stderr
     assert sorted(SLOW.intersection(loaded)) == []
@@ -96,14 +95,7 @@ def test_a_small_table_loads_nothing_slow(tmp_path: Path) -> None:
 def test_pandas_is_there_for_other_commands_of_a_process(tmp_path: Path) -> None:
     command = ["run", "conf/people.yaml", "--set", f"output.path={tmp_path / 'release'}"]
     script = f"{COMMANDS}\nimport pandas, pyarrow\nprint(pyarrow.array(pandas.Series([1])).type)"
-    done = subprocess.run(
-        [sys.executable, "-c", script, json.dumps([command])],
-        cwd=REPOSITORY,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_script(script, [command])
     assert done.stdout.splitlines()[-1] == "int64"
 
 

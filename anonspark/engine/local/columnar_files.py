@@ -28,6 +28,7 @@ from anonspark.engine.values.file_types import (
     type_as_read,
     values_as_read,
 )
+from anonspark.engine.values.whole_files import coded_columns
 from anonspark.errors import DataError, limit_reached
 
 Read = Callable[[pa.Schema], Batches]
@@ -196,21 +197,14 @@ def _parquet_file(
 def _read_row_group(
     path: str, metadata: Any, number: int, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    with _parquet_file(path, metadata, _coded(metadata, number, names)) as opened:
+    coded = coded_columns(metadata, _texts_of(metadata, names), _BYTES_OF_A_TEXT, number)
+    with _parquet_file(path, metadata, coded) as opened:
         yield from opened.iter_batches(BATCH_ROWS, [number], columns=names, use_threads=False)
 
 
-def _coded(metadata: Any, number: int, names: Sequence[str]) -> list[str]:
-    """Return the columns of texts that a row group has as a dictionary, as their size tells."""
-    group = metadata.row_group(number)
-    chunks = map(group.column, range(group.num_columns))
-    return [
-        one.path_in_schema
-        for place, one in enumerate(chunks)
-        if one.path_in_schema in names
-        and metadata.schema.column(place).logical_type.type == "STRING"
-        and one.total_uncompressed_size < _BYTES_OF_A_TEXT * group.num_rows
-    ]
+def _texts_of(metadata: Any, names: Sequence[str]) -> list[str]:
+    leaves = map(metadata.schema.column, range(metadata.num_columns))
+    return [one.path for one in leaves if one.path in names and one.logical_type.type == "STRING"]
 
 
 def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:

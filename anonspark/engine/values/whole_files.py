@@ -74,7 +74,7 @@ def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complet
         if name is not None and is_text(field.type)
     ]
     if not dictionaries:
-        texts = _coded(metadata, texts)
+        texts = coded_columns(metadata, texts, _BYTES_OF_A_CODE)
     with parquet.ParquetFile(
         pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
     ) as file:
@@ -94,11 +94,28 @@ def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complet
             yield pa.RecordBatch.from_arrays(values, columns.names)
 
 
-def _coded(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[str]:
-    """Return which columns of texts are numbers of few different ones in a file."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+def coded_columns(
+    metadata: parquet.FileMetaData,
+    names: Sequence[str],
+    bytes_of_a_code: int,
+    group: int | None = None,
+) -> list[str]:
+    """Return which columns of texts are numbers of few different ones, as their size shows.
+
+    Parameters
+    ----------
+    metadata : pyarrow.parquet.FileMetaData
+    names : sequence of str
+        Of the columns.
+    bytes_of_a_code : int
+        What a row takes at most.
+    group : int or None
+        The row group that is looked at; None for all of them.
+    """
+    numbers = range(metadata.num_row_groups) if group is None else [group]
+    groups = [metadata.row_group(number) for number in numbers]
     places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
-    most = _BYTES_OF_A_CODE * metadata.num_rows
+    most = bytes_of_a_code * sum(one.num_rows for one in groups)
     return [
         name
         for name in names
