@@ -240,6 +240,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         "models.blockwise.FinishBlocks": True,
         "layers.prepare.sensitive._CountValues": False,
         "layers.publish.writing._InOrder": True,
+        "verification.classes._DescribeClasses": False,
         "verification.criteria.MeasureClasses": False,
     }
     failing, with_criteria = run_all(
@@ -257,10 +258,10 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
     assert_same_release(
         read_release(tmp_path / "with-criteria" / "release"), expected_with_criteria
     )
-    # Classes are measured without a criterion, too: a warning counts those with one value.
-    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_InOrder", "MeasureClasses"}
+    # Classes with one value, which a warning counts, come with the classes without a criterion.
+    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_InOrder", "_DescribeClasses"}
     assert failing == of_both
-    assert with_criteria == of_both | {"_CountRecords", "_CountValues"}
+    assert with_criteria == of_both | {"_CountRecords", "_CountValues", "MeasureClasses"}
 
 
 def test_other_data_has_another_fingerprint(tmp_path: Path) -> None:
