@@ -1,4 +1,4 @@
-"""Full-domain recoding measured: the tables of docs/rho-gain.md, as Markdown.
+"""Full-domain recoding measured: the tables of docs/models.md, as Markdown.
 
     .venv/bin/python benchmarks/full_domain.py adult --data ../shared/data
     .venv/bin/python benchmarks/full_domain.py search --data ../shared/data

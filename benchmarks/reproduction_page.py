@@ -81,7 +81,7 @@ VURAL_HEAD = """\
 UEC are utility classes, OEC records without one (the outlier class), ESO the average class size with
 the outlier class among the classes. Tables on the data sets CUP and DEMOGRAFIK are left out: both are
 public, but not in our data. The settings that give the printed figures are told in
-[corrections to the thesis](rho-gain.md#corrections-to-the-thesis).
+[corrections to the thesis](models.md#corrections-to-the-thesis).
 """
 
 
@@ -524,7 +524,7 @@ the search finds {second["classes"]} classes and {second["outlier_rows"]} outlie
 t-closeness is not monotone, and pruning, as the tool of the thesis does it, may miss the best node.
 The tables below have the levels of the thesis, given by `model.levels`. They are measured against
 each round's own records, as there; the release as a whole violates t = 0.2
-([t-closeness and rounds](rho-gain.md#t-closeness-and-rounds))."""
+([t-closeness and rounds](models.md#t-closeness-and-rounds))."""
 
 
 def _per_cent(experiments: Experiments) -> str:

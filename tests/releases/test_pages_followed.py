@@ -133,7 +133,7 @@ def test_the_customers(
 
     monkeypatch.setenv("COLUMNS", "200")
     blocks = 0
-    for _, printed, expected in followed(DOCS / "tutorial-models.md", tmp_path, capsys):
+    for _, printed, expected in followed(DOCS / "choosing-k-and-model.md", tmp_path, capsys):
         blocks += 1
         found = iter(lines_of(printed))
         # All lines of the page are printed, in its order; others may lie between them.

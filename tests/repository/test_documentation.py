@@ -126,7 +126,7 @@ def test_every_metrics_column_is_in_the_reference(table: str) -> None:
 @pytest.mark.parametrize(
     ("file", "row", "expected"),
     [
-        ("comparison.md", "rank_by", list(METRICS)),
+        ("choosing-k-and-model.md", "rank_by", list(METRICS)),
         ("operations.md", "anonspark_release_...", [one.name for one in SUMMARY if one.help]),
     ],
 )
@@ -216,11 +216,11 @@ def test_examples_of_errors() -> None:
     assert not result.failed
 
 
-def test_names_of_the_glossary_are_in_the_code() -> None:
-    page = DOCS / "glossary.md"
+def test_names_of_the_terms_are_in_the_code() -> None:
+    text = section(DOCS / "architecture.md", "Terms in the code")
     code = "\n".join(sources())
     code += (REPOSITORY / "pyproject.toml").read_text()
-    cells = re.findall(r"^\| [^|]+ \| [^|]+ \| (.*) \|$", prose(page), re.M)
+    cells = re.findall(r"^\| [^|]+ \| (.*) \|$", text, re.M)
     names = [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)]
     assert len(names) > 40
     parts = {part for name in names for part in name.split(".")} - {"pyproject", "toml", "tool"}
