@@ -18,7 +18,7 @@ import pyarrow.csv
 from markupsafe import Markup
 
 import anonspark
-from anonspark.page.svg import element
+from anonspark.presentation.svg import element
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -13,8 +13,8 @@ from anonspark.api.pictures import figures_chart
 from anonspark.api.release import Release, notes_of
 from anonspark.api.shown import Closing, Shown
 from anonspark.api.tables import GIVEN, Frame
-from anonspark.page.blocks import Table
-from anonspark.page.card import Card
+from anonspark.presentation.blocks import Table
+from anonspark.presentation.card import Card
 
 COALITIONS = pa.schema(
     [

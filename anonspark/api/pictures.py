@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Chart, Table
-from anonspark.page.tips import words_of
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Chart, Table
+from anonspark.presentation.tips import words_of
 from anonspark.reporting.class_sizes import size_bins
 from anonspark.reporting.disclosure import percent
 

@@ -14,7 +14,7 @@ from anonspark.api.shown import Closing, Page, Picture, Shown
 from anonspark.api.tables import Frame, as_polars
 from anonspark.core.utility_score import describe_utility, unpublished_text
 from anonspark.errors import ConfigurationError
-from anonspark.page.card import Card
+from anonspark.presentation.card import Card
 from anonspark.reading.frames import as_pandas
 
 DATA = "data"

@@ -19,8 +19,8 @@ from anonspark.comparison.report import comparison_report
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
 from anonspark.core.utility_score import columns_text
-from anonspark.page.blocks import Chart, Table
-from anonspark.page.card import Card
+from anonspark.presentation.blocks import Chart, Table
+from anonspark.presentation.card import Card
 from anonspark.profiling import profile
 from anonspark.profiling.page import profile_page
 from anonspark.profiling.wording import (

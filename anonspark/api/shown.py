@@ -12,8 +12,8 @@ from typing import Self
 from anonspark.api.telling import in_notebook, ipython_display
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import fault_at
-from anonspark.page.blocks import Chart
-from anonspark.page.card import Card, card_html, card_text, chart_html, table_text
+from anonspark.presentation.blocks import Chart
+from anonspark.presentation.card import Card, card_html, card_text, chart_html, table_text
 
 
 class Shown(ABC):

@@ -12,9 +12,9 @@ from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
 from anonspark.core.figure_text import figure_rows, figure_text, figure_texts
 from anonspark.engine.files import Files
-from anonspark.page.blocks import Block, Chart, Section, Table, Text
-from anonspark.page.document import render
-from anonspark.page.lines import Line, Lines, draw_lines
+from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.document import render
+from anonspark.presentation.lines import Line, Lines, draw_lines
 
 Row = Mapping[str, Any]
 

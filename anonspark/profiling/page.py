@@ -5,9 +5,9 @@ from __future__ import annotations
 from anonspark._version import __version__
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import PublishingError
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Block, Section, Table, Text
-from anonspark.page.document import render
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Block, Section, Table, Text
+from anonspark.presentation.document import render
 from anonspark.profiling.profile import Profile
 from anonspark.profiling.wording import (
     ROLES,

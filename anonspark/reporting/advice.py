@@ -11,7 +11,7 @@ import yaml
 
 from anonspark.core.criterion import Criterion
 from anonspark.core.figure_text import figure_text
-from anonspark.page.blocks import Item, Items, Section, Table, Text
+from anonspark.presentation.blocks import Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.verification.criteria import MeasuredCriterion

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Section, Table, Text
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Section, Table, Text
 from anonspark.reporting.evidence import Evidence
 
 _MOST_BINS = 14

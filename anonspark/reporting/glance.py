@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from anonspark.core.utility_score import columns_text, utility_word
-from anonspark.page.blocks import Block, Cell, Grade, Section, Table, Text, Tile, Tiles
+from anonspark.presentation.blocks import Block, Cell, Grade, Section, Table, Text, Tile, Tiles
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.marginals import Marginal

@@ -10,9 +10,20 @@ from anonspark.core.figures import SUMMARY
 from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.page.blocks import Block, Cell, Chart, Item, Items, Section, Table, Text, Tile, Tiles
-from anonspark.page.document import render
-from anonspark.page.lines import Line, Lines, draw_lines
+from anonspark.presentation.blocks import (
+    Block,
+    Cell,
+    Chart,
+    Item,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tiles,
+)
+from anonspark.presentation.document import render
+from anonspark.presentation.lines import Line, Lines, draw_lines
 from anonspark.redaction import redact
 from anonspark.release.layout import looks_like_page
 from anonspark.reporting.nights import Night, jobs_of

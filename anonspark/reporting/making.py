@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
-from anonspark.page.blocks import Section
-from anonspark.page.document import render
+from anonspark.presentation.blocks import Section
+from anonspark.presentation.document import render
 from anonspark.release.layout import REPORT_KIND
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original

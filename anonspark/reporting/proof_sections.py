@@ -10,8 +10,8 @@ import yaml
 from anonspark.core.criterion import criterion_type
 from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.withholding import COUNTS
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Block, Code, Section, Table, Text, Verdict
 from anonspark.reporting.evidence import Evidence, Row
 
 _ROLES = {

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Block, Chart, Section, Table, Text
-from anonspark.page.lines import Line, Lines, draw_lines
-from anonspark.page.tips import words_of
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.lines import Line, Lines, draw_lines
+from anonspark.presentation.tips import words_of
 from anonspark.reporting.disclosure import SHARE, percent, percent_or_nothing, round_percent
 from anonspark.reporting.evidence import Evidence, Row
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonspark.page.glossary import Glossary, Term
+from anonspark.presentation.glossary import Glossary, Term
 
 GLOSSARY = Glossary(
     Term(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from anonspark.core.utility_score import describe_utility
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Block, Chart, Section, Table, Text
-from anonspark.page.tips import words_of
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.tips import words_of
 from anonspark.reporting.disclosure import Disclosure, percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures

@@ -7,10 +7,10 @@ import numpy as np
 from anonspark.engine.protocol import Engine
 from anonspark.engine.protocol import Table as EngineTable
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.page.bars import Bars, Series, bar_chart
-from anonspark.page.blocks import Chart, Section, Table, Text
-from anonspark.page.heat_map import HeatMap, draw_heat_map
-from anonspark.page.tips import words_of
+from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.blocks import Chart, Section, Table, Text
+from anonspark.presentation.heat_map import HeatMap, draw_heat_map
+from anonspark.presentation.tips import words_of
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.classes import ShownClass
 from anonspark.reporting.disclosure import SHARE, Disclosure, percent, round_percent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anonspark.page.blocks import Block, Item, Items, Section, Text
+from anonspark.presentation.blocks import Block, Item, Items, Section, Text
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 

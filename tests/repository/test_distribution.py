@@ -74,7 +74,7 @@ def test_zip_holds_the_package_and_its_data(package: Path) -> None:
         if path.is_file() and not {"__pycache__", "_built"} & set(path.parts)
     }
     assert set(names) == sources
-    assert {"page/page.html.j2", "engine/spark/log4j2.properties", "py.typed"} <= {
+    assert {"presentation/page.html.j2", "engine/spark/log4j2.properties", "py.typed"} <= {
         name.removeprefix("anonspark/") for name in names
     }
 
@@ -100,10 +100,10 @@ def test_zip_is_the_same_bytes_whenever_it_is_written(package: Path, tmp_path: P
 def test_data_files_and_machine_code_from_inside_the_zip(package: Path, tmp_path: Path) -> None:
     code = """
 import anonspark
-from anonspark.page.document import files
+from anonspark.presentation.document import files
 from anonspark.kernels import machine_code, paths
 assert ".zip" in anonspark.__file__ and ".zip" in paths.__file__
-assert "<html" in files("anonspark.page").joinpath("page.html.j2").read_text("utf-8")
+assert "<html" in files("anonspark.presentation").joinpath("page.html.j2").read_text("utf-8")
 kernels = (paths._mix, paths.root_path, paths.child_path, paths.priority)
 compiled = [kernel.compiled() for kernel in kernels]
 print(machine_code.folder_to_compile_into())

@@ -14,7 +14,7 @@ import pytest
 import anonspark
 from anonspark.api.telling import NotebookProgress, progress_for
 from anonspark.errors import ConfigurationError
-from anonspark.page.card import MOST_LINES
+from anonspark.presentation.card import MOST_LINES
 
 ODD = "<b onmouseover=alert(1)>town"
 SECRET = "wooden leg"  # noqa: S105 - a value of the data

@@ -16,8 +16,8 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.model_scores import Difference
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.page.blocks import Chart, Items, Section, Table, Text, Tile, Tiles, Verdict
-from anonspark.page.glossary import Glossary, Term
+from anonspark.presentation.blocks import Chart, Items, Section, Table, Text, Tile, Tiles, Verdict
+from anonspark.presentation.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice
 from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.page.blocks import Code, Table
+from anonspark.presentation.blocks import Code, Table
 from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, leaves_by_label, read_regions

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from anonspark.page.scale import legend, number_text, ticks
-from anonspark.page.svg import (
+from anonspark.presentation.scale import legend, number_text, ticks
+from anonspark.presentation.svg import (
     HALF_LETTER,
     WIDTH,
     colour,
@@ -22,7 +22,7 @@ from anonspark.page.svg import (
     text_width,
     write,
 )
-from anonspark.page.tips import Place, tips
+from anonspark.presentation.tips import Place, tips
 
 _TOP = 36.0
 _BOTTOM = 190.0
@@ -123,7 +123,7 @@ class _Frame:
 
 
 def draw_lines(chart: Lines, description: str) -> Markup:
-    """Draw lines; parameters and result as :func:`anonspark.page.heat_map.draw_heat_map`."""
+    """Draw lines, as :func:`~anonspark.presentation.heat_map.draw_heat_map` draws a heat map."""
     points = [point for line in chart.lines for point in line.points]
     places = sorted({x for x, _ in points})
     ends = [end for line in chart.lines for end in line.ends]

@@ -9,9 +9,9 @@ from itertools import chain
 
 from markupsafe import Markup
 
-from anonspark.page.blocks import Chart, Table
-from anonspark.page.scale import legend, number_text, ticks
-from anonspark.page.svg import (
+from anonspark.presentation.blocks import Chart, Table
+from anonspark.presentation.scale import legend, number_text, ticks
+from anonspark.presentation.svg import (
     HALF_LETTER,
     WIDTH,
     colour,
@@ -23,7 +23,7 @@ from anonspark.page.svg import (
     text_width,
     write,
 )
-from anonspark.page.tips import Place, tips
+from anonspark.presentation.tips import Place, tips
 
 _LABEL_WIDTH = 146.0
 _NUMBER_SIZE = 8.0

@@ -12,8 +12,8 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from anonspark.foreign_text import blanked
-from anonspark.page.blocks import Chart, Table
-from anonspark.page.svg import clean
+from anonspark.presentation.blocks import Chart, Table
+from anonspark.presentation.svg import clean
 from anonspark.redaction import redact
 
 MOST_LINES = 25
@@ -212,5 +212,5 @@ def _template() -> Template:
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    source = files("anonspark.page").joinpath("card.html.j2").read_text(encoding="utf-8")
+    source = files("anonspark.presentation").joinpath("card.html.j2").read_text(encoding="utf-8")
     return environment.from_string(source)

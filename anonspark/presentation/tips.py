@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from anonspark.page.svg import clean, element
+from anonspark.presentation.svg import clean, element
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from anonspark.page.svg import clean
+from anonspark.presentation.svg import clean
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from anonspark.core.arrays import Figures
-from anonspark.page.svg import (
+from anonspark.presentation.svg import (
     HALF_LETTER,
     WIDTH,
     colour,
@@ -20,7 +20,7 @@ from anonspark.page.svg import (
     text_width,
     write,
 )
-from anonspark.page.tips import Place, tips
+from anonspark.presentation.tips import Place, tips
 
 _LABEL_WIDTH = 90.0
 _ROW_HEIGHT = 21.0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from anonspark.page.svg import HALF_LETTER, WIDTH, element, shortened, text_width, write
+from anonspark.presentation.svg import HALF_LETTER, WIDTH, element, shortened, text_width, write
 
 _STEPS = (1, 2, 2.5, 5, 10)
 

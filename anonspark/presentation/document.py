@@ -8,8 +8,8 @@ from importlib.resources import files
 from jinja2 import BaseLoader, Environment, StrictUndefined
 
 from anonspark.foreign_text import blanked
-from anonspark.page.blocks import Section
-from anonspark.page.glossary import Glossary
+from anonspark.presentation.blocks import Section
+from anonspark.presentation.glossary import Glossary
 from anonspark.redaction import redact
 
 
@@ -56,7 +56,7 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
-    source = files("anonspark.page").joinpath("page.html.j2").read_text(encoding="utf-8")
+    source = files("anonspark.presentation").joinpath("page.html.j2").read_text(encoding="utf-8")
     words = glossary or Glossary()
     environment.filters["explained"] = words.explained
     page = environment.from_string(source)
