@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/large_blocks.py                    # 2,000,000 rows, both engines
     .venv/bin/python benchmarks/large_blocks.py --engines local --rows 500000
 
-Prints the table of docs/scaling.md. Each run is a process of its own. Its records are equal in
+Prints the table of docs/performance.md. Each run is a process of its own. Its records are equal in
 three quasi-identifiers, or a criterion allows no cut, or, to compare with, all can be cut.
 """
 

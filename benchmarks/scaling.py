@@ -1,4 +1,4 @@
-"""How the time of a run grows: the cost model of docs/scaling.md and what it predicts.
+"""How the time of a run grows: the cost model of docs/performance.md and what it predicts.
 
     make bench ROWS=1000000         # and the same for 10 and 50 million rows
     .venv/bin/python benchmarks/scaling.py build/bench-*000000.json
