@@ -20,7 +20,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test compiled-tests systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms site publishable browser audit clean \
+.PHONY: help setup demo quick test compiled-tests systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms commands site publishable browser audit clean \
   up submit submit-hdfs releases down image-proof docker-engine check-schedules airflow-nights
 
 help:  ## list the targets
@@ -159,6 +159,9 @@ reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA an
 	$(RUN)/python benchmarks/reproduce.py
 
 # Its arrows are the imports of the code; a test compares the page with them.
+commands: $(READY)  ## write the commands and their options into docs/commands.md
+	$(RUN)/python tools/describe_commands.py
+
 rooms: $(READY)  ## draw the rooms of the package into docs/architecture.md
 	$(RUN)/python tools/draw_rooms.py
 

@@ -57,34 +57,35 @@ application = typer.Typer(
 
 _COMPLETION = frozenset(("--install-completion", "--show-completion"))
 
-# In the order of the help.
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "profile": profile,
-    "init": init,
-    "run": run,
-    "check": check,
-    "plan": plan,
-    "clean": clean,
-    "verify": verify,
-    "query": query,
-    "mapping": mapping,
-    "evaluate": evaluate,
-    "arrange": arrange,
-    "select": select_attributes,
-    "compare": compare,
-    "distribute": distribute,
-    "union": union,
-    "report": report_release,
-    "history": history,
-    "demo": demo,
-    "doctor": doctor,
-    "generate": generate,
-    "fetch": fetch,
-    "schema": schema,
-    "verifier": verifier,
+# In the order of the help, each with an example.
+_COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
+    "profile": (profile, "people.csv --html profile.html"),
+    "init": (init, "people.csv"),
+    "run": (run, "people.yaml --report"),
+    "check": (check, "people.yaml --set privacy.k=20"),
+    "plan": (plan, "people.yaml"),
+    "clean": (clean, "people.yaml"),
+    "verify": (verify, "out/people --original people.csv"),
+    "query": (query, 'out/people "age between 30 and 40 by sex"'),
+    "mapping": (mapping, "out/people > mapping.csv"),
+    "evaluate": (evaluate, "out/people --original people.csv"),
+    "arrange": (arrange, "people.yaml --target income"),
+    "select": (select_attributes, "people.yaml --dry-run"),
+    "compare": (compare, "people.yaml"),
+    "distribute": (distribute, "plan.yaml --check"),
+    "union": (union, "out/north out/south --out out/both"),
+    "report": (report_release, "out/people --original people.csv"),
+    "history": (history, "out/history --html history.html"),
+    "demo": (demo, ""),
+    "doctor": (doctor, ""),
+    "generate": (generate, "--rows 1000000 --out people"),
+    "fetch": (fetch, "adult --out data"),
+    "schema": (schema, "> anonspark.schema.json"),
+    "verifier": (verifier, "> check_release.py"),
 }
-for _name, _command in _COMMANDS.items():
-    application.command(_name)(_command)
+for _name, (_command, _arguments) in _COMMANDS.items():
+    _example = f"Example: anonspark {_name} {_arguments}".rstrip()
+    application.command(_name, epilog=_example)(_command)
 application.add_typer(ledger)
 
 
@@ -96,7 +97,7 @@ def _version(
         bool,
         typer.Option(
             "--debug",
-            help="Show stack traces, with any command. They may contain values of the data.",
+            help="Show stack traces. They can contain values of the data.",
         ),
     ] = False,
     _log_format: Annotated[
@@ -104,7 +105,7 @@ def _version(
         typer.Option(
             "--log-format",
             metavar="|".join(LOG_FORMATS),
-            help="Write messages as JSON, one object a line, with any command.",
+            help="Write messages as text or as JSON, one object a line.",
         ),
     ] = "plain",
     _run_date: Annotated[
@@ -112,8 +113,8 @@ def _version(
         typer.Option(
             "--run-date",
             metavar="DAY",
-            help="What ${run_date} in a configuration stands for, as 2026-01-31, with any command; "
-            "today in UTC without it.",
+            help="Day that ${run_date} in a configuration stands for, such as 2026-01-31. "
+            "Default: today in UTC.",
         ),
     ] = "",
 ) -> None:

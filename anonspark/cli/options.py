@@ -7,17 +7,19 @@ from typing import Annotated, Any
 import typer
 
 ConfigurationPath = Annotated[
-    str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any address of Hadoop.")
+    str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any Hadoop address.")
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Override a key; may be repeated."),
+    typer.Option(
+        "--set", metavar="KEY.PATH=VALUE", help="Change a key for this command. Can be repeated."
+    ),
 ]
 Master = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Spark master; without it, and without spark-submit, an embedded local Spark.",
+        help="Spark master. Default: the one of spark-submit, else an embedded local Spark.",
     ),
 ]
 EngineOption = Annotated[
@@ -25,25 +27,25 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="auto|local|spark",
-        help="Who does it: this process, or Spark; auto takes this process for local files that "
-        "fit, where no Spark is given.",
+        help="Where it runs: in this process, or on Spark. auto takes this process if you give no "
+        "Spark and the files are local and fit.",
     ),
 ]
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="PATH", help="Test them on this table, which was not part of the original."
+        metavar="PATH", help="Test the models on this table, which is not part of the original."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Continue this output's killed run, of --run-id if there are several; finished "
-        "rounds are kept should this one fail, too. Begins anew where none is left.",
+        help="Continue the killed run of this output, or start a new one if there is none. "
+        "If several were killed, name one with --run-id. Finished rounds stay if this run fails.",
     ),
 ]
 
@@ -53,5 +55,5 @@ def hierarchy_files(what: str) -> Any:
     return typer.Option(
         "--hierarchy",
         metavar="COLUMN=PATH",
-        help=f"File of a column's hierarchy, {what}; may be repeated.",
+        help=f"File of a column's hierarchy, {what}. Can be repeated.",
     )

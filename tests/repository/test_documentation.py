@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+import runpy
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 from places import REPOSITORY
+from typer.main import get_command
 
 from anonspark import errors
 from anonspark.comparison.ranking import METRICS
@@ -189,15 +191,22 @@ def test_there_are_complete_examples() -> None:
         assert any("\noutput:" in text for text in blocks(REPOSITORY / name, "yaml"))
 
 
-def test_commands_of_the_page_exist() -> None:
+def test_the_page_of_commands_shows_their_help() -> None:
+    made = runpy.run_path(str(REPOSITORY / "tools" / "describe_commands.py"))
+    page = (DOCS / "commands.md").read_text()
+    assert page == made["with_commands"](page), "the help has changed: run `make commands`"
+
+
+def test_no_line_of_the_help_is_cut() -> None:
     from anonspark.cli.application import application
 
-    names = {
-        command.name or command.callback.__name__  # type: ignore[union-attr]
-        for command in application.registered_commands
-    }
-    text = section(DOCS / "commands.md", "Commands")
-    assert set(re.findall(r"^\| `anonspark (\w+)", text, re.M)) == names
+    group = get_command(application)
+    with group.make_context("anonspark", ["demo"], resilient_parsing=True) as context:
+        context.terminal_width = 80
+        text = group.get_help(context)
+    commands = text.partition("Commands:")[2].split("\n")
+    assert len(commands) > 20
+    assert not [line for line in commands if line.endswith("...")]
 
 
 @pytest.mark.parametrize(

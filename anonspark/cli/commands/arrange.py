@@ -21,25 +21,27 @@ if TYPE_CHECKING:
 
 def arrange(  # noqa: PLR0913 - each parameter is an option of the command
     config: ConfigurationPath,
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="What values are to tell of.")],
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column that the order should predict.")
+    ],
     attribute: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="This quasi-identifier of text; may be repeated."),
+        typer.Option(metavar="NAME", help="Only this text quasi-identifier. Can be repeated."),
     ] = None,
     form: Annotated[
-        Literal["order", "hierarchy"], typer.Option("--as", help="What is written.")
+        Literal["order", "hierarchy"], typer.Option("--as", help="Write orders or hierarchies.")
     ] = "order",
     min_records: Annotated[
         int | None,
-        typer.Option(min=1, help="Rarer values tell nothing; privacy.k if not given."),
+        typer.Option(min=1, help="Learn nothing from rarer values. Default: privacy.k."),
     ] = None,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where it is written.")] = "arranged",
+    out: Annotated[str, typer.Option(metavar="DIR", help="Directory to write to.")] = "arranged",
     selection: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="SELECTION",
-            help="Take the noisy tables of anonspark select; the data are not opened.",
+            help="Read the noisy tables of anonspark select instead of the data.",
         ),
     ] = None,
     overrides: Overrides = None,
@@ -47,7 +49,10 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn orders or hierarchies of categories that tell of a target, for you to correct."""
+    """Learn orders or hierarchies of categories from a target.
+
+    Values that occur with similar values of the target come next to each other. You correct them.
+    """
     from anonspark.cli.utility_display import show_arrangement
 
     progress = LOG.get().follow(quiet=quiet)

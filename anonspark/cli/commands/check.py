@@ -28,7 +28,10 @@ def check(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Validate configuration and data without anonymizing, and warn of what can be known before."""
+    """Check configuration and data without anonymizing.
+
+    The warnings are those of a run that can be known before it.
+    """
     progress = LOG.get().follow(quiet=quiet)
 
     def inspect(engine: Engine, configuration: Configuration) -> Checked:
@@ -78,12 +81,15 @@ def plan(
         bool,
         typer.Option(
             "--nodes",
-            help="Search the levels of full-domain and rho-gain, and show the best 20 with exact "
-            "counts: for inside, not to be published.",
+            help="Also list the 20 best levels for full-domain and rho-gain, with exact counts. "
+            "Keep this list internal.",
         ),
     ] = False,
 ) -> None:
-    """Tell what a run would do, without anonymizing."""
+    """Show what a run would do, without anonymizing.
+
+    Shows rows, tasks, tree levels, columns and output.
+    """
     from anonspark.cli.display import show_nodes, show_plan
     from anonspark.engine.choice import choose_engine
 

@@ -34,7 +34,8 @@ def compare(
     grid: Annotated[
         str,
         typer.Argument(
-            metavar="GRID", help="YAML file of a grid, or a configuration: its models at three k."
+            metavar="GRID",
+            help="YAML file of a grid, or a configuration, whose models are tried at three k.",
         ),
     ],
     overrides: Overrides = None,
@@ -42,7 +43,10 @@ def compare(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run many settings on one input, and rank them; what was run before is not run again."""
+    """Run many settings on one input and rank them.
+
+    Settings that were run before are not run again.
+    """
     from anonspark.cli.display import show_comparison
     from anonspark.comparison.trial import load_comparison
 

@@ -29,7 +29,7 @@ def demo(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Anonymize generated people with an embedded Spark, and show the result."""
+    """Anonymize generated people with an embedded Spark and show it."""
     from anonspark.cli.display import show_records
     from anonspark.cli.verdict_display import show_verdict
 
@@ -102,7 +102,7 @@ def fetch(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Download a public data set, check its SHA-256 and write it as CSV."""
+    """Download a public data set, check it and write it as CSV."""
     from anonspark.demo.fetch import ADULT_URL, fetch_adult
 
     if name != "adult":

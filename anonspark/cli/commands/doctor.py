@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check Java, Python, Spark, Arrow, Numba and write access; exit code 6 where one fails."""
+    """Check Java, Python, Spark, Arrow, Numba and write access.
+
+    The exit code is 6 if a check fails.
+    """
     from anonspark.cli.doctor import run_checks
 
     failed = 0

@@ -25,27 +25,29 @@ if TYPE_CHECKING:
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A file, a directory or a pattern; any address that Spark reads."
+        metavar="DATA", help="A file, directory or pattern, at any address that Spark reads."
     ),
 ]
 DataFormat = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", help="Of the data; recognized if not given."),
+    typer.Option("--format", metavar="NAME", help="Format of the data. Default: recognized."),
 ]
 DataOptions = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", metavar="NAME=VALUE", help="Of the format, as header=true; may be repeated."
+        "--option",
+        metavar="NAME=VALUE",
+        help="Option of the format, such as header=true. Can be repeated.",
     ),
 ]
 SmallK = Annotated[
-    int, typer.Option("--k", min=2, help="Tell of records that fewer than k are like.")
+    int, typer.Option("--k", min=2, help="Count records whose values fewer than k records share.")
 ]
 SampleRows = Annotated[
     int,
-    typer.Option("--sample", min=1000, metavar="ROWS", help="Rows by which columns are compared."),
+    typer.Option("--sample", min=1000, metavar="ROWS", help="Rows to compare columns by."),
 ]
-SampleSeed = Annotated[int, typer.Option("--seed", help="Draws another sample.")]
+SampleSeed = Annotated[int, typer.Option("--seed", help="Draw another sample.")]
 
 
 def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
@@ -68,11 +70,9 @@ def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
 def profile(  # noqa: PLR0913 - each parameter is an option of the command
     data: Data,
     k: SmallK = 5,
-    html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also write it as a page.")
-    ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
     show_values: Annotated[
-        bool, typer.Option("--show-values", help="Show examples of the values of each column.")
+        bool, typer.Option("--show-values", help="Show example values of each column.")
     ] = False,
     data_format: DataFormat = None,
     options: DataOptions = None,
@@ -83,7 +83,10 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tell what a table has that tells people apart, before anything is configured."""
+    """Show which columns and values identify people.
+
+    Needs no configuration.
+    """
     progress = LOG.get().follow(quiet=quiet)
     with progress.stage("look at the data"):
         from anonspark.engine.choice import engine_name as named
@@ -117,12 +120,12 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     data: Data,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where it is written; named as the data if not given."),
+        typer.Option(metavar="FILE", help="File to write. Default: named after the data."),
     ] = None,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask about roles, k and the output.")
     ] = False,
-    k: Annotated[int, typer.Option("--k", min=2, help="Proposed as privacy.k.")] = 5,
+    k: Annotated[int, typer.Option("--k", min=2, help="Value of privacy.k.")] = 5,
     data_format: DataFormat = None,
     options: DataOptions = None,
     sample: SampleRows = 200_000,
@@ -132,7 +135,10 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a configuration with comments, proposed from the data, for you to correct."""
+    """Propose a configuration from the data, with comments.
+
+    You correct it before you run it.
+    """
     if as_json and interactive:
         raise ConfigurationError(
             "--json: found together with --interactive, which asks; expected one of them"

@@ -25,18 +25,18 @@ def query(
         str,
         typer.Argument(
             metavar="QUESTION",
-            help="As in SQL behind where: \"age between 30 and 40 and sex = 'f' by diagnosis\".",
+            help="Condition as in SQL: \"age between 30 and 40 and sex = 'f' by diagnosis\".",
         ),
     ] = "",
     hierarchies: Annotated[
-        list[str] | None, hierarchy_files("which tells what its labels stand for")
+        list[str] | None, hierarchy_files("which shows what its labels stand for")
     ] = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Count the records of a release that meet a condition, with certain bounds."""
+    """Count records that meet a condition, with certain bounds."""
     from anonspark.cli.display import show_answer
     from anonspark.reading.hierarchies import OPTION
     from anonspark.reading.published import open_published
@@ -67,14 +67,17 @@ def mapping(
         typer.Argument(metavar="RELEASE", help="Directory of a release by full-domain recoding."),
     ],
     hierarchies: Annotated[
-        list[str] | None, hierarchy_files("where it is not where the run read it")
+        list[str] | None, hierarchy_files("if it is no longer where the run read it")
     ] = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print as CSV which value was published as which label; for who has the hierarchies."""
+    """Print which value was published as which label, as CSV.
+
+    Needs the files of the hierarchies that the run read.
+    """
     from anonspark.reading.mapping import COLUMNS, as_rows, read_mapping
     from anonspark.reading.questions import parse_assignments
 

@@ -24,17 +24,19 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
     output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Directory of a release.")],
     original: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="The table it was made of: also show before and after."),
+        typer.Option(
+            metavar="PATH", help="Table that the release was made of. Also shows before and after."
+        ),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
+        typer.Option(metavar="FILE", help="File to write. Default: OUTPUT/report.html."),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Train models that predict this published column, on the release and on the "
+            help="Also train models that predict this published column, on the release and on the "
             "original. Needs --original.",
         ),
     ] = None,
@@ -43,8 +45,7 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
         bool,
         typer.Option(
             "--inside",
-            help="Name the worst classes: for who answers for the release, not for who gets it. "
-            "Needs --out.",
+            help="Also name the worst classes, for internal use only. Needs --out.",
         ),
     ] = False,
     master: Master = None,
@@ -52,7 +53,7 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show a release in one HTML file: its proof, its figures, before and after."""
+    """Write the report of a release: one HTML file with charts."""
     progress = LOG.get().follow(quiet=quiet)
 
     def make(engine: Engine) -> WrittenReport:
@@ -80,17 +81,15 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
 def history(
     directory: Annotated[
         str,
-        typer.Argument(metavar="DIR", help="What metrics.append_to names, or where releases lie."),
+        typer.Argument(metavar="DIR", help="Directory of metrics.append_to, or of releases."),
     ],
-    html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the trend as a page, too.")
-    ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the trend of all runs below a directory, those that failed too."""
+    """Show the trend of all runs, including failed ones."""
     from anonspark.cli.display import show_history
 
     progress = LOG.get().follow(quiet=quiet)
@@ -116,10 +115,14 @@ def history(
 
 def evaluate(
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
-    original: Annotated[str, typer.Option(metavar="PATH", help="The table that it was made of.")],
+    original: Annotated[
+        str, typer.Option(metavar="PATH", help="Table that the release was made of.")
+    ],
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Train models that predict this published column."),
+        typer.Option(
+            metavar="COLUMN", help="Also train models that predict this published column."
+        ),
     ] = None,
     holdout: Holdout = None,
     master: Master = None,
@@ -127,7 +130,7 @@ def evaluate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how useful a release is: errors of counts, and what models learn from it."""
+    """Measure how useful a release is: counts and trained models."""
     from anonspark.cli.utility_display import show_utility
 
     progress = LOG.get().follow(quiet=quiet)

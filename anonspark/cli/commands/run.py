@@ -34,13 +34,14 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         bool, typer.Option("--report", help="Write report.html into the release.")
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Show all figures, and whether a model loses less.")
+        bool,
+        typer.Option("--details", help="Show all figures, and whether another model loses less."),
     ] = False,
     mapping: Annotated[
         str | None,
         typer.Option(
             metavar="RELEASE",
-            help="Apply the mapping of an earlier release; as --set model.name=mapping.",
+            help="Apply the mapping of an earlier release, as --set model.name=mapping does.",
         ),
     ] = None,
 ) -> None:

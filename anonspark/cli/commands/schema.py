@@ -10,7 +10,9 @@ from anonspark.cli.printing import print_json
 
 
 def schema(
-    of_plan: Annotated[bool, typer.Option("--plan", help="Of plans, as distribute reads.")] = False,
+    of_plan: Annotated[
+        bool, typer.Option("--plan", help="Schema of the plans that distribute reads.")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from anonspark.config import json_schema
@@ -22,7 +24,7 @@ def schema(
 
 
 def verifier() -> None:
-    """Print the file check_release.py, which checks a release with pyarrow alone."""
+    """Print check_release.py, which checks a release with pyarrow."""
     from anonspark.verifier import verifier_text
 
     typer.echo(verifier_text(), nl=False)

@@ -27,7 +27,7 @@ Original = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="The table it was made of: also check truthfulness, and attack by linkage.",
+        help="Table that the release was made of. Also checks truth, and attacks by linkage.",
     ),
 ]
 
@@ -36,8 +36,8 @@ Population = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="What an attacker may have, a table of people with the quasi-identifiers: also "
-        "attack by linkage with it, and measure the journalist's risk.",
+        help="Table of people with the quasi-identifiers, which an attacker may have. Also attacks "
+        "by linkage with it, and measures the journalist's risk.",
     ),
 ]
 
@@ -47,14 +47,14 @@ BesideReleases = Annotated[
     typer.Option(
         "--with",
         metavar="PUBLISHED",
-        help="Another release about the same people: attack both together; may be repeated.",
+        help="Another release about the same people. Attacks both together. Can be repeated.",
     ),
 ]
 
 
 NamesWithoutManifest = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+    typer.Option(metavar="NAME", help="Column of a table without manifest. Can be repeated."),
 ]
 
 
@@ -97,24 +97,25 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         ),
     ],
     config: Annotated[
-        str | None, typer.Option(help="Require this configuration, not the manifest's promise.")
+        str | None,
+        typer.Option(help="Require this configuration instead of the manifest's promise."),
     ] = None,
     original: Original = None,
     population: Population = None,
     quasi_identifier: NamesWithoutManifest = None,
     sensitive: NamesWithoutManifest = None,
     k: Annotated[
-        int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
+        int | None, typer.Option(help="k that a table without manifest must have. Default: 2.")
     ] = None,
     l: Annotated[  # noqa: E741
         int | None,
-        typer.Option(help="Of it, too: different values of each --sensitive in every class."),
+        typer.Option(help="Different values that each --sensitive must have in every class."),
     ] = None,
     t: Annotated[
         float | None,
         typer.Option(
-            help="Of it, too: largest distance of the values of each --sensitive in a class from "
-            "those of all records; ordered, but equal for texts."
+            help="Largest distance of the values of each --sensitive in a class from those of all "
+            "records. Ordered distance, for texts the equal one."
         ),
     ] = None,
     unit: NamesWithoutManifest = None,
@@ -122,14 +123,14 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Of it, too: what suppressed values are called, such as '*'; records with all "
-            "quasi-identifiers suppressed are left out and counted.",
+            help="Text of suppressed values, such as '*'. Records with all quasi-identifiers "
+            "suppressed are left out and counted.",
         ),
     ] = None,
     beside: BesideReleases = None,
     joint_k: Annotated[
         int | None,
-        typer.Option(help="With --with: people whom both releases together should leave alike."),
+        typer.Option(help="With --with: people who should stay alike in both releases together."),
     ] = None,
     same_people: Annotated[
         bool,
@@ -138,7 +139,8 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     inside: Annotated[
         bool,
         typer.Option(
-            "--inside", help="With --with: the people of the smaller are among the larger's."
+            "--inside",
+            help="With --with: the smaller release has a part of the larger one's people.",
         ),
     ] = False,
     master: Master = None,
@@ -146,7 +148,10 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Prove a release from its files alone; exit code 4 where the proof fails."""
+    """Verify a release from its own files.
+
+    Relies on nothing that the run reported. The exit code is 4 if a promise does not hold.
+    """
     from anonspark.cli.verification_display import show_proof
     from anonspark.verification.roles import Roles, required_roles
 

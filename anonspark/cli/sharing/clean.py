@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 def clean(
     config: ConfigurationPath,
     overrides: Overrides = None,
-    run_id: Annotated[str | None, typer.Option(help="Of this run only.")] = None,
+    run_id: Annotated[str | None, typer.Option(help="Only of this run.")] = None,
     master: Master = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Remove what killed runs of a configuration or a plan left: raw records, half a release."""
+    """Remove what killed runs left: raw records, half a release."""
     from anonspark.config.yaml_reading import read_document
     from anonspark.sharing.recipients.members import is_plan
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan

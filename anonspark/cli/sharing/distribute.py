@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="YAML file, local or at any address of Hadoop.")
+        str, typer.Argument(metavar="PLAN", help="YAML file, local or at any Hadoop address.")
     ],
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="This recipient alone; may be repeated."),
+        typer.Option(metavar="NAME", help="Only for this recipient. Can be repeated."),
     ] = None,
     overrides: Overrides = None,
     master: Master = None,
     run_id: RunId = None,
     resume: Resume = False,
     look: Annotated[
-        bool, typer.Option("--check", help="Check plan, source and ledger; anonymize nothing.")
+        bool, typer.Option("--check", help="Check plan, source and ledger without anonymizing.")
     ] = False,
     report: Annotated[
         bool, typer.Option("--report", help="Write report.html into each release.")
@@ -41,7 +41,10 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a release for each recipient of a plan, or none if together they tell too much."""
+    """Make a release for each recipient of a plan.
+
+    Publishes none of them if recipients together could learn too much.
+    """
     from anonspark.cli.sharing.recipients_display import show_distribution, show_look
     from anonspark.sharing.recipients.dry_run import PlanLook
     from anonspark.sharing.recipients.plan import load_plan
@@ -84,28 +87,26 @@ def union(
         typer.Argument(metavar="RELEASE ..", help="Directories of releases of one coding."),
     ],
     out: Annotated[
-        str, typer.Option(metavar="PATH", help="Directory of the union; must not exist.")
+        str, typer.Option(metavar="PATH", help="Directory of the union. Must not exist.")
     ],
     holder_column: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Tell in a column of this name who held a record: the name of the release's "
-            "directory. Each part then keeps its own classes.",
+            help="Add a column of this name with the holder of each record: the name of the "
+            "release's directory. Each part then keeps its own classes.",
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER", help="Key of the order of the records; drawn at random if not given."
-        ),
+        typer.Option(metavar="NUMBER", help="Key of the order of the records. Default: random."),
     ] = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Publish releases of several holders as one, and prove that anew."""
+    """Publish releases of several holders as one verified release."""
     from anonspark.cli.sharing.recipients_display import show_union
     from anonspark.engine.choice import Work
     from anonspark.engine.choice import engine_name as engine_called

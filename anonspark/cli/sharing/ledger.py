@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ledger = typer.Typer(
     name="ledger",
-    help="What was published, to whom or at what price: make a ledger, show it, check it.",
+    help="Make, show and check a ledger of what was published.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
@@ -36,11 +36,11 @@ Result = TypeVar("Result")
 Path = Annotated[str, typer.Argument(metavar="PATH", help="Directory of the ledger.")]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="Spark master.")]
 Dataset = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The data about the same people, of select.")
+    str | None, typer.Option(metavar="NAME", help="Name of the data set, of select.")
 ]
 KeyFile = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="File of the key; the one with which the ledger was made."),
+    typer.Option(metavar="FILE", help="File of the key that the ledger was made with."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -58,24 +58,26 @@ def _names(option: str, text: str) -> list[str]:
     return names
 
 
-@ledger.command()
+@ledger.command(
+    epilog="Example: anonspark ledger init out/ledger --key-file ledger.key --subject person_id"
+)
 def init(
     path: Path,
     key_file: Annotated[
         str,
         typer.Option(
             metavar="FILE",
-            help="File of the key on the local disk; a random one is written where none is.",
+            help="Local file of the key. If there is none, a random key is written.",
         ),
     ],
     subject: Annotated[
-        str, typer.Option(metavar="COLUMN[,COLUMN...]", help="What tells people apart.")
+        str, typer.Option(metavar="COLUMN[,COLUMN...]", help="Columns that identify a person.")
     ],
     record: Annotated[
         str,
         typer.Option(
             metavar="COLUMN[,COLUMN...]",
-            help="What tells the records of a person apart, where somebody has several.",
+            help="Columns that identify a record, if people have several.",
         ),
     ] = "",
     master: Master = None,
@@ -104,15 +106,17 @@ def init(
         )
 
 
-@ledger.command()
+@ledger.command(epilog="Example: anonspark ledger show out/ledger")
 def show(
     path: Path,
-    recipient: Annotated[str | None, typer.Option(metavar="NAME", help="Of this one only.")] = None,
+    recipient: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this recipient.")
+    ] = None,
     dataset: Dataset = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what recipients got, or what was published of data sets, spent and left of a limit."""
+    """Show what recipients got, or what was spent of a budget."""
     from anonspark.sharing.ledger.ledger import open_ledger
 
     def read(engine: Engine) -> tuple[list[Budget], list[LedgerRelease]]:
@@ -183,17 +187,18 @@ def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
     )
 
 
-@ledger.command()
+@ledger.command(epilog="Example: anonspark ledger check out/ledger --files")
 def check(  # noqa: PLR0913 - each parameter is an option of the command
     path: Path,
     coalition: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Recipients; all who have anything.")
+        str | None,
+        typer.Option(metavar="NAME,NAME", help="Recipients. Default: all who have a release."),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", min=2, help="Persons of every joint class.")
+        int | None, typer.Option("--k", min=2, help="People that every joint class must have.")
     ] = None,
     recipients: Annotated[
-        int | None, typer.Option(min=1, help="How many recipients may collude; all by default.")
+        int | None, typer.Option(min=1, help="How many recipients may collude. Default: all.")
     ] = None,
     files: Annotated[
         bool, typer.Option("--files", help="Also compare with the published releases.")
@@ -203,14 +208,17 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
         bool,
         typer.Option(
             "--as-newest",
-            help="Take the ledger for the newest, whatever is remembered beside its key.",
+            help="Accept the ledger as the newest, whatever the file next to its key says.",
         ),
     ] = False,
     dataset: Dataset = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check entries and sums, or events, files and joint classes; ends with 4 if anything fails."""
+    """Check the events, files and joint classes of a ledger.
+
+    Of a ledger of budgets, checks entries and sums. The exit code is 4 if a check fails.
+    """
     from anonspark.cli.sharing.recipients_display import show_coalitions
     from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
     from anonspark.sharing.ledger.ledger import key_of, open_ledger
@@ -256,16 +264,23 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
         raise GuaranteeError("\n".join(found.problems))
 
 
-@ledger.command()
+@ledger.command(
+    epilog="Example: anonspark ledger withdraw out/ledger RELEASE --reason destroyed --by officer"
+)
 def withdraw(
     path: Path,
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="As ledger show names it.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why it no longer counts.")],
-    by: Annotated[str, typer.Option("--by", metavar="TEXT", help="Who says so.")],
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="Name of the release, as ledger show lists it.")
+    ],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason why it no longer counts.")],
+    by: Annotated[str, typer.Option("--by", metavar="TEXT", help="Person who confirms it.")],
     key_file: KeyFile = None,
     master: Master = None,
 ) -> None:
-    """Write down that a recipient has destroyed a release: it no longer counts."""
+    """Record that a recipient destroyed a release.
+
+    It no longer counts.
+    """
     from anonspark.sharing.ledger.ledger import withdraw_release
 
     def write(engine: Engine) -> None:
@@ -275,13 +290,13 @@ def withdraw(
     OUT.print(f"Withdrawn: {release}")
 
 
-@ledger.command()
+@ledger.command(epilog="Example: anonspark ledger unlock out/ledger")
 def unlock(
     path: Path,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it without asking.")] = False,
     master: Master = None,
 ) -> None:
-    """Remove the lock of a process that was killed, after asking."""
+    """Remove the lock of a killed process, after asking."""
     from anonspark.sharing.ledger.ledger import open_ledger
     from anonspark.sharing.ledger.lock import read_lock
 

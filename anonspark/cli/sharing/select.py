@@ -31,9 +31,7 @@ def select_attributes(
     config: ConfigurationPath,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Tell what it would cost; of the data read the schema only."
-        ),
+        typer.Option("--dry-run", help="Show the cost, and read only the schema of the data."),
     ] = False,
     overrides: Overrides = None,
     master: Master = None,
@@ -41,7 +39,10 @@ def select_attributes(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Choose attributes that tell of a target, under differential privacy and within a budget."""
+    """Choose attributes for a target under differential privacy.
+
+    Spends from a budget.
+    """
     from anonspark.cli.sharing.selection_display import show_prospect, show_selection
     from anonspark.sharing.selection.settings import load_selection
 
