@@ -24,6 +24,21 @@ PAGES = {
 NOTEBOOKS = REPOSITORY / "build" / "notebooks"
 """Notebooks of examples/ with what they print; make site runs them."""
 
+STYLE = Path(__file__).with_name("site.css")
+
+EXAMPLES = REPOSITORY / "build" / "gallery"
+"""Reports that the gallery links to; make site makes them."""
+
+SEARCH: dict[str, dict[str, Any]] = {
+    "choosing-k-and-model.md": {"boost": 4},
+    "faq.md": {"boost": 3},
+    "first-release.md": {"boost": 3},
+    "install.md": {"boost": 4},
+    "performance.md": {"exclude": True},
+    "reproduction.md": {"exclude": True},
+}
+"""What the search is to find first, and the pages of measurements, which it leaves out."""
+
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -37,11 +52,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
         name = f"{NOTEBOOKS.name}/{notebook.name}"
         files.append(File(name, str(NOTEBOOKS.parent), config.site_dir, config.use_directory_urls))
+    files.append(File.generated(config, STYLE.name, content=STYLE.read_text(encoding="utf-8")))
+    for example in sorted(EXAMPLES.glob("*.html")):
+        name = f"{EXAMPLES.name}/{example.name}"
+        files.append(File.generated(config, name, abs_src_path=str(example)))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Lead links out of docs/ to the pages that were added."""
+    """Lead links out of docs/ to the pages that were added, and say how the search weighs it."""
+    page.meta.setdefault("search", SEARCH.get(page.file.src_uri, {}))
     generated = page.file.generated_by is not None
     return markdown if generated else _moved(markdown, Path("docs"))
 
