@@ -21,6 +21,10 @@ from anonspark.ownership import write_new
 from anonspark.profiling.draft import Draft, DraftedAttribute
 
 
+_TRIES_MODELS = 100_000
+"""Up to so many rows `init` proposes to try models: it takes some seconds."""
+
+
 def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
     """Return the text of the file.
 
@@ -119,6 +123,11 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
         lines += [
             f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {_comment(one.reason)}"
             for one in draft.criteria
+        ]
+    if draft.rows <= _TRIES_MODELS:
+        lines += [
+            "",
+            "model: auto  # tries five models for some seconds; takes the fastest that loses least",
         ]
     lines += [
         "",
