@@ -430,6 +430,10 @@ class Statements:
             yield Statement("rows", len(tables["summary"]), 1, "summary")
             for row in tables["summary"][:1]:
                 yield from _entries("", self.manifest, sections_of_summary(row))
+                # A null is no fingerprint there, so the other way round as well.
+                for name, digits in self.manifest["fingerprints"].items():
+                    if (column := f"{name}_fingerprint") in row:
+                        yield Statement(column, row[column], digits, "summary")
         if rounds is None:
             return
         if self.derivation is not None:

@@ -182,6 +182,20 @@ def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_pat
     assert "its bytes are not those that anonspark writes" in str(verified(forged))
 
 
+def test_a_summary_without_a_fingerprint(by_day: list[SoundRelease], tmp_path: Path) -> None:
+    """A null was compared with nothing."""
+    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    table = read_table(forged, "metrics/summary")
+    index = table.schema.get_field_index("output_fingerprint")
+    save_table(
+        forged,
+        "metrics/summary",
+        table.set_column(index, table.field(index), pa.nulls(1, table.field(index).type)),
+    )
+    list_files(forged)
+    assert "output_fingerprint: found" in str(verified(forged))
+
+
 @pytest.mark.parametrize("size", [None, 0, -1])
 def test_classes_without_a_size(
     size: int | None, by_day: list[SoundRelease], tmp_path: Path
