@@ -36,11 +36,11 @@ _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
 def read_prose(markdown: str) -> str:
-    """Return the prose of a page: without code, links and tables.
+    r"""Return the prose of a page: without code, links and tables.
 
     Examples
     --------
-    >>> read_prose("You see `a; b`.\\n\\n| a; b |\\n").split()
+    >>> read_prose("You see `a; b`.\n\n| a; b |\n").split()
     ['You', 'see', '.']
     """
     text = _FENCE.sub("", markdown)

@@ -494,8 +494,8 @@ class AutoOptions(ModelOptions):
     name: Literal["auto"] = Field(
         description=(
             "Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and "
-            "microaggregation on a sample. It takes the fastest one whose loss is at most 1 % above the "
-            "smallest. The manifest says which and why."
+            "microaggregation on a sample. It takes the fastest one whose loss is at most 1 % "
+            "above the smallest. The manifest says which and why."
         ),
     )
     objective: Literal["gcp", "queries"] = Field(

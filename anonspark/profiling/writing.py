@@ -20,7 +20,6 @@ from anonspark.foreign_text import visible
 from anonspark.ownership import write_new
 from anonspark.profiling.draft import Draft, DraftedAttribute
 
-
 _TRIES_MODELS = 100_000
 """Up to so many rows `init` proposes to try models: it takes some seconds."""
 
