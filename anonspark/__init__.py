@@ -2,7 +2,7 @@
 
 Public are these names, which :mod:`anonspark.api` defines, and :mod:`anonspark.errors`.
 CHANGELOG.md lists what changes of them. Everything else is internal and may change with any
-version, but for the two functions that docs/python.md lists.
+version, but for the two functions that docs/api.md lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The code of docs/python.md, as it stands, as far as it needs no Spark."""
+"""The code of docs/api.md, as it stands, as far as it needs no Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from places import REPOSITORY
 def test_the_examples_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (REPOSITORY / "docs" / "python.md").read_text().partition("## In Spark")[0]
+    page = (REPOSITORY / "docs" / "api.md").read_text().partition("## In Spark")[0]
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     assert len(blocks) == 6
     (tmp_path / "data").symlink_to(REPOSITORY / "data")
@@ -21,7 +21,7 @@ def test_the_examples_of_the_page(
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.chdir(tmp_path)
-    exec(compile("".join(blocks), "docs/python.md", "exec"), {})  # noqa: S102 - our own page
+    exec(compile("".join(blocks), "docs/api.md", "exec"), {})  # noqa: S102 - our own page
     told = capsys.readouterr().out
     assert told.startswith("Release: ! every class has at least 10 records")
     assert "Distribution: ! 2 recipients have a release each; together, any of them tell" in told

@@ -41,6 +41,8 @@ SEARCH: dict[str, dict[str, Any]] = {
 
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 
+_ROLE = re.compile(r":(?:meth|func|class|mod|attr):(?=<code>)")
+
 
 # Before the plugin that renders notebooks looks at the files.
 @event_priority(100)
@@ -64,6 +66,11 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     page.meta.setdefault("search", SEARCH.get(page.file.src_uri, {}))
     generated = page.file.generated_by is not None
     return markdown if generated else _moved(markdown, Path("docs"))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Remove the roles of docstrings, which stand before code."""
+    return _ROLE.sub("", html)
 
 
 def _moved(markdown: str, folder: Path) -> str:
