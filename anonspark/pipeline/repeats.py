@@ -147,9 +147,9 @@ def repeats_of_others(
     None where ``privacy.unit`` is set. Else two passes over all columns: the job of
     :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and that of
     :func:`anonspark.pipeline.unit_keys.find_unit_keys` where a column may be a key. Of a
-    table larger than the sample the passes follow for columns with so many different values in it
-    that they may number people, and for columns that are not in it. Of the input all records count,
-    also those that a run drops.
+    table larger than the sample the passes follow for columns with so many different values in it,
+    most of them whole, that they may number people, and for columns that are not in it. Of the
+    input all records count, also those that a run drops.
     """
     if configuration.privacy.unit:
         return []
@@ -169,7 +169,7 @@ def repeats_of_others(
         and roles.get(name.lower()) != "identifier"
     }
     if sample is not None and (staged or sample.records > len(sample.drawn)):
-        possible = _with_many_values(sample, possible)
+        possible = _possible_keys(sample, possible)
     if not possible:
         return []
     readings = {
@@ -190,8 +190,8 @@ def repeats_of_others(
     return [_repeat(one.column, sizes[one.column]) for one in best_first(keys)]
 
 
-def _with_many_values(sample: RecordSample, columns: dict[str, str]) -> dict[str, str]:
-    """Return the columns of staged records that have enough different values in a sample."""
+def _possible_keys(sample: RecordSample, columns: dict[str, str]) -> dict[str, str]:
+    """Return the columns of staged records that may be keys by what a sample shows."""
     least = sample.records / MOST_RECORDS_OF_A_VALUE
     # A sample has about so many of the fewest values, if they are equally frequent.
     expected = -least * math.expm1(-len(sample.drawn) / least)
@@ -199,7 +199,11 @@ def _with_many_values(sample: RecordSample, columns: dict[str, str]) -> dict[str
         name: column
         for name, column in columns.items()
         if name not in sample.columns
-        or 2 * pc.count_distinct(sample.hashes(name)).as_py() >= expected
+        or (
+            2 * pc.count_distinct(sample.hashes(name)).as_py() >= expected
+            # Of a key at least half of all records have a whole number.
+            and 4 * sample.whole_numbers(name) >= len(sample.drawn)
+        )
     }
 
 

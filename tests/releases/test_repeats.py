@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 from helpers import command, configuration_file, write_table
 
-from anonspark.pipeline import preparing
+from anonspark.engine.protocol import Table
+from anonspark.pipeline import preparing, repeats
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
 
 ROWS = 120
 
@@ -146,6 +149,29 @@ def test_a_large_input_is_not_read_again(
     )
     assert ran.code == 0, ran.err
     assert "nr repeats" not in ran.err
+
+
+def test_a_large_input_is_not_read_for_amounts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+
+    def count(table: Table, columns: Mapping[str, CountedColumn], records: int) -> Any:
+        counted.extend(columns)
+        return count_value_sizes(table, columns, records)
+
+    monkeypatch.setattr(preparing, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(repeats, "count_value_sizes", count)
+    table = panel()
+    # Whole numbers that are floats number people, too; cents do not.
+    table["nr"] = [float(number) for number in table["nr"]]
+    table["bill"] = [number / 100 + 0.5 for number in range(len(table["nr"]))]
+    write_table(tmp_path / "input.parquet", table)
+    roles = {"race": "quasi_identifier", "nr": "insensitive", "bill": "sensitive"}
+    ran = command(capsys, "run", configuration_file(tmp_path, attributes=roles), "--quiet")
+    assert ran.code == 0, ran.err
+    assert "nr repeats" in ran.err
+    assert counted == ["nr"]
 
 
 def test_a_wrong_identifier_hides_no_other(

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config import Configuration
 from anonspark.core.columns import RECORD_HASH, payload_column, quasi_identifier_column
@@ -49,6 +50,14 @@ class RecordSample:
     def hashes(self, name: str) -> pa.ChunkedArray:
         """Return the hashes of a column's values."""
         return self.drawn[f"code_{list(self.columns).index(name)}"]
+
+    def whole_numbers(self, name: str) -> int:
+        """Return the records without a fraction in a column: of texts, which have none, all."""
+        number = f"number_{list(self.columns).index(name)}"
+        if number not in self.drawn.schema.names:
+            return len(self.drawn)
+        values = self.drawn[number]
+        return int(pc.sum(pc.equal(values, pc.floor(values)), min_count=0).as_py())
 
 
 def sample_of(
