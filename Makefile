@@ -217,7 +217,7 @@ site: $(READY) $(SITE)/.ready  ## build the documentation site into build/site
 schema: $(READY)  ## write the JSON Schema of the configuration
 	$(RUN)/anonspark schema > conf/anonspark.schema.json
 
-# A cluster of containers for development: docs/docker.md.
+# A cluster of containers for development: docs/clusters.md#a-cluster-of-containers.
 WORKERS ?= 2
 CONFIG ?= conf/people.yaml
 ARGUMENTS ?= --set output.mode=overwrite

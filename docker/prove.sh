@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the images and runs docker-compose.yml's cluster as docs/docker.md tells it, and breaks it:
+# Builds the images and runs docker-compose.yml's cluster as docs/clusters.md#a-cluster-of-containers tells it, and breaks it:
 #
 #     docker/prove.sh [FOLDER]      needs root, dockerd (Debian's docker.io), debootstrap, go, 8 GB
 #

@@ -50,7 +50,7 @@ def test_the_first_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     shutil.copy(REPOSITORY / "data" / "people.csv", tmp_path)
     assert list(followed(page, tmp_path, capsys)) == []
     assert (tmp_path / "out" / "people" / "report.html").exists()
-    assert list(followed(DOCS / "tutorial-officer.md", tmp_path, capsys)) == []
+    assert list(followed(DOCS / "report.md", tmp_path, capsys)) == []
     assert (tmp_path / "inside.html").exists()
     # The seed is drawn at random: it decides where records go that are equally near.
     text = page.read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def test_the_first_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for _, printed, text in followed(DOCS / "tutorial-nights.md", tmp_path, capsys):
+    for _, printed, text in followed(DOCS / "operations.md", tmp_path, capsys):
         found, expected = words_of(printed), words_of(text)
         assert found[-len(expected) :] == expected
     assert (tmp_path / "releases" / "2026-11-21" / "manifest.json").exists()
@@ -72,7 +72,7 @@ def test_the_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_hospitals_that_unite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compared = 0
-    for kind, printed, text in followed(DOCS / "tutorial-holders.md", tmp_path, capsys):
+    for kind, printed, text in followed(DOCS / "holders.md", tmp_path, capsys):
         compared += 1
         # Without the random id of the union.
         found, expected = (
@@ -115,7 +115,7 @@ def test_the_hospital_that_asks(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ]
 
     compared = 0
-    for kind, printed, text in followed(DOCS / "tutorial-attributes.md", tmp_path, capsys):
+    for kind, printed, text in followed(DOCS / "selection.md", tmp_path, capsys):
         compared += 1
         own, expected = told(printed, kind), told(text, kind)
         assert (own[-len(expected) :] if kind == "ends with" else own) == expected

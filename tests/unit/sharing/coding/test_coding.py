@@ -76,7 +76,7 @@ def test_a_configuration_takes_all_from_the_coding(place: Path) -> None:
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (REPOSITORY / "docs" / "holders.md").read_text()
+    page = (REPOSITORY / "docs" / "holders.md").read_text().partition("\n## The coding\n")[2]
     coding, own, *_ = re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)
     document = yaml.safe_load(own) | {"input": {"path": "a"}, "output": {"path": "b"}}
     place = tmp_path / document["coding"]
