@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +20,6 @@ from anonspark.core.columns import (
 )
 from anonspark.core.criteria import Criteria
 from anonspark.core.units import paired
-from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import Requirements
@@ -54,9 +53,20 @@ from anonspark.models.model import (
     result_batch,
 )
 from anonspark.staged.keys import coded_schema, key_matrix
-from anonspark.staged.records import BATCH_BYTES, Packer
+from anonspark.staged.records import BATCH_BYTES, RECORDS, Packer
 
-_MEASURED = pa.schema([(PENALTY, pa.decimal128(38, 15))])
+# Fields of :class:`Groups` as they travel. No task holds more records than such numbers tell apart.
+_PARTS = {"order": np.uint32, "starts": np.int64, "paths": np.uint64}
+
+_FORMED = pa.schema(
+    [
+        (RECORDS, pa.binary()),
+        *((name, pa.binary()) for name in _PARTS),
+        (PENALTY, pa.decimal128(38, 15)),
+    ]
+)
+"""What a task is sent, as it came; and in one row more the groups of its records, and what they
+would lose as classes."""
 
 # How many times as large as usual a block is that is worth a warning.
 _LARGE = 4
@@ -123,6 +133,32 @@ class Groups:
     order: Codes
     starts: Codes
     paths: npt.NDArray[np.uint64]
+
+    @classmethod
+    def together(cls, groups: Sequence[Groups]) -> Groups:
+        """Return the groups of all blocks of a task, whose records are numbered through."""
+        if len(groups) == 1:
+            return groups[0]
+        sizes = [np.diff(one.starts) for one in groups]
+        return cls(
+            np.concatenate([one.order for one in groups]),
+            np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+            np.concatenate([one.paths for one in groups]),
+        )
+
+    def packed(self) -> list[bytes]:
+        """Return them as they travel."""
+        return [getattr(self, name).astype(kind).tobytes() for name, kind in _PARTS.items()]
+
+    @classmethod
+    def sent(cls, batches: Sequence[pa.RecordBatch]) -> Groups | None:
+        """Return those that were sent with the records of a task, None where there are none."""
+        for batch in batches:
+            if batch.schema == _FORMED:
+                for row in batch.select(list(_PARTS)).drop_null().to_pylist():
+                    order, *others = (np.frombuffer(row[name], _PARTS[name]) for name in _PARTS)
+                    return cls(order.astype(np.int64), *(one.copy() for one in others))
+        return None
 
 
 class GroupFormer:
@@ -216,13 +252,16 @@ class BlockwiseModel(Model):
             self.task.criteria,
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        if self._needs_price(table):
-            blocks = blocks.persist()
-        try:
-            price = self._price(table, blocks, forming)
-        except BaseException:
-            blocks.unpersist()
-            raise
+        price = float(table.mean_penalty or 0)
+        if self.undoes_rounds and not table.last and table.mean_penalty is None:
+            table.tell("measuring whole groups")
+            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
+            try:
+                (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
+            except BaseException:
+                blocks.unpersist()
+                raise
+            price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
         finish = FinishBlocks(forming, separation, table.number)
         table.tell("forming classes")
@@ -233,19 +272,6 @@ class BlockwiseModel(Model):
         rows = max((leaf.rows for leaf in partition.leaves), default=0)
         if rows > _LARGE * self.largest_block:
             table.note_block(rows)
-
-    def _needs_price(self, table: Round) -> bool:
-        """Return whether groups are formed twice, of records that are kept meanwhile."""
-        return self.undoes_rounds and not table.last and table.mean_penalty is None
-
-    def _price(self, table: Round, blocks: Table, forming: FormGroups) -> float:
-        """Return what a record loses on average in the groups of round 1; 0 where nobody asks."""
-        if not self._needs_price(table):
-            return float(table.mean_penalty or 0)
-        table.tell("measuring whole groups")
-        measured = blocks.map_batches(_MeasureGroups(forming), _MEASURED)
-        (penalty,) = measured.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
-        return float(penalty / table.rows)
 
     def separation(self, price: float) -> OutlierSeparation | None:
         """Return how a round tells the records that its groups keep; None where all are kept.
@@ -331,16 +357,16 @@ class FormGroups:
             contents.normalized[:, j] = quasi_identifier.normalized(positions)
         return contents
 
-    def groups(
-        self, contents: Contents, blocks: npt.NDArray[np.integer]
-    ) -> Iterator[tuple[Codes, Groups]]:
-        """Yield, block by block, the groups, and their records in any order in each."""
+    def groups(self, contents: Contents, blocks: npt.NDArray[np.integer]) -> Groups:
+        """Return the groups of all blocks, their records in any order in each."""
+        formed = []
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
             # Of a task's only block nothing is copied.
             own = contents if len(rows) == len(blocks) else contents.take(rows)
             groups = self._groups_of(self.leaves[int(number)], own)
-            yield rows[groups.order], groups
+            formed.append(replace(groups, order=rows[groups.order]))
+        return Groups.together(formed)
 
     def published(
         self, contents: Contents, order: Codes, starts: Codes
@@ -382,22 +408,24 @@ class FormGroups:
 
 @dataclass(frozen=True)
 class _MeasureGroups:
-    """Sums up what the groups of one task would lose as classes, in a Python worker."""
+    """Forms the groups of one task, and sums up what they would lose, in a Python worker."""
 
     forming: FormGroups
 
     def __call__(self, batches: Batches) -> Batches:
-        records = received_records(batches)
+        sent = list(batches)
+        records = received_records(iter(sent))
         if records is None:
             return
         contents = self.forming.contents(records)
-        blocks = records.column(BLOCK).to_numpy()
-        penalties = [
-            self.forming.generalizer.penalty(contents.codes[order], groups.starts)
-            for order, groups in self.forming.groups(contents, blocks)
-        ]
-        sums = pa.array(exact_sums(np.concatenate(penalties)), pa.decimal128(38, 15))
-        yield pa.RecordBatch.from_arrays([sums], schema=_MEASURED)
+        groups = self.forming.groups(contents, records.column(BLOCK).to_numpy())
+        penalties = self.forming.generalizer.penalty(contents.codes[groups.order], groups.starts)
+        for batch in sent:
+            others = [pa.nulls(len(batch), field.type) for field in list(_FORMED)[1:]]
+            yield pa.RecordBatch.from_arrays([batch.column(RECORDS), *others], schema=_FORMED)
+        row = [None, *groups.packed(), *exact_sums(penalties)]
+        arrays = [pa.array([value], field.type) for value, field in zip(row, _FORMED, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_FORMED)
 
 
 @dataclass(frozen=True)
@@ -422,51 +450,45 @@ class FinishBlocks:
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the batches of a round's result."""
-        records = received_records(batches)
+        sent = list(batches)
+        records = received_records(iter(sent))
         if records is None:
             return
         if self.restore is not None:
             records = self.restore(records)
         contents = self.forming.contents(records)
         generalizer = self.forming.generalizer
-        blocks = records.column(BLOCK).to_numpy()
-        are_whole = self.separation is None and not self.forming.widens
-        kept, classes, groups_of, penalties, left_over = [], [], [], [], []
-        for order, groups in self.forming.groups(contents, blocks):
-            if self.separation is None:
-                normal = np.ones(len(order), bool)
-            else:
-                normal = self.separation.normal_records(contents.grouped(order, groups.starts))
-            kept.append(order[normal])
-            classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
-            groups_of.append(groups)
-            if not are_whole:
-                penalties.append(generalizer.penalty(contents.codes[order], groups.starts))
-            left_over.append(order[~normal])
+        groups = Groups.sent(sent)
+        if groups is None:
+            groups = self.forming.groups(contents, records.column(BLOCK).to_numpy())
+        del sent
+        order, starts, paths = groups.order, groups.starts, groups.paths
+        sizes, left_over, whole = np.diff(starts), order[:0], None
+        if self.separation is not None or self.forming.widens:
+            whole = WholeGroups(sizes, generalizer.penalty(contents.codes[order], starts))
+        if self.separation is not None and whole is not None:
+            normal = self.separation.normal_records(contents.grouped(order, starts))
+            sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)
+            order, left_over = order[normal], order[~normal]
+            # A group of which nothing stays is no class.
+            stays = sizes > 0
+            sizes, paths = sizes[stays], paths[stays]
+            whole = WholeGroups(whole.sizes[stays], whole.penalties[stays])
+            starts = np.concatenate([[0], np.cumsum(sizes)])
 
         records = records.drop_columns(BLOCK)
         packer = Packer()
-        order, sizes = np.concatenate(kept), np.concatenate(classes)
-        # A group of which nothing stays is no class.
-        stays = sizes > 0
-        sizes = sizes[stays]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        paths = np.concatenate([groups.paths for groups in groups_of])[stays]
         if not len(order):
-            yield from self._packed(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
+            yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
             return
         published, figures = self.forming.published(contents, order, starts)
         own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
         names = np.repeat(paths.view(np.int64), sizes)
         yield from self._packed(packer, Part.FINISHED, records.select(own), order, names)
-        whole = None
-        if not are_whole:
-            group_sizes = np.concatenate([np.diff(groups.starts) for groups in groups_of])
-            whole = WholeGroups(group_sizes[stays], np.concatenate(penalties)[stays])
         weights = [one.weight for one in generalizer.quasi_identifiers]
         identifiers = pa.array(paths.view(np.int64))
         yield class_batch(packer, self.number, identifiers, figures, published, weights, whole)
-        yield from self._packed(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
+        yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
 
     def _packed(
         self,

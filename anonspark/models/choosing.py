@@ -111,8 +111,8 @@ def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number:
     path = int(root_path(model.task.seed % 2**64, number))
     leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
     forming = FormGroups({0: leaf}, model.group_former, model.task.generalizer, model.task.criteria)
-    ((order, groups),) = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
-    return Classes(rows[order], groups.starts)
+    groups = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
+    return Classes(rows[groups.order], groups.starts)
 
 
 def satisfy_together(contents: Contents) -> bool:

@@ -228,7 +228,7 @@ def received_records(batches: Batches) -> pa.Table | None:
 def received_tables(batches: Batches) -> Iterator[pa.Table]:
     """Unpack what was sent to a task, as :func:`pack_by_task` packed it."""
     for batch in batches:
-        yield from map(unpack_table, batch.column(RECORDS))
+        yield from map(unpack_table, batch.column(RECORDS).drop_null())
 
 
 def partition_records(
