@@ -110,7 +110,8 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
                 low_positions[j] = high_positions[j] = position
                 held = _ALL_MISSING if is_missing else _NONE_MISSING
             else:
-                low, high, level, held = boxes[i - 1, j]
+                low, high = boxes[i - 1, j, 0], boxes[i - 1, j, 1]
+                level, held = boxes[i - 1, j, 2], boxes[i - 1, j, 3]
                 if is_missing != (held == _ALL_MISSING) and held != _WHOLE_RANGE:
                     held = _WHOLE_RANGE
                     spanned[j] = spans.weights[j]
@@ -138,7 +139,8 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
 @kernel(boolean(SPANS, int64[:, :, ::1], int64, int64, int64))
 def _lies_inside(spans, boxes, prefix, attribute, code):
     """Return whether a value costs a prefix's box nothing."""
-    low, high, level, held = boxes[prefix, attribute]
+    low, high = boxes[prefix, attribute, 0], boxes[prefix, attribute, 1]
+    level, held = boxes[prefix, attribute, 2], boxes[prefix, attribute, 3]
     if held == _WHOLE_RANGE:
         return True
     if spans.is_whole[attribute] and (code == spans.missing[attribute]) != (held == _ALL_MISSING):
@@ -159,11 +161,16 @@ def _first_boxes_around(codes, spans, records, boxes):
         entry = 0
         for j in range(d):
             code = codes[records[i], j]
+            is_plain = not spans.is_whole[j] and spans.first_node[j] == spans.first_node[j + 1]
             # Boxes grow, and its own prefix holds it.
             low, high = entry, i
             while low < high:
                 middle = (low + high) // 2
-                if _lies_inside(spans, boxes, middle, j, code):
+                if is_plain:
+                    inside = boxes[middle, j, 0] <= code <= boxes[middle, j, 1]
+                else:
+                    inside = _lies_inside(spans, boxes, middle, j, code)
+                if inside:
                     high = middle
                 else:
                     low = middle + 1

@@ -24,42 +24,53 @@ from anonspark.kernels.signatures import boolean, float64, int64, void
 # are neighbours.
 _FEW_POINTS = 1024
 _FEW_POINTS_A_NEIGHBOR = 16
+# The distances of so many points from one another stay near the processor.
+_KEPT_POINTS = 128
 
 # Keeps the density of a record with at least as many duplicates as neighbours finite; the same
 # constant as scikit-learn's, so that the figures agree.
 _DENSITY_OFFSET = 1e-10
 
 
-@kernel(void(float64[:, ::1], int64, float64[::1]))
-def _measure_from(axes, a, distances):
-    """Fill in the distances of all points from one, given axis by axis.
+@kernel(int64(float64[:, ::1], int64, float64[:, ::1], boolean))
+def _measure_from(axes, a, distances, again):
+    """Fill in the distances of all points from one, given axis by axis, and return in which row.
 
-    Written without branches, so that the compiler makes vector instructions of it.
+    Where there is a row for each point, nothing is measured ``again``. Written without branches and
+    views of arrays, so that the compiler makes vector instructions of it.
     """
-    distances[:] = 0.0
+    n = distances.shape[1]
+    row = a if distances.shape[0] == n else 0
+    if again and distances.shape[0] == n:
+        return row
+    for b in range(n):
+        distances[row, b] = 0.0
     for j in range(axes.shape[0]):
-        axis = axes[j]
-        own = axis[a]
-        for b in range(distances.shape[0]):
-            difference = axis[b] - own
-            distances[b] += difference * difference
-    for b in range(distances.shape[0]):
-        distances[b] = np.sqrt(distances[b])
+        own = axes[j, a]
+        for b in range(n):
+            difference = axes[j, b] - own
+            distances[row, b] += difference * difference
+    for b in range(n):
+        distances[row, b] = np.sqrt(distances[row, b])
+    return row
 
 
 @kernel(float64[::1](float64[:, ::1], int64[::1], int64))
 def _with_all_pairs(points, weights, neighbors):
     n = points.shape[0]
     axes = points.T.copy()
-    distances = np.empty(n, np.float64)
+    distances = np.empty((n if n <= _KEPT_POINTS else 1, n), np.float64)
     weighted = weights.max() > 1
 
     reach = np.empty(n, np.float64)
+    scratch = np.empty(n, np.float64)
     for a in range(n):
-        _measure_from(axes, a, distances)
+        row = _measure_from(axes, a, distances, False)
+        for b in range(n):
+            scratch[b] = distances[row, b]
         if weighted:
             total = weights[a] - 1
-            order = np.argsort(distances, kind="mergesort")
+            order = np.argsort(scratch, kind="mergesort")
             reach[a] = 0.0
             for place in range(n):
                 if total >= neighbors:
@@ -67,30 +78,30 @@ def _with_all_pairs(points, weights, neighbors):
                 b = order[place]
                 if b != a:
                     total += weights[b]
-                    reach[a] = distances[b]
+                    reach[a] = distances[row, b]
         else:
             # Rank 0 is the record itself, at distance 0.
-            reach[a] = select_float(distances, 0, n, neighbors)
+            reach[a] = select_float(scratch, 0, n, neighbors)
 
     # A record is not its own neighbour, so one is taken off the weight of its own point.
     density = np.empty(n, np.float64)
     for a in range(n):
-        _measure_from(axes, a, distances)
+        row = _measure_from(axes, a, distances, True)
         records = -1
         total = -reach[a]
         for b in range(n):
-            near = weights[b] if distances[b] <= reach[a] else 0
+            near = weights[b] if distances[row, b] <= reach[a] else 0
             records += near
-            total += near * max(reach[b], distances[b])
+            total += near * max(reach[b], distances[row, b])
         density[a] = 1.0 / (total / records + _DENSITY_OFFSET)
 
     factors = np.empty(n, np.float64)
     for a in range(n):
-        _measure_from(axes, a, distances)
+        row = _measure_from(axes, a, distances, True)
         records = -1
         total = -density[a]
         for b in range(n):
-            near = weights[b] if distances[b] <= reach[a] else 0
+            near = weights[b] if distances[row, b] <= reach[a] else 0
             records += near
             total += near * density[b]
         factors[a] = total / records / density[a]
@@ -281,7 +292,9 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
     points = np.empty((distinct, normalized.shape[1]), np.float64)
     weights = np.empty(distinct, np.int64)
     for p in range(distinct):
-        points[p] = normalized[order[first[p]]]
+        record = order[first[p]]
+        for j in range(points.shape[1]):
+            points[p, j] = normalized[record, j]
         weights[p] = first[p + 1] - first[p]
     if by_density:
         scores = neighbor_distance_sums(points, weights, min(neighbors, size - 1))
