@@ -18,7 +18,7 @@ from anonspark.kernels.nearest_neighbors import (
     points_within,
 )
 from anonspark.kernels.selection import select_float
-from anonspark.kernels.signatures import boolean, float64, int64, void
+from anonspark.kernels.signatures import boolean, float64, int64
 
 # Up to here comparing all pairs is faster than a tree; so it is where a good share of all points
 # are neighbours.
