@@ -1,1 +1,1 @@
-"""What a value, a domain, a hierarchy, a criterion and a figure are, without Spark."""
+"""Define values, domains, hierarchies, criteria and figures, without Spark."""

@@ -1,9 +1,9 @@
 """Categories arranged by a target: a learned order, and the hierarchy of joining its neighbours.
 
-Sets of values that stand beside one another in the order tell much of the target. Rare values
-stand where they tell nothing: the value of one person at the end of the order would disclose what
-class that person has.
-For several classes the order is the first axis of correspondence analysis (Benzecri 1973).
+Sets of values that are neighbours in the order say much about the target. Rare values get a place
+that reveals nothing: the value of one person at the end of the order would disclose what class that
+person has. For several classes the order is the first axis of correspondence analysis (Benzecri
+1973).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def learned_order(
     classes : sequence of str
         Two at least.
     least : int
-        Values with fewer records stand where they tell nothing.
+        Values with fewer records get a place that reveals nothing.
 
     Returns
     -------
@@ -248,7 +248,7 @@ def group_label(values: Sequence[str]) -> str:
     Returns
     -------
     str
-        A single value itself; several in braces, or the first two where that would be long.
+        A single value itself. Several in braces, or the first two where that would be long.
     """
     if len(values) == 1:
         return values[0]

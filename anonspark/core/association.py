@@ -1,8 +1,8 @@
-"""Association with a target: how much of its uncertainty somebody removes who believes a release.
+"""Measure the association with a target: the share of its uncertainty that a release removes.
 
 For each attribute, by itself: the share of the target's entropy that its values remove, taken from
-the original, and as a release tells it. By Gibbs' inequality the second is not above the first, but
-for the smoothing; below 0 it is where the release misleads. The formulas are in docs/utility.md.
+the original, and from a release. By Gibbs' inequality the second is not above the first, but for
+the smoothing. Below 0 it is where the release misleads. The formulas are in docs/utility.md.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
     original : int64 ndarray of shape (bins, c)
         Records of the original, by value and class.
     released : float64 ndarray of shape (bins, c)
-        The same as the table tells it.
+        The same by the table.
     classes : int64 ndarray of shape (c,)
         Records of the table, by class.
 
     Returns
     -------
     float or None
-        At most 1; 0 where the table tells nothing. None where the target is constant.
+        At most 1. 0 where the table holds no information. None where the target is constant.
     """
     of_target = original.sum(axis=0)
     uncertainty = entropy(of_target)
@@ -63,13 +63,13 @@ def association_loss(before: Sequence[float | None], after: Sequence[float | Non
     Parameters
     ----------
     before, after : sequence of float or None
-        Of each attribute, as the original and as the release tell it.
+        Of each attribute, by the original and by the release.
 
     Returns
     -------
     float or None
-        0 for a release that is its original, about 1 where nothing is told; more where it misleads.
-        None where the original tells nothing, or the target is constant.
+        0 for a release that is its original, about 1 where it holds no information. More where it
+        misleads. None where the original holds no information, or the target is constant.
     """
     total = math.fsum(one for one in before if one is not None)
     if total <= LEAST_ASSOCIATION:

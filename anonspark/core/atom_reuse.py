@@ -10,11 +10,11 @@ import numpy as np
 from anonspark.core.arrays import Integers
 
 Values = Mapping[str, frozenset[int]]
-"""The different values of sensitive attributes, as numbers that tell them apart."""
+"""The different values of sensitive attributes, as numbers that distinguish them."""
 
 
 PEOPLE = "people"
-"""What whom records are about is called among values, where somebody has several records."""
+"""Name of the person among the values, if a person has several records."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Stratum:
     Parameters
     ----------
     persons : int
-        Whom the records are about; where somebody has several, the number of the records.
+        Whom the records are about. If a person has several, the number of the records.
     values : mapping of str to frozenset of int
         Of the attributes of which several values are demanded, and :data:`PEOPLE`.
     """
@@ -43,7 +43,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Soundness:
-    """What records have to be so that no coalition tells too few of them apart.
+    """Requirements of records, so that no coalition can distinguish too few of them.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def join_strata(
 ) -> dict[int, int]:
     """Return the pattern that each pattern becomes, so that all strata are sound.
 
-    Unsound strata give up recipients: nobody gets a record that it did not ask for, and some get
-    fewer.
+    Unsound strata give up recipients: no recipient gets a record that it did not ask for, and some
+    get fewer.
 
     Parameters
     ----------
     strata : mapping of int to Stratum
-        By pattern, none of them 0 and none empty; bit i is that of the i-th recipient.
+        By pattern, none of them 0 and none empty. Bit i is that of the i-th recipient.
     soundness : Soundness
     recipients : int
         Their number.
@@ -93,7 +93,7 @@ def join_strata(
     -----
     As long as a stratum is unsound, the one with the fewest records, on a tie with the smallest
     pattern, joins the one, or none, with which the fewest records are withheld, summed over
-    recipients; on a tie the largest, then the smallest pattern. O(p^2) for p patterns.
+    recipients. On a tie the largest, then the smallest pattern. O(p^2) for p patterns.
     """
     parts = dict(strata)
     becomes = {pattern: pattern for pattern in parts}
@@ -137,7 +137,7 @@ OUTSIDE = 0
 
 @dataclass(frozen=True)
 class AtomDemand:
-    """What the parts of an atom have to be.
+    """Requirements of the parts of an atom.
 
     Parameters
     ----------
@@ -170,22 +170,23 @@ def divide_atom(
     Parameters
     ----------
     patterns : int64 ndarray of shape (n,)
-        Who asks for each person, :data:`OUTSIDE` for those who are gone or whom nobody asks for.
+        Who asks for each person, :data:`OUTSIDE` for those who are gone or whom no recipient asks
+        for.
     keys : sequence of bytes
         Names of the persons.
     values : mapping of str to sequence of int or None
-        Numbers of the sensitive values, by the names of ``demand``; None where a person is not in
+        Numbers of the sensitive values, by the names of ``demand``. None where a person is not in
         that release.
     demand : AtomDemand
     people : sequence of bytes or None
-        Whom each record is about, where somebody may have several; ``keys`` are of records then,
-        and what is demanded of persons is demanded of both. None where each person has one record.
+        Whom each record is about, if a person may have several. ``keys`` are of records then, and
+        what is demanded of persons is demanded of both. None where each person has one record.
 
     Returns
     -------
     int64 ndarray of shape (n,)
-        Persons of one pattern are one atom from now on, those outside, too. Where nobody is asked
-        for, all are outside: the atom stays as it is.
+        Persons of one pattern are one atom from now on, those outside, too. If no recipient asks
+        for any, all are outside: the atom stays as it is.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """Scores of attributes for a target, from their tables of counts.
 
 For a private choice scores are whole numbers, and adding one record changes those of all attributes
-by something in one common interval, whose width is told beside each.
+by something in one common interval, whose width is documented with each.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _largest_change(x: int) -> float:
 
 
 def chi_square(counts: Figures | Integers) -> float:
-    """Return chi-square of a table; cells whose expectation is 0 are left out."""
+    """Return chi-square of a table. Cells whose expectation is 0 are left out."""
     total = counts.sum()
     if total <= 0:
         return 0.0
@@ -113,7 +113,7 @@ def chi_square(counts: Figures | Integers) -> float:
 
 
 def information_gain(counts: Figures | Integers) -> float:
-    """Return the bits of the target that the rows of a table tell."""
+    """Return the bits of information about the target in the rows of a table."""
     total = counts.sum()
     if total <= 0:
         return 0.0
@@ -133,7 +133,7 @@ def cleaned(noisy: Integers, scale: float) -> Integers:
     Returns
     -------
     int64 ndarray of shape (other rows, c)
-        Rows below the largest noise that is to be expected are one row; no cell is below 0.
+        Rows below the largest noise that is to be expected are one row. No cell is below 0.
     """
     low = noisy.sum(axis=1) < scale * math.log(noisy.size)
     parts: Sequence[Integers] = [noisy[~low]]

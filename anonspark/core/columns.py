@@ -11,7 +11,7 @@ RECORD_HASH = "record_hash"
 """64-bit keyed hash of a record's whole content."""
 
 UNIT = "unit"
-"""64-bit keyed hash of who a record is about; null where that is missing. What is published of
+"""64-bit keyed hash of who a record is about. Null where that is missing. What is published of
 it, if anything, is a pseudonym (:mod:`anonspark.core.pseudonyms`)."""
 
 SUBJECT = "subject_key"
@@ -20,7 +20,7 @@ people have several. Like other companions of a record it takes part in no hash,
 fingerprint, and is never published."""
 
 ATOM = "atom"
-"""64-bit name of the group of records that no release of a plan divides; a companion."""
+"""64-bit name of the group of records that no release of a plan divides. A companion."""
 
 COMPANIONS = (SUBJECT, ATOM)
 """Columns that travel beside staged records and change nothing of a release."""
@@ -33,7 +33,7 @@ PAYLOAD_HASH = "hash_of_payload"
 """64-bit keyed hash of what is published of a record as it came."""
 
 PART = "part"
-"""Which part of a round's result a row belongs to; one of :class:`Part`."""
+"""The part of a round's result that a row belongs to. One of :class:`Part`."""
 
 CLASS_ID = "class_id"
 """64-bit name of a finished class, made from the round and the path in the tree."""
@@ -45,7 +45,7 @@ SIZE = "size"
 """Records of a class."""
 
 PENALTY = "penalty"
-"""What the classes of a packed batch add to ``gcp_total``."""
+"""The contribution of the classes of a packed batch to ``gcp_total``."""
 
 WHOLE_PENALTY = "whole_penalty"
 """The same, had the groups that the classes were taken from been kept whole."""
@@ -78,7 +78,7 @@ def code_column(index: int) -> str:
 
 
 def identifier_column(index: int) -> str:
-    """Return the column of an identifier while records are counted by it; it is never staged."""
+    """Return the column of an identifier while records are counted by it. It is never staged."""
     return f"identifier_{index}"
 
 
@@ -93,7 +93,7 @@ def is_payload(name: str) -> bool:
 
 
 def published_column(index: int) -> str:
-    """Return the numbered name of a published column that tells of a quasi-identifier."""
+    """Return the numbered name of a published column that describes a quasi-identifier."""
     return f"{_PUBLISHED}{index}"
 
 

@@ -1,4 +1,4 @@
-"""What every class has to satisfy, as the models ask for it."""
+"""Define the requirements of every class, as the models check them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _kind_of(criterion: Criterion) -> int:
 
 @dataclass(frozen=True)
 class Criteria:
-    """What every class of every round has to satisfy.
+    """The requirements of every class of every round.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Criteria:
     sensitive : tuple of SensitiveAttribute
         The attributes that the criteria are about, each once.
     units : Units or None
-        Of people, of whom a class has to have k, where they have several records; None where
+        Of people, of whom a class has to have k, where they have several records. None where
         records are counted.
     """
 
@@ -55,7 +55,7 @@ class Criteria:
 
     @property
     def has_more_than_k(self) -> bool:
-        """Whether a class has to satisfy more than to have k records."""
+        """Return whether a class has to satisfy more than to have k records."""
         return bool(self.criteria) or self.units is not None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Criteria:
 
     @cached_property
     def first_value(self) -> Counts:
-        """Where the values of each sensitive attribute begin when all are numbered through."""
+        """Return where the values of each sensitive attribute begin if all are numbered through."""
         sizes = [len(attribute.values) for attribute in self.sensitive]
         return np.cumsum([0, *sizes]).astype(np.int64)
 
@@ -79,7 +79,7 @@ class Criteria:
         Parameters
         ----------
         pairs : PairedPeople or None
-            Those of the records; None where records are counted.
+            Those of the records. None where records are counted.
         """
         return self.requirements if self.units is None else self._requirements(pairs)
 
@@ -123,7 +123,7 @@ class Criteria:
 
     @property
     def counts_people(self) -> bool:
-        """Whether criteria beyond k count people, of whom one may have several values."""
+        """Return whether criteria beyond k count people, of whom one may have several values."""
         return self.units is not None and bool(self.criteria)
 
     @cached_property
@@ -153,7 +153,7 @@ class Criteria:
 
     @property
     def asks_for_ranges(self) -> bool:
-        """Whether a criterion is about the first and the last value of each person."""
+        """Return whether a criterion is about the first and the last value of each person."""
         return any(one.kind == "ordered distance" for one in self.criteria)
 
     def _are_near(self, one: Criterion, place: int, people: PeopleOfGroup) -> bool:
@@ -168,7 +168,7 @@ class Criteria:
         return bool(judge_ranges(float(one.bound), lowest, highest, shares, people.number))
 
     def violated_by_people(self, people: PeopleOfGroup) -> Criterion | None:
-        """Return the first criterion beyond k that a group violates, if any; people are counted."""
+        """Return the first criterion beyond k that a group violates, if any. People are counted."""
         names = [attribute.name for attribute in self.sensitive]
         for one in self.criteria:
             place = names.index(one.attribute)

@@ -18,7 +18,7 @@ from anonspark.core import extensions
 from anonspark.errors import ConfigurationError
 
 K_UNITS = "k units"
-"""What the table of criteria calls k where it counts people."""
+"""Name of k in the table of criteria where it counts people."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class Option:
 
 @dataclass(frozen=True)
 class CriterionType:
-    """What all criteria of a kind have in common.
+    """The common properties of all criteria of a kind.
 
     Parameters
     ----------
     key : str
         Of the section ``privacy`` that asks for it.
     kernel : str or callable
-        Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load; of
+        Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load. Of
         another package the function that judges groups, see :mod:`anonspark.core.group_judges`.
     words : str
-        The criterion, for messages; braces name its bound, c and kind.
+        The criterion, for messages. Braces name its bound, c and kind.
     measured : str
-        What is measured in the worst class, for the report; braces name the bound.
+        What is measured in the worst class, for the report. Braces name the bound.
     bound : str
         How the figure of every class is bounded: ``at least``, ``below`` or ``at most``.
     column : str
@@ -81,15 +81,15 @@ class CriterionType:
     counts_values : bool
         Whether its bound is a number of different values.
     option : Option or None
-        Its section of the configuration; None where :mod:`anonspark.config.privacy` writes it out,
+        Its section of the configuration. None where :mod:`anonspark.config.privacy` writes it out,
         for it has more than one bound.
     is_later : bool
         Whether it came after the first releases: a configuration without it has the fingerprint
         that it had before.
     of_people : bool
         Whether it can count people, of whom one may have several values in a class
-        (:func:`anonspark.kernels.people.judge_people`); else it is refused where somebody has
-        several records.
+        (:func:`anonspark.kernels.people.judge_people`), else it is refused if a person has several
+        records.
     measure : callable or None
         Of another package its :data:`anonspark.verification.measures.Measure`.
     """
@@ -113,7 +113,7 @@ class CriterionType:
 
     @property
     def worst_is_smallest(self) -> bool:
-        """Whether the class with the smallest figure is the worst one."""
+        """Return whether the class with the smallest figure is the worst one."""
         return self.bound == "at least"
 
 
@@ -239,11 +239,11 @@ CRITERIA: Mapping[str, CriterionType] = {
         of_people=True,
     ),
 }
-"""By kind, in the order in which figures are shown; without those of other packages."""
+"""By kind, in the order in which figures are shown. Without those of other packages."""
 
 
 def criterion_type(kind: str) -> CriterionType:
-    """Return what all criteria of a kind have in common; in other packages a kind is a key.
+    """Return what all criteria of a kind have in common. In other packages a kind is a key.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def criterion_type(kind: str) -> CriterionType:
 
 
 def foreign_criterion(key: str) -> CriterionType | None:
-    """Return the criterion that another package has, under its key; None where none has it.
+    """Return the criterion that another package has, under its key. None where none has it.
 
     Raises
     ------
@@ -311,32 +311,32 @@ class Criterion:
 
     @property
     def type(self) -> CriterionType:
-        """What it has in common with all criteria of its kind."""
+        """Return the common properties of all criteria of its kind."""
         return criterion_type(self.kind)
 
     @property
     def is_distance(self) -> bool:
-        """Whether it compares a class with the distribution of a whole table."""
+        """Return whether it compares a class with the distribution of a whole table."""
         return self.type.is_distance
 
     @property
     def told_c(self) -> float | None:
-        """The c of recursive (c, l)-diversity; None for all others."""
+        """The c of recursive (c, l)-diversity. None for all others."""
         return self.c if self.type.bound == "below" else None
 
     @property
     def limit(self) -> float:
-        """What the figure of a class is compared with."""
+        """Return what the figure of a class is compared with."""
         return self.bound if self.told_c is None else self.told_c
 
     @property
     def is_even(self) -> bool:
-        """Whether people of several values count in equal parts in what it is compared with."""
+        """Return whether a person's values count in equal parts in the reference."""
         return self.kind in ("equal distance", "ordered distance")
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another package has it, so that only its functions know what it asks for."""
+        """Return whether it is from another package, whose functions define it."""
         return self.kind not in CRITERIA
 
     @property
@@ -358,11 +358,11 @@ class Criterion:
         return not (self.is_distance or self.is_foreign or self.demands_nothing)
 
     def asks_for_distinct(self, attribute: str) -> bool:
-        """Whether it asks for different values of an attribute."""
+        """Return whether it asks for different values of an attribute."""
         return self.kind == "distinct" and self.attribute == attribute
 
     def is_as_strict_as(self, other: Criterion) -> bool:
-        """Whether whatever satisfies it satisfies another one of its kind and attribute, too."""
+        """Return whether it implies another one of its kind and attribute."""
         if (self.attribute, self.kind) != (other.attribute, other.kind):
             return False
         if self.type.bound == "at most":

@@ -1,4 +1,4 @@
-"""Whether outlier handling paid: decision rules A, B and C, and those of rho-Gain."""
+"""Decide whether outlier handling paid: rules A, B and C, and those of rho-Gain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a release would be without outlier handling: the first round's groups, kept whole.
+    """A release without outlier handling: the first round's groups, kept whole.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def decide(
 
 @dataclass(frozen=True)
 class GainRules:
-    """Whether further rounds paid beside the first one alone (Vural 2017, 3-1 to 3-3).
+    """Rules on whether rounds after the first one paid (Vural 2017, 3-1 to 3-3).
 
     Parameters
     ----------

@@ -15,13 +15,13 @@ from anonspark.core.arrays import Integers
 Floats = npt.NDArray[np.float64]
 
 NEARLY = 0.95
-"""Share of records for which a dependency has to hold to be told."""
+"""Share of records for which a dependency must hold to be reported."""
 
 WITHIN = 0.05
 """Share of a column's range by which a number may be missed that is given away nearly."""
 
 _GAINED = 0.8
-"""Of the records that a guess without the first column gets wrong, the share that has to go."""
+"""Share of the wrong guesses without the first column that it must correct."""
 
 # What lies further out than these shares of the values says nothing of a column's range.
 _OUTERMOST = 0.01
@@ -41,7 +41,7 @@ class Dependency:
     records : int
         Of which it is measured: those whose value of the first column another record has, too.
     within : float or None
-        Share of the second column's range by which what is guessed may miss; None if it is the
+        Share of the second column's range by which what is guessed may miss. None if it is the
         value itself.
     """
 
@@ -53,7 +53,7 @@ class Dependency:
 
     @property
     def exact(self) -> bool:
-        """Whether it holds for all records of the sample."""
+        """Return whether it holds for all records of the sample."""
         return self.holds == 1 and self.within is None
 
     def as_dict(self) -> dict[str, Any]:
@@ -74,15 +74,15 @@ def find_dependencies(
     ----------
     names : sequence of str
     codes : sequence of int64 ndarray of shape (n,)
-        Of each column, from 0 up to below n; missing is a value like others.
+        Of each column, from 0 up to below n. Missing is a value like others.
     determinants : sequence of str
         The columns to begin with.
     determined : sequence of str or None
-        Those that they may give away; None are all.
+        Those that they may give away. None are all.
     numbers : mapping of str to float64 ndarray of shape (n,), or None
         Of the columns that are numbers, days or times, NaN where they are missing. Of these it
         counts, too, if they are given away within :data:`WITHIN` of their range: by the median of
-        the records that have the same value; or, where values of a number hardly repeat, by the
+        the records that have the same value, or, where values of a number hardly repeat, by the
         records that have the next lower and the next higher one.
 
     Returns

@@ -28,7 +28,7 @@ _EXACT_IN_FLOAT64 = 2**53
 
 
 def _order_preserving_bits(values: Figures) -> Codes:
-    """Map float64 to int64 so that the order is kept; -0.0 and 0.0 are one value."""
+    """Map float64 to int64 so that the order is kept. -0.0 and 0.0 are one value."""
     bits = (values + 0.0).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
 
@@ -60,9 +60,9 @@ class QuasiIdentifier:
         Whether values are missing and a category of their own: they get the code after
         ``highest``.
     weight : float
-        What widths, distances and penalties are multiplied by; greater than 0.
+        What widths, distances and penalties are multiplied by. Greater than 0.
     hierarchy : Hierarchy or None
-        Groups of the categories, by which classes are generalized; its leaves are the categories.
+        Groups of the categories, by which classes are generalized. Its leaves are the categories.
     range_declared : bool
         Whether ``lowest`` and ``highest`` are bounds that were declared, which no record need have.
     """
@@ -123,7 +123,7 @@ class QuasiIdentifier:
 
     @property
     def is_category(self) -> bool:
-        """Whether classes are published as sets of values, not as intervals."""
+        """Return whether classes are published as sets of values, not as intervals."""
         return self.kind in ("category", "boolean")
 
     @cached_property
@@ -161,7 +161,7 @@ class QuasiIdentifier:
 
     @cached_property
     def step(self) -> float:
-        """Distance of neighbouring values of the domain; 0 for a continuous one."""
+        """Distance of neighbouring values of the domain. 0 for a continuous one."""
         return 0.0 if self.kind in ("float", "timestamp") else 1.0
 
     def of_round(self, number: int) -> QuasiIdentifier:
@@ -174,7 +174,7 @@ class QuasiIdentifier:
         Parameters
         ----------
         column : pyarrow.Array
-            Values of ``arrow_type``, texts as a dictionary, too; nulls and NaN are missing.
+            Values of ``arrow_type``, texts as a dictionary, too. Nulls and NaN are missing.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Random draws of exact laws, in whole numbers (Canonne, Kamath and Steinke, NeurIPS 2020).
 
 Laplace noise in floating point leaks through its last bits (Mironov 2012). Here every coin is a
-comparison of whole numbers, and whoever draws gives the one source of chance: ``below(m)``, a
+comparison of whole numbers, and the caller passes the only source of randomness: ``below(m)``, a
 uniform whole number from 0 up to below m. That of the operating system is the only one for real
 data.
 """
@@ -52,7 +52,7 @@ def discrete_laplace(t: int, s: int, below: Below = secrets.randbelow) -> int:
     Parameters
     ----------
     t, s : int
-        At least 1; t / s is the scale.
+        At least 1. t / s is the scale.
     below : callable
     """
     while True:
@@ -79,7 +79,7 @@ def permute_and_flip(
     scores : sequence of int
         One at least.
     a, b : int
-        At least 1; a / b is the privacy loss per unit of a score.
+        At least 1. a / b is the privacy loss per unit of a score.
     below : callable
 
     Returns

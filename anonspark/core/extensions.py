@@ -46,7 +46,7 @@ _LOADED: dict[tuple[Group, str], Extension] = {}
 
 
 def names(group: Group) -> list[str]:
-    """Return the names that installed packages have, in order; nothing is loaded."""
+    """Return the names that installed packages have, in order. Nothing is loaded."""
     return sorted({point.name for point in entry_points(group=group)})
 
 
@@ -56,7 +56,7 @@ def loaded(group: Group) -> dict[str, Extension]:
 
 
 def extension(group: Group, name: str) -> Extension | None:
-    """Load a model or a criterion of another package; None where no installed one has the name.
+    """Load a model or a criterion of another package. None where no installed one has the name.
 
     Raises
     ------

@@ -21,7 +21,7 @@ def figure_text(value: object, digits: int = 4) -> str:
     value : object
         A number, yes or no, a text, or None for nothing.
     digits : int
-        How many of a fraction's digits count, at least 1; whole numbers have all of theirs.
+        How many of a fraction's digits count, at least 1. Whole numbers have all of theirs.
     """
     value = _plain(value)
     if not isinstance(value, float):
@@ -54,7 +54,7 @@ def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
 def figure_rows(
     rows: Sequence[Mapping[str, object]], names: Sequence[str], digits: int = 4
 ) -> list[list[str]]:
-    """Return some figures of each row as texts; see :func:`figure_texts`.
+    """Return some figures of each row as texts. See :func:`figure_texts`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def figure_rows(
 
 
 def share_of_records(some: int, records: int, k: int) -> str:
-    """Return a share of records in words that tell no count below k.
+    """Return a share of records in words that reveal no count below k.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def share_of_records(some: int, records: int, k: int) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a number, of whatever library, as one of Python; anything else as it is."""
+    """Return a number, of whatever library, as one of Python. Anything else as it is."""
     if isinstance(value, bool):
         return value
     if isinstance(value, Decimal):

@@ -2,7 +2,7 @@
 
 The schemas of the tables, the terminal, the comparison of cells, gates, drift, the form of a
 manifest and Prometheus read these rows. A new figure of the summary is a row here, and a line where
-it is computed (:meth:`anonspark.release.derived_figures.Totals.figures` for what classes tell).
+it is computed (:meth:`anonspark.release.derived_figures.Totals.figures` for figures of classes).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import pyarrow as pa
 Need = Literal[
     "information", "association", "baseline", "rounds", "one record", "units", "request", "bounds"
 ]
-"""What a figure is measured with only: ``evaluate.information``, ``evaluate.association``, a model
-without outlier handling, several rounds, an attacker who aims at one record, ``privacy.unit``, the
-request of a recipient, or a style that publishes the bounds of classes."""
+"""Conditions for figures that not every run has: ``evaluate.information``,
+``evaluate.association``, a model without outlier handling, several rounds, an attacker who aims at
+one record, ``privacy.unit``, the request of a recipient, or a style that publishes the bounds of
+classes."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -33,7 +34,7 @@ class Figure:
     Parameters
     ----------
     name : str
-        Of the column; configuration, manifest and Prometheus name it so.
+        Of the column. Configuration, manifest and Prometheus name it so.
     type : str
         Of the column, as DDL.
     words : str
@@ -43,18 +44,18 @@ class Figure:
     is_symbol : bool
         Whether people know it by its name, too, which then stands beside the words.
     better : str or None
-        ``smaller`` or ``larger``; None for what cells of a comparison are not ranked by.
+        ``smaller`` or ``larger``. None for what cells of a comparison are not ranked by.
     needs : str or None
-        What it is measured with only; None for what every run has.
+        What it is measured with only. None for what every run has.
     is_loss : bool
         Whether it gives back how wide classes are: null where means are published, whose bounds
         are hidden.
     is_result : bool
         Whether gates and drift may bound it: it is neither configured nor known after the end.
     line : int or None
-        Its place on the terminal among the figures of its table; None is not shown there.
+        Its place on the terminal among the figures of its table. None is not shown there.
     help : str
-        A sentence for Prometheus; empty for what is not exported.
+        A sentence for Prometheus. Empty for what is not exported.
     """
 
     name: str
@@ -338,7 +339,8 @@ SUMMARY = (
 """The row of a release."""
 
 HISTORY = (*SUMMARY, Figure("job", "string"), Figure("settings_fingerprint", "string"))
-"""The table summary of all runs: what tells which of them can be compared comes with each row."""
+"""The table summary of all runs: each row has the columns that show which of them can be
+compared."""
 
 ROUNDS = (
     _RUN,
@@ -424,7 +426,7 @@ NODES = (
     Figure("suppressed", "long"),
     Figure("loss", "double"),
 )
-"""A row a round and recoding; only of releases whose rounds have one recoding each."""
+"""A row a round and recoding. Only of releases whose rounds have one recoding each."""
 
 TABLES: Mapping[str, tuple[Figure, ...]] = {
     "summary": SUMMARY,
@@ -437,4 +439,4 @@ TABLES: Mapping[str, tuple[Figure, ...]] = {
 """The tables of metrics that are small, by the name of their folder."""
 
 OF_EVERY_RUN = tuple(name for name in TABLES if name != "nodes")
-"""Of them, those that the release of every run has."""
+"""Those of them that the release of every run has."""

@@ -1,4 +1,4 @@
-"""What tells whether two tables hold the same records, in whatever order."""
+"""Compute fingerprints, which are equal if two tables hold the same records, in any order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 
 def table_fingerprint(rows: int, hash_sum: int, hash_xor: int) -> str:
-    """Return what tells whether two tables hold the same records.
+    """Return the fingerprint of a table, equal for tables that hold the same records.
 
     Parameters
     ----------

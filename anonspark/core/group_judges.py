@@ -1,4 +1,4 @@
-"""What criteria of other packages judge groups by, in the form in which kernels call it.
+"""Turn the criteria of other packages into functions that kernels can call.
 
 A kernel calls a C function by its address, which takes seven numbers: the addresses of codes and
 counts of the values that a group has, their number, the address of the shares of all values in the
@@ -51,7 +51,7 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6, ctypes.c_dou
 
 @cache
 def _as_c(judge: Callable[..., int], key: str) -> Any:
-    """Return a C function that calls one of Python; -1 stands for an exception."""
+    """Return a C function that calls one of Python. -1 stands for an exception."""
 
     def call(*numbers: Any) -> int:
         codes, counts, present, shares, values, size, bound = numbers

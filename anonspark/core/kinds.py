@@ -1,4 +1,4 @@
-"""What the values of an attribute are."""
+"""Define the kinds of values that an attribute may have."""
 
 from __future__ import annotations
 

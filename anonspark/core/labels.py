@@ -27,7 +27,7 @@ MISSING = "missing"
 
 
 def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
-    """Return one label a value; numbers in their shortest form that reads back exactly.
+    """Return one label a value. Numbers in their shortest form that reads back exactly.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _float_labels(values: pa.Array) -> pa.StringArray:
 
 
 def _date_label(days: int) -> str:
-    """Write a day of any year; Python knows those from 1 to 9999."""
+    """Write a day of any year. Python knows those from 1 to 9999."""
     cycles, days = divmod(days + _DAYS_TO_1970, _DAYS_OF_400_YEARS)
     moved = date(2000, 1, 1) + timedelta(days=days)
     return f"{moved.year - 2000 + 400 * cycles:0{4 if cycles >= 0 else 5}d}-{moved:%m-%d}"
@@ -87,7 +87,7 @@ def interval_labels(
     low, high : pyarrow.StringArray
         Labels of the smallest and largest value of each class.
     kind : Kind
-        Dates and times are divided by a slash, as in ISO 8601; numbers by a hyphen.
+        Dates and times are divided by a slash, as in ISO 8601. Numbers by a hyphen.
     with_missing : bool ndarray
         Whether each class holds missing values, too.
     """
@@ -106,7 +106,7 @@ def category_label(values: Sequence[str | None]) -> str:
     Parameters
     ----------
     values : sequence of (str or None)
-        In the order of the domain; None stands for missing values.
+        In the order of the domain. None stands for missing values.
 
     Notes
     -----

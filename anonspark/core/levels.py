@@ -14,13 +14,13 @@ def levels_text(levels: Mapping[str, int]) -> str:
 
 
 def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
-    """Read levels back; the opposite of :func:`levels_text`.
+    """Read levels back. The opposite of :func:`levels_text`.
 
     Parameters
     ----------
     text : str
     names : sequence of str
-        Of the quasi-identifiers, in order; they may hold any character.
+        Of the quasi-identifiers, in order. They may hold any character.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]:
-    """Read levels back that the table ``rounds`` of a release has to tell.
+    """Read levels back that the table ``rounds`` of a release must contain.
 
     Parameters
     ----------

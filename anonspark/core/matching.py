@@ -1,4 +1,4 @@
-"""Values that are of another person each: what is enough to tell how many there are."""
+"""Match values with different people, with as few pairs as needed to count them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def matched_values(values: Integers, people: Integers, most: int) -> int:
 
 
 def enough_pairs(values: Integers, people: Integers, most: int) -> tuple[Integers, Integers]:
-    """Return few of some pairs that tell :func:`matched_values` the same, whatever is added.
+    """Return few of some pairs, for which :func:`matched_values` is the same.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How well models predict, and how far one predicts better than another, from counts alone.
+"""Score how well models predict, and how much better one is than another, from counts.
 
 A test record has a class, and each model predicts one and the probability of class 1. Probabilities
 are rounded down to multiples of 0.0001, their *steps*. All sums are of whole numbers, so that
@@ -37,7 +37,7 @@ _HALF = 31
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one model scores better than another on the same records.
+    """The difference of two models' scores on the same records.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def accuracy(confusion: Integers) -> float:
     Parameters
     ----------
     confusion : int64 ndarray of shape (c, c)
-        Records by class and by what is predicted; at least one.
+        Records by class and by what is predicted. At least one.
     """
     return int(np.trace(confusion)) / int(confusion.sum())
 
 
 def f1_scores(confusion: Integers) -> Figures:
-    """Return the F1 of each class; 0 where it is neither there nor predicted.
+    """Return the F1 of each class. 0 where it is neither there nor predicted.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def f1_scores(confusion: Integers) -> Figures:
 
 
 def macro_f1(confusion: Integers) -> float:
-    """Return the mean F1 of the classes that are there or predicted; parameters: `f1_scores`."""
+    """Return the mean F1 of the classes that are there or predicted. Parameters: `f1_scores`."""
     some = confusion.sum(axis=0) + confusion.sum(axis=1) > 0
     return math.fsum(f1_scores(confusion)[some].tolist()) / int(some.sum())
 
 
 def weighted_f1(confusion: Integers) -> float:
-    """Return the mean F1, weighted by the records of the classes; parameters: `f1_scores`."""
+    """Return the mean F1, weighted by the records of the classes. Parameters: `f1_scores`."""
     weighted = f1_scores(confusion) * confusion.sum(axis=1)
     return math.fsum(weighted.tolist()) / int(confusion.sum())
 
@@ -115,7 +115,7 @@ def placements(steps: Integers) -> Integers:
     -------
     int64 ndarray of shape (2, STEPS + 1)
         Beside a record of class 0 those of class 1 at higher steps, beside one of class 1 those of
-        class 0 at lower ones; those at the same step count half.
+        class 0 at lower ones. Those at the same step count half.
     """
     up_to = np.cumsum(steps, axis=1)
     above = 2 * (up_to[1, -1] - up_to[1]) + steps[1]
@@ -134,7 +134,7 @@ def area_under_curve(steps: Integers) -> float | None:
     Returns
     -------
     float or None
-        Pairs of records of both classes in the right order, as a share; ties count half. None
+        Pairs of records of both classes in the right order, as a share. Ties count half. None
         without records of one class.
     """
     area = _area(steps)
@@ -188,7 +188,7 @@ def area_covariance(first: Integers, second: Integers, products: Sequence[int]) 
 
 
 def area_variance(steps: Integers) -> Fraction | None:
-    """Return the variance of the area under a curve; see :func:`area_covariance`."""
+    """Return the variance of the area under a curve. See :func:`area_covariance`."""
     squares = []
     for counts, places in zip(steps, placements(steps), strict=True):
         some = np.flatnonzero(counts)
@@ -200,7 +200,7 @@ def area_variance(steps: Integers) -> Fraction | None:
 def area_difference(
     first: Integers, second: Integers, products: Sequence[int]
 ) -> Difference | None:
-    """Return how much larger the second area is; parameters: :func:`area_covariance`.
+    """Return how much larger the second area is. Parameters: :func:`area_covariance`.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def accuracy_difference(records: int, only_first: int, only_second: int) -> Diff
     Parameters
     ----------
     records : int
-        Of the test; at least one.
+        Of the test. At least one.
     only_first, only_second : int
         Records of which one model alone predicts the class.
     """

@@ -1,4 +1,4 @@
-"""Pseudonyms: what stands in a release in place of what tells people apart."""
+"""Write pseudonyms, which replace in a release the values that identify people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PSEUDONYM = pa.string()
 """Type of a pseudonym."""
 
 PSEUDONYM_FORM = "^[0-9a-f]{32}$"
-"""How pseudonyms are written, as a regular expression."""
+"""The form of pseudonyms, as a regular expression."""
 
 _BYTES = 16
 
@@ -26,7 +26,7 @@ def release_key(seed: int, *facts: str) -> bytes:
     seed : int
         The secret.
     *facts : str
-        What tells this release from others.
+        Facts that distinguish this release from others.
     """
     own = blake2b(key=str(seed).encode(), digest_size=32, person=b"pseudonyms")
     for fact in facts:

@@ -15,14 +15,14 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What queries may ask of one attribute.
+    """The values of one attribute that queries may select.
 
     Parameters
     ----------
     values : float64 ndarray of shape (n,)
         Where ranges begin and end, in order, each once.
     shares : float64 ndarray of shape (n,)
-        Of the records, those with each value, or between it and the next; the sum is 1, or n is 0.
+        Of the records, those with each value, or between it and the next. The sum is 1, or n is 0.
     evenly : bool
         Whether a range begins at each value as often as at any other, or as often as records have
         it.
@@ -40,7 +40,7 @@ class Queries:
     Parameters
     ----------
     low, high : float64 ndarray of shape (attributes, queries)
-        The ranges, both ends included; anything where an attribute is not asked for.
+        The ranges, both ends included. Anything where an attribute is not asked for.
     asked : bool ndarray of shape (attributes, queries)
         Whether a query asks for the attribute.
     """
@@ -67,14 +67,14 @@ def draw_queries(
     the filters, if there are any: so do Xiao and Tao (2006). A range begins at a random value and
     ends where it holds the wanted share of the records, or with the last value. Wanted of each of
     the r attributes still to come is the r-th root of what is left to be reached, if attributes are
-    independent; those with few values, whose shares are far from the wanted one, come first.
+    independent. Those with few values, whose shares are far from the wanted one, come first.
 
     Parameters
     ----------
     quasi_identifiers : sequence of Domain
-        At least one; none empty; in the same order for every release that is to be compared.
+        At least one, none empty, and in the same order for every release that is to be compared.
     filters : sequence of Domain
-        Of sensitive attributes; none empty.
+        Of sensitive attributes. None empty.
     count : int
     selectivity : float
         In (0, 1].
@@ -83,7 +83,7 @@ def draw_queries(
     Returns
     -------
     Queries
-        Of the quasi-identifiers, then of the filters; the same for the same arguments.
+        Of the quasi-identifiers, then of the filters. The same for the same arguments.
 
     Notes
     -----

@@ -24,7 +24,7 @@ _MOMENT_0 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class UnfitRangeError(ValueError):
-    """Bounds that values of a kind cannot have; the message says what was expected."""
+    """Bounds that values of a kind cannot have. The message says what was expected."""
 
 
 def day_of(text: str) -> int:
@@ -49,7 +49,7 @@ def day_text(day: int) -> str:
 
 
 def moment_of(text: str) -> int:
-    """Return a moment as microseconds since 1970-01-01 in UTC; of a day its first one.
+    """Return a moment as microseconds since 1970-01-01 in UTC. Of a day its first one.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Sections of configurations and manifests whose meaning a room above knows, not who reads them.
 
-Who owns a section registers with its key; the room is loaded when such a section is met.
+Who owns a section registers with its key. The room is loaded when such a section is met.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def owner_of(section: str) -> Any:
     Raises
     ------
     ConfigurationError
-        If nobody does: what is not understood is never passed over.
+        If no room does: an unknown section is never ignored.
     """
     if section not in _OWNERS:
         raise ConfigurationError(

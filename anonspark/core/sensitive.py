@@ -37,16 +37,16 @@ class SensitiveAttribute:
     column : str
         Its staged column.
     values : pyarrow.Array
-        Its different values in order; a null, which is a value of its own, comes last.
+        Its different values in order. A null, which is a value of its own, comes last.
     counts : int64 ndarray of shape (values,)
         Records of the whole input with each value.
     parents, heights : int64 ndarray of shape (nodes,)
-        Nodes of its hierarchy bottom up, the values first; empty where it has none.
+        Nodes of its hierarchy bottom up, the values first. Empty where it has none.
     as_text : bool
         Whether values are compared as texts without blanks at their ends, as those that a
         hierarchy or a declared order lists.
     people : int64 ndarray of shape (values,) or None
-        People of the whole input who have each value; None where criteria count records.
+        People of the whole input who have each value. None where criteria count records.
     even_shares : float64 ndarray of shape (values,) or None
         Share of each value where each of them counts as one, in equal parts for each value.
     """

@@ -42,7 +42,7 @@ class Spread:
     Parameters
     ----------
     low, high : float64 ndarray of shape (runs,)
-        Ends of the runs of all regions; infinite and crossed where a region has none.
+        Ends of the runs of all regions. Infinite and crossed where a region has none.
     points : float64 ndarray of shape (runs,)
         1 where values are counted: a run of whole numbers has ``high - low + 1`` of them, one
         value has one. 0 where the length of a run counts.
@@ -68,7 +68,7 @@ class Spread:
         Parameters
         ----------
         low, high : float64 ndarray of shape (ranges,)
-            Both ends included; whole numbers where values are.
+            Both ends included. Whole numbers where values are.
 
         Returns
         -------
@@ -195,7 +195,7 @@ def joined_runs(runs: Iterable[tuple[_N, _N]], *, whole: bool) -> tuple[tuple[_N
     Parameters
     ----------
     runs : iterable of (float, float) or (int, int)
-        In any order; empty ones, whose ends are crossed, are left out.
+        In any order. Empty ones, whose ends are crossed, are left out.
     whole : bool
         Whether the values are whole numbers: then 3 follows 2.
     """

@@ -14,12 +14,12 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Units:
-    """What is known of the people of a table.
+    """The known facts about the people of a table.
 
     Parameters
     ----------
     number : int
-        Of different people.
+        Number of different people.
     most_records : int
         Of one of them.
     of_fewer_than_k : int
@@ -33,12 +33,12 @@ class Units:
 
     @property
     def repeat(self) -> bool:
-        """Whether anybody has several records; else k people are k records."""
+        """Return whether anybody has several records, else k people are k records."""
         return self.most_records > 1
 
 
 def with_units(hashes: Integers, units: Integers) -> Integers:
-    """Return hashes that tell apart records of equal content that are about different people.
+    """Return hashes that distinguish equal records of different people.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def numbered(units: Integers) -> tuple[Integers, int]:
     numbers : int64 ndarray of shape (n,)
         From 0 on, in the order of the hashes.
     number : int
-        Of different people.
+        Number of different people.
     """
     found, numbers = np.unique(units, return_inverse=True)
     return numbers.astype(np.int64, copy=False), len(found)
@@ -83,7 +83,7 @@ class PairedPeople:
     first : int64 ndarray of shape (s + 2,)
         Where the numbers of each attribute's pairs begin, and those of people, and where they end.
     values, people : int64 ndarray of shape (pairs,)
-        Value, numbered through all attributes, and person of each pair; by attribute, value and
+        Value, numbered through all attributes, and person of each pair. By attribute, value and
         person.
     """
 
@@ -93,25 +93,25 @@ class PairedPeople:
 
     @property
     def number(self) -> int:
-        """Of different people."""
+        """Number of different people."""
         return int(self.first[-1] - self.first[-2])
 
 
 @dataclass(frozen=True)
 class PeopleOfGroup:
-    """What criteria ask of the people of a group.
+    """The requirements of criteria for the people of a group.
 
     Parameters
     ----------
     number : int
-        Of different people.
+        Number of different people.
     counts : sequence of int64 ndarray
         Of each sensitive attribute, the people with each of its values.
     matched : sequence of int
         Of each sensitive attribute, the values that are of another person each, at most as many as
         are asked for.
     ranges : sequence of (int64 ndarray, int64 ndarray) or None
-        Of each sensitive attribute, the people by the first and by the last of their values; None
+        Of each sensitive attribute, the people by the first and by the last of their values. None
         where nothing asks for them.
     is_estimate : bool
         Whether more is matched than may be, and ranges are not known yet: what violates a criterion

@@ -1,4 +1,4 @@
-"""How useful a release still is, as one number and in words that a data owner understands."""
+"""Score how useful a release still is, in one number and in words for data owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def utility_score(loss: float) -> float:
     ----------
     loss : float
         Share of its attribute's range, or of its hierarchy's values beside its own, that a
-        published value covers, as a mean over all values and records, weighted as configured; 1
+        published value covers, as a mean over all values and records, weighted as configured. 1
         for those of suppressed records.
     """
     # A mean of losses of 1 may be 1 and its last digit.
@@ -32,7 +32,7 @@ def utility_word(score: float) -> str:
 
 
 def columns_text(summary: Mapping[str, Any]) -> str:
-    """Return how many columns of the input are published, empty where nobody knows."""
+    """Return how many columns of the input are published, empty if it is unknown."""
     published, columns = (summary.get(name) for name in ("columns_published", "columns_in"))
     if published is None:
         return ""

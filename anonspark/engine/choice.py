@@ -18,7 +18,7 @@ from anonspark.engine.spark.session import process_has_session
 from anonspark.errors import ConfigurationError
 
 EngineName = Literal["auto", "local", "spark"]
-"""As a user names it; ``auto`` for what :func:`choose_engine` says."""
+"""As a user names it. ``auto`` for what :func:`choose_engine` says."""
 
 
 def engine_name(found: str) -> EngineName:
@@ -88,7 +88,7 @@ class Choice:
     ----------
     name : str
     reason : str
-        For users; no value of the data.
+        For users. No value of the data.
     """
 
     name: Literal["local", "spark"]
@@ -179,7 +179,7 @@ def _obstacle(work: Work) -> str | None:
 
 
 def local_path(path: str) -> Path | None:
-    """Return where a path or ``file:`` address is on the local disk; None for other addresses."""
+    """Return where a path or ``file:`` address is on the local disk. None for other addresses."""
     parts = urlsplit(path)
     if not parts.scheme:
         return Path(path)

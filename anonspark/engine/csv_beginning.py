@@ -1,4 +1,4 @@
-"""Separator and header of a CSV file by its first lines; docs/values.md lists the rules."""
+"""Separator and header of a CSV file by its first lines. docs/values.md lists the rules."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _FEW_COLUMNS = 2
 
 
 def without_separator_line(block: bytes) -> bytes:
-    """Return the beginning of a file, in UTF-8; a first line that names the separator is blank."""
+    """Return the beginning of a file, in UTF-8. A first line that names the separator is blank."""
     line, _, rest = block.partition(b"\n")
     return b"\n" + rest if SEPARATOR_LINE.fullmatch(line.decode()) else block
 
 
 def rows_of(lines: Sequence[str], separator: str, quote: str, escape: str) -> list[list[str]]:
-    """Return the fields of lines; a quoted value may have several of them."""
+    """Return the fields of lines. A quoted value may have several of them."""
     if len(separator) != 1 or len(quote) > 1:
         return [line.split(separator or ",") for line in lines]
     escaping = escape if len(escape) == 1 and escape != quote else None

@@ -123,7 +123,7 @@ def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> 
     paths : sequence of str
         As of :func:`find_files`.
     key : str or None
-        What named the paths, for messages; None where nothing need be there.
+        What named the paths, for messages. None where nothing need be there.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def find_files(
     files : Files
     paths : sequence of str
         Files, directories and patterns. Of a directory count the files in it, and those in
-        folders named like ``column=value`` at any depth; hidden ones do not.
+        folders named like ``column=value`` at any depth. Hidden ones do not.
     key : str
         What named the paths, for messages.
     wanted : WantedColumns or None
@@ -232,7 +232,7 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
 
 
 def folder_text(value: str) -> str | None:
-    """Return what stands behind the sign in a folder's name; None for no value.
+    """Return what stands behind the sign in a folder's name. None for no value.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def _decoded(text: str) -> str:
 
 
 def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
-    """Return what the names of folders say; None if one of them says nothing, or is hidden."""
+    """Return what the names of folders say. None if one of them says nothing, or is hidden."""
     columns: dict[str, str | None] = {}
     for folder in names:
         name, equals, value = folder.partition("=")

@@ -30,7 +30,7 @@ _SCRIPTS = {"HANGUL": 0.2, **dict.fromkeys(("CYRILLIC", "GREEK", "HEBREW", "ARAB
 
 
 def codec_of(name: str) -> str | None:
-    """Return how Python calls an encoding of texts; None where it knows none of that name."""
+    """Return how Python calls an encoding of texts. None where it knows none of that name."""
     named = {shown.lower(): codec for codec, shown in _COMMON.items()}
     try:
         codec = codecs.lookup(named.get(name.lower(), name))
@@ -41,7 +41,7 @@ def codec_of(name: str) -> str | None:
 
 
 def encoding_of_mark(content: bytes) -> str:
-    """Return the encoding that the first bytes of a file mark; UTF-8 where none does."""
+    """Return the encoding that the first bytes of a file mark. UTF-8 where none does."""
     return "UTF-16" if content.startswith(_WIDE_MARKS) else UTF_8
 
 

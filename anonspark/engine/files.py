@@ -121,7 +121,7 @@ def local_tree(directory: str, prefix: str = "") -> list[Entry]:
 
 
 class Files(Protocol):
-    """Path operations as all tasks see them; nothing here assumes a local disk.
+    """Path operations as all tasks see them. Nothing here assumes a local disk.
 
     All raise :class:`FilesError` where the file system refuses, and ConfigurationError where it
     cannot be reached.
@@ -136,17 +136,17 @@ class Files(Protocol):
         ...
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed; None for other places.
+        """Return where a path is on the local disk, links not followed. None for other places.
 
         What ``viewfs`` mounts there counts, too.
         """
         ...
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do; None where it can.
+        """Return why what is at a path cannot be used, and what to do. None where it can.
 
         See :mod:`anonspark.ownership`. Nothing is wrong where nothing is. Only local disks and
-        HDFS have owners; elsewhere only links are looked for.
+        HDFS have owners. Elsewhere only links are looked for.
         """
         ...
 
@@ -164,7 +164,7 @@ class Files(Protocol):
     def tree(self, path: str) -> list[Entry]:
         """Return all that lies in a directory at any depth, hidden files and checksums too.
 
-        Links are not followed. Sorted by path; nothing where the directory is not there.
+        Links are not followed. Sorted by path. Nothing where the directory is not there.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Files(Protocol):
         Notes
         -----
         No Spark job. A local directory is listed by Python, for Hadoop hides checksums and links
-        that lead nowhere; elsewhere one call for each directory.
+        that lead nowhere. Elsewhere one call for each directory.
         """
         local = self.local_path(path)
         try:
@@ -207,7 +207,7 @@ class Files(Protocol):
     def make_private_directory(self, path: str) -> None:
         """Create a directory, readable by its owner only where the file system knows owners.
 
-        One of ours that only we could change is made private; parents are created as usual.
+        One of ours that only we could change is made private. Parents are created as usual.
 
         Raises
         ------
@@ -221,7 +221,7 @@ class Files(Protocol):
         ...
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted; none where it is not there."""
+        """Return the addresses of what a directory holds, sorted. None where it is not there."""
         ...
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
@@ -229,7 +229,7 @@ class Files(Protocol):
         ...
 
     def sha256(self, path: str) -> str:
-        """Return the SHA-256 of a file in hexadecimal digits; it is read as a whole."""
+        """Return the SHA-256 of a file in hexadecimal digits. It is read as a whole."""
         ...
 
     def rename_copies(self, path: str) -> bool:
@@ -237,12 +237,12 @@ class Files(Protocol):
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Rename a file or directory; the target must not exist.
+        """Rename a file or directory. The target must not exist.
 
         Raises
         ------
         OSError
-            If the file system refuses, or the target came into being meanwhile; source and target
+            If the file system refuses, or the target came into being meanwhile. Source and target
             are then as they were.
         """
         ...
@@ -250,7 +250,7 @@ class Files(Protocol):
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it.
 
-        A file that is there is replaced in one step on local disks and on HDFS; elsewhere it is
+        A file that is there is replaced in one step on local disks and on HDFS. Elsewhere it is
         deleted just before, for a rename does not overwrite.
 
         Parameters
@@ -258,17 +258,17 @@ class Files(Protocol):
         path : str
         content : bytes
         temporary : str
-            Name to write under in the same directory; hidden, so that readers pass over it.
+            Name to write under in the same directory. Hidden, so that readers pass over it.
 
         Raises
         ------
         OSError
-            If the file system refuses; no temporary file is left.
+            If the file system refuses. No temporary file is left.
         """
         ...
 
     def delete(self, path: str) -> None:
-        """Delete a file or a directory with all that is in it; nothing happens where none is."""
+        """Delete a file or a directory with all that is in it. Nothing happens where none is."""
         ...
 
     def delete_if_empty(self, path: str) -> None:
@@ -289,7 +289,7 @@ class Files(Protocol):
         self.write_bytes(path, text.encode())
 
     def write_atomically(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
+        """Write a small UTF-8 file that is there as a whole or not at all. Replaces none."""
         directory, _, name = path.rpartition("/")
         hidden = f"{directory}/.{name}.writing"
         self.write_text(hidden, text)
@@ -376,7 +376,7 @@ def require_ours(files: Files, key: str, path: str, access: Access = "shared") -
         What named the path, for the message.
     path : str
     access : str
-        Who may use it; see :mod:`anonspark.ownership`.
+        Who may use it. See :mod:`anonspark.ownership`.
 
     Raises
     ------

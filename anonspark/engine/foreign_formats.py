@@ -30,5 +30,5 @@ def foreign_format(beginning: bytes) -> str | None:
 
 
 def remedy_for(name: str) -> str | None:
-    """Return what to do with a format of :func:`foreign_format`; None of others."""
+    """Return what to do with a format of :func:`foreign_format`. None of others."""
     return next((remedy for own, _, remedy in _FORMATS if own == name), None)

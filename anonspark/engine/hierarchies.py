@@ -37,7 +37,7 @@ def read_hierarchy_files(
     Raises
     ------
     ConfigurationError
-        With everything that is wrong with the files; one that was changed since it was agreed on
+        With everything that is wrong with the files. One that was changed since it was agreed on
         is wrong, too.
 
     Notes

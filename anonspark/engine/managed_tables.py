@@ -31,7 +31,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
     paths : sequence of str
         Files, directories and patterns.
     data_format : str
-        As which they are read; with the format of such tables nothing is looked at.
+        As which they are read. With the format of such tables nothing is looked at.
     key : str
         What named the paths, for messages.
 
@@ -69,7 +69,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
 
 
 def table_format(files: Files, folder: str) -> str | None:
-    """Return the format whose table a folder is; None where it is none, or cannot be looked at.
+    """Return the format whose table a folder is. None where it is none, or cannot be looked at.
 
     Who may read a directory need not be allowed to look at those above it.
     """

@@ -17,12 +17,12 @@ from anonspark.engine.tasks import Batches
 
 MAGIC = b"PAR1"
 """The last bytes of a Parquet file, which stand behind each row group, too: what lies between them
-belongs to nobody, and Spark writes it so (:mod:`anonspark.engine.spark.parquet_files`)."""
+has no meaning, and Spark writes it so (:mod:`anonspark.engine.spark.parquet_files`)."""
 
 STAMPED_VERSION = "4.1.4"
 """Spark's version in every footer, whatever engine and Spark write it, so that bytes are the same.
 
-From 3 on it says that days and times are those of today's calendar; Spark takes files of an older
+From 3 on it says that days and times are those of today's calendar. Spark takes files of an older
 version, or of none, for files of Spark 2."""
 
 CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -45,7 +45,7 @@ class Encoding:
     Parameters
     ----------
     columns : pyarrow.Schema
-        Of the table; all of its values may be null.
+        Of the table. All of its values may be null.
     described : str
         The same in Spark's JSON.
     codec : str
@@ -72,7 +72,7 @@ class EncodedFile:
     sha256: str = ""
 
     def parts(self, row_groups: Batches) -> Iterator[bytes]:
-        """Encode a file; afterwards its rows, bytes (``size``) and hash are known.
+        """Encode a file. Afterwards its rows, bytes (``size``) and hash are known.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class EncodedFile:
         Yields
         ------
         bytes
-            A row group each, and last the footer; each ends with :data:`MAGIC`. Nothing where
+            A row group each, and last the footer. Each ends with :data:`MAGIC`. Nothing where
             there is no row group.
         """
         sink = _Sink()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def process_identity(process: int) -> str | None:
-    """Return what no other process of any machine has, now or later; None where it is not known.
+    """Return what no other process of any machine has, now or later. None where it is not known.
 
     Process ids come again after a restart, so the start of machine and process belong to it.
     """

@@ -49,7 +49,7 @@ class Table(Protocol):
         ...
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> Table:
-        """Apply a function to the batches of each task; no shuffle.
+        """Apply a function to the batches of each task. No shuffle.
 
         Parameters
         ----------
@@ -76,13 +76,13 @@ class Table(Protocol):
         Returns
         -------
         Table
-            Of the same schema; what is in :data:`TASK` then is the engine's own. One shuffle of
+            Of the same schema. What is in :data:`TASK` then is the engine's own. One shuffle of
             all rows.
         """
         ...
 
     def group(self, by: Sequence[str], tasks: int) -> Table:
-        """Bring rows that are equal in some columns into one task; one shuffle of all rows."""
+        """Bring rows that are equal in some columns into one task. One shuffle of all rows."""
         ...
 
     def aggregate(
@@ -105,7 +105,7 @@ class Table(Protocol):
         count : str or None
             Name of a column with the number of these rows.
         sums, least, most : sequence of str
-            Columns to add up, and to take the smallest and the largest value of; nulls do not
+            Columns to add up, and to take the smallest and the largest value of. Nulls do not
             count, and without a value the result is null.
         hashes : str or None
             A column of 64-bit integers: its exact sum, a ``decimal128(38, 0)``, is in
@@ -130,12 +130,12 @@ class Table(Protocol):
             At most one row agrees with each of this table.
         on : sequence of str
         small : bool
-            Whether every task can hold the other table; else one shuffle of both.
+            Whether every task can hold the other table, else one shuffle of both.
         """
         ...
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> Table:
-        """Return some columns, or by their new names the columns that get them; no shuffle."""
+        """Return some columns, or by their new names the columns that get them. No shuffle."""
         ...
 
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Table:
@@ -151,12 +151,12 @@ class Table(Protocol):
         Returns
         -------
         Table
-            Of each reading the columns ``name`` and ``missing``, then those carried; no shuffle.
+            Of each reading the columns ``name`` and ``missing``, then those carried. No shuffle.
         """
         ...
 
     def without(self, flags: Sequence[str]) -> Table:
-        """Return the rows in which none of some columns of booleans is true; no shuffle."""
+        """Return the rows in which none of some columns of booleans is true. No shuffle."""
         ...
 
     def with_hashes(
@@ -167,7 +167,7 @@ class Table(Protocol):
         nulls: bool = True,
         like: pa.Schema | None = None,
     ) -> Table:
-        """Add columns of 64-bit hashes of other columns; no shuffle.
+        """Add columns of 64-bit hashes of other columns. No shuffle.
 
         Parameters
         ----------
@@ -188,11 +188,11 @@ class Table(Protocol):
         ...
 
     def union(self, other: Table) -> Table:
-        """Return the rows of both tables, of the same columns; no shuffle."""
+        """Return the rows of both tables, of the same columns. No shuffle."""
         ...
 
     def except_all(self, other: Table) -> Table:
-        """Return the rows but as many equal ones as another table has; one shuffle of both."""
+        """Return the rows but as many equal ones as another table has. One shuffle of both."""
         ...
 
     def persist(self) -> Table:
@@ -200,25 +200,25 @@ class Table(Protocol):
         ...
 
     def unpersist(self) -> None:
-        """Free the rows of a table that :meth:`persist` returned; of others nothing is to free."""
+        """Free the rows of a table that :meth:`persist` returned. Of others nothing is to free."""
         ...
 
     def count(self) -> int:
-        """Return the number of rows; one job."""
+        """Return the number of rows. One job."""
         ...
 
     def collect(self, most: int | None = None) -> pa.Table:
-        """Return all rows, which have to be few; one job.
+        """Return all rows, which have to be few. One job.
 
         Parameters
         ----------
         most : int or None
-            Rows at most, no matter which; None for all.
+            Rows at most, no matter which. None for all.
         """
         ...
 
     def stage(self, path: str) -> None:
-        """Write the rows to a new directory, for :meth:`Engine.staged`; one job.
+        """Write the rows to a new directory, for :meth:`Engine.staged`. One job.
 
         A directory that was begun by a process that was killed is never read.
         """
@@ -227,13 +227,13 @@ class Table(Protocol):
     def stage_parts(
         self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Write the rows to a new directory, each part to a directory of its own; one job.
+        """Write the rows to a new directory, each part to a directory of its own. One job.
 
         Parameters
         ----------
         path : str
         part : str
-            The column that says which part a row belongs to; it is not written.
+            The column that says which part a row belongs to. It is not written.
         parts : sequence of str
             All that can stand there. A part is read at ``path/column=part``.
         sums : sequence of str
@@ -242,14 +242,14 @@ class Table(Protocol):
         Returns
         -------
         mapping of str to mapping of str to int, Decimal or None
-            The sums of each part; None where it has no value.
+            The sums of each part. None where it has no value.
         """
         ...
 
     def publish(
         self, data_format: str, release: str, directory: str, aside: str
     ) -> list[PublishedFile]:
-        """Write the rows as files that anybody can read; one job, and others that list them.
+        """Write the rows as files that any program can read. One job, and others that list them.
 
         Parameters
         ----------
@@ -257,8 +257,8 @@ class Table(Protocol):
         release : str
             The release's directory.
         directory : str
-            To write to, relative to the release's; must not exist. A task that has rows makes one
-            file, whose rows have its order; of Parquet each batch makes a row group. The files are
+            To write to, relative to the release's. Must not exist. A task that has rows makes one
+            file, whose rows have its order. Of Parquet each batch makes a row group. The files are
             named and ordered by the numbers of the tasks.
         aside : str
             Directory to write to before files get their names.
@@ -285,7 +285,7 @@ class InputColumn:
     hierarchy : Hierarchy or None
         What its hierarchy's file says, if it has one.
     brought_order : tuple of str
-        Texts in the order that the table brings, used or not; empty where it brings none.
+        Texts in the order that the table brings, used or not. Empty where it brings none.
     """
 
     name: str
@@ -307,12 +307,12 @@ class Input(Protocol):
 
     @property
     def names(self) -> Sequence[str] | None:
-        """The columns of the table, asked for or not; None where a plan decides on them."""
+        """The columns of the table, asked for or not. None where a plan decides on them."""
         ...
 
     @property
     def kept(self) -> Table:
-        """The records that stay under the policy for missing values, as they are staged; lazy.
+        """The records that stay under the policy for missing values, as they are staged. Lazy.
 
         Columns are named by :mod:`anonspark.core.columns`.
         """
@@ -332,7 +332,7 @@ class Input(Protocol):
         ...
 
     def inspect(self) -> Mapping[str, Any]:
-        """Count what can be wrong with the values; one pass over the input.
+        """Count what can be wrong with the values. One pass over the input.
 
         Returns
         -------
@@ -346,7 +346,7 @@ class Input(Protocol):
         ...
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that are kept, with their hashes, and count; one pass over the input.
+        """Write the records that are kept, with their hashes, and count. One pass over the input.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class Staged:
     found : mapping
         Of :meth:`Input.inspect`.
     fingerprint : str
-        Tells whether two inputs hold the same records; depends on the seed, not on their order.
+        Equal for two inputs that hold the same records. Depends on the seed, not on their order.
     """
 
     path: str
@@ -391,7 +391,7 @@ class Staged:
 
 
 class Model(Protocol):
-    """A learner of an engine that was trained; what it holds is known to its engine alone."""
+    """A learner of an engine that was trained. What it holds is known to its engine alone."""
 
     @property
     def classes(self) -> int:
@@ -479,7 +479,7 @@ class Engine(Protocol):
         hierarchies : mapping of str to Hierarchy
             Of the attributes whose hierarchy comes from a file.
         given : Table or None
-            The table; None opens what the configuration names.
+            The table. None opens what the configuration names.
 
         Raises
         ------
@@ -531,17 +531,17 @@ class Engine(Protocol):
         key : str
             What named the paths, for messages.
         section : str or None
-            The configuration's section with format and options; None where they were found
+            The configuration's section with format and options. None where they were found
             otherwise.
         texts : sequence of str
-            Columns that are read as texts, where types are told by nothing but the values.
+            Columns that are read as texts, where only the values show the types.
         wanted : WantedColumns or None
-            What each file has to have; None asks no file.
+            What each file has to have. None asks no file.
 
         Returns
         -------
         Table
-            Lazy; formats without a schema (CSV, JSON) may take a job to infer it. The fields of its
+            Lazy. Formats without a schema (CSV, JSON) may take a job to infer it. The fields of its
             structs are columns, too, as of :meth:`open_source`.
 
         Raises
@@ -554,7 +554,7 @@ class Engine(Protocol):
         ...
 
     def published(self, path: str, data_format: str) -> Table:
-        """Return a table that this program published; lazy."""
+        """Return a table that this program published. Lazy."""
         ...
 
     def require_format(self, data_format: str) -> None:
@@ -569,17 +569,17 @@ class Engine(Protocol):
     def contents(
         self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
     ) -> Table:
-        """Return what is in the files below a directory, hidden ones left out; lazy.
+        """Return what is in the files below a directory, hidden ones left out. Lazy.
 
         Parameters
         ----------
         directory : str
         largest : int
-            Bytes of a file; larger ones are left out.
+            Bytes of a file. Larger ones are left out.
         tail : int
             Bytes at the end of each.
         whole : sequence of str
-            Beginnings of paths; of these files the tail has every byte.
+            Beginnings of paths. Of these files the tail has every byte.
 
         Returns
         -------
@@ -624,7 +624,7 @@ class Engine(Protocol):
         paths : sequence of str
             At least one.
         schema : pyarrow.Schema
-            The columns to read; no file is asked for its own. What a file lacks is null.
+            The columns to read. No file is asked for its own. What a file lacks is null.
         """
         ...
 
@@ -669,10 +669,10 @@ class Engine(Protocol):
         Returns
         -------
         Table
-            Lazy; no shuffle.
+            Lazy. No shuffle.
         """
         ...
 
     def table(self, rows: pa.Table) -> Table:
-        """Return a small table that is known already; no job."""
+        """Return a small table that is known already. No job."""
         ...

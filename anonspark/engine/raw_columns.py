@@ -28,7 +28,7 @@ def in_order(field: pa.Field, values: Sequence[str]) -> pa.Field:
 
 
 def order_of(field: pa.Field) -> tuple[str, ...]:
-    """Return the values of a column in the order that it brings; none where it brings none."""
+    """Return the values of a column in the order that it brings. None where it brings none."""
     return tuple(json.loads((field.metadata or {}).get(_ORDER, b"[]")))
 
 
@@ -45,7 +45,7 @@ class WantedColumns:
     key : str or None
         The configuration's key that says so, for messages.
     skips_malformed : bool
-        Whether lines of CSV that are no record are passed over; else they are errors.
+        Whether lines of CSV that are no record are passed over, else they are errors.
     markers : tuple of str
         Texts that mean missing.
     required : tuple of str
@@ -134,7 +134,7 @@ def is_text(data_type: pa.DataType) -> bool:
 
 
 def is_number(data_type: pa.DataType) -> bool:
-    """Return whether values are numbers; more than 38 digits and halves of floats no file has."""
+    """Return whether values are numbers. More than 38 digits and halves of floats no file has."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_float32(data_type)
@@ -164,7 +164,7 @@ def is_plain(data_type: pa.DataType) -> bool:
 
 
 def is_hashable(data_type: pa.DataType) -> bool:
-    """Return whether values can be told apart by hashes, which those of maps cannot."""
+    """Return whether values can be distinguished by hashes, which those of maps cannot."""
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return is_hashable(data_type.value_type)
     if pa.types.is_struct(data_type):
@@ -182,7 +182,7 @@ def is_publishable(data_type: pa.DataType) -> bool:
 
 
 def is_readable(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether values of one type can be read as another; see :class:`Reading`."""
+    """Return whether values of one type can be read as another. See :class:`Reading`."""
     if is_text(wanted):
         return is_plain(found) or bool(pa.types.is_null(found))
     if is_text(found):
@@ -227,7 +227,7 @@ _NAMES = (
 def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str) -> None:
     """Check that each column can be named: that no other has its name, but for case.
 
-    Files cannot have two such columns; tables that are given, as those of a join, can.
+    Files cannot have two such columns. Tables that are given, as those of a join, can.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def require_distinct_header(
     ----------
     header : sequence of str or None
     wanted : WantedColumns or None
-        Columns that are looked for; None for all of them.
+        Columns that are looked for. None for all of them.
     subject : str
         What messages call the table.
 

@@ -55,19 +55,19 @@ def _section_of(where: str) -> str:
 
 
 def format_of(where: str, name: str) -> str:
-    """Return how a format is said by whoever named the paths; see :func:`option_of`."""
+    """Return how a format is said by whoever named the paths. See :func:`option_of`."""
     if where.startswith(_OF_A_COMMAND):
         return f"--format {name}"
     return f"{_section_of(where)}.format: {name}"
 
 
 def on_spark(where: str) -> str:
-    """Return how whoever named the paths has Spark read them; see :func:`option_of`."""
+    """Return how whoever named the paths has Spark read them. See :func:`option_of`."""
     return "--engine spark" if where.startswith(_OF_A_COMMAND) else "execution.engine: spark"
 
 
 def lines_as_one(where: str) -> str:
-    """Return what reads a record that takes several lines; see :func:`option_of`."""
+    """Return what reads a record that takes several lines. See :func:`option_of`."""
     return option_of(where, "multiLine", "true")
 
 
@@ -95,7 +95,7 @@ def not_of_the_format(
     section : str or None
         The configuration's section with format and options, if there is one.
     reason : str
-        One of Spark's conditions; no value of the data.
+        One of Spark's conditions. No value of the data.
     """
     return DataError(
         f"{key}: cannot read {', '.join(paths)} as {data_format} ({reason}); check "
@@ -143,7 +143,7 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
     found : str
         The type, as the file says it.
     column : str or None
-        None where it is not known; then no column can be read because of it.
+        None where it is not known. Then no column can be read because of it.
     """
     what = f"a column has the type {found}"
     remedy = "drop it, or convert it"
@@ -177,7 +177,7 @@ def options_not_taken(
     section : str or None
         The configuration's section with format and options, if there is one.
     kind : str
-        What the options are refused with; no value of them.
+        What the options are refused with. No value of them.
     """
     where = key if section is None else f"{section}.format, {section}.options"
     return ConfigurationError(
@@ -299,7 +299,7 @@ def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> 
     encoding : str
         As users call it.
     line : int or None
-        From 1 on; None where it is not known.
+        From 1 on. None where it is not known.
     content : bytes
         Lines around the fault, or the beginning of the file: the likely encodings are sought in
         them, and nothing of them is shown.

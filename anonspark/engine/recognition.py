@@ -1,6 +1,6 @@
 """What the files of an input say of themselves: their format, and how a CSV file is written.
 
-What a configuration says always wins; what it does not say is looked up in the names of the files
+What a configuration says always wins. What it does not say is looked up in the names of the files
 and in the first bytes of the first one, by the rules of docs/values.md. The same files give the
 same answer on every engine.
 """
@@ -54,16 +54,16 @@ class Recognized:
     data_format : str
         Data source of Spark.
     file : str or None
-        The file that was looked into; None where none was.
+        The file that was looked into. None where none was.
     header : bool or None
-        Whether the first line of a CSV file names the columns; None where that is not sure, and in
+        Whether the first line of a CSV file names the columns. None where that is not sure, and in
         other formats.
     separator, encoding : str or None
         None in other formats, and where no file could be looked into.
     is_guess : bool
         Whether the encoding is the likeliest one of bytes that are not UTF-8.
     options : mapping of str to str
-        What has to be said of a CSV file to read it besides what was said; no defaults.
+        What has to be said of a CSV file to read it besides what was said. No defaults.
     """
 
     data_format: str
@@ -76,7 +76,7 @@ class Recognized:
 
     @property
     def words(self) -> str:
-        """How the CSV file is written, for a person; empty where no file was looked into."""
+        """How the CSV file is written, for a person. Empty where no file was looked into."""
         if self.separator is None:
             return ""
         guess = " (a guess: look at the letters that are read so)" if self.is_guess else ""
@@ -105,7 +105,7 @@ def recognize(
         Files, directories and patterns.
     data_format : str or None
         None finds it: by the names of the paths, of a directory by those of the files in it, else
-        by the first bytes; ``parquet`` where there are none.
+        by the first bytes. ``parquet`` where there are none.
     options : mapping of str to str, or None
         They win.
     names : sequence of str
@@ -121,7 +121,7 @@ def recognize(
     Raises
     ------
     ConfigurationError
-        If nobody says the format and names say several; of a header see `asks`.
+        If nobody says the format and names say several. Of a header see `asks`.
     DataError
         If the files are empty or damaged, are in another format or do not decode.
 
@@ -201,7 +201,7 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     Returns
     -------
     dict
-        For :meth:`anonspark.config.Configuration.with_input`; nothing where all is as its defaults
+        For :meth:`anonspark.config.Configuration.with_input`. Nothing where all is as its defaults
         say.
 
     Raises
@@ -234,7 +234,7 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
 
 
 def settled(files: Files, configuration: Configuration) -> Configuration:
-    """Return a configuration that says all of its input; see :func:`found_in_files`."""
+    """Return a configuration that says all of its input. See :func:`found_in_files`."""
     if configuration.input.is_settled:
         return configuration
     return configuration.with_input(found_in_files(files, configuration))
@@ -274,7 +274,7 @@ def _lines_of(text: str, comment: str, *, is_whole: bool) -> tuple[str | None, l
 
 
 def _format_of_files(files: Sequence[str], key: str) -> str | None:
-    """Return the format that the names of a table's files say; None where none says one."""
+    """Return the format that the names of a table's files say. None where none says one."""
     said = {kind: file for file in reversed(files) if (kind := format_of_name(file)) is not None}
     if len(said) > 1:
         listed = " and ".join(f"{file} ({kind})" for kind, file in sorted(said.items()))

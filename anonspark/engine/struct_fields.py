@@ -41,7 +41,7 @@ class StructField:
         return pa.field(self.name, self.type)
 
     def values(self, column: pa.Array) -> pa.Array:
-        """Return its values; they are missing where a struct around it is.
+        """Return its values. They are missing where a struct around it is.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class StructField:
 
 
 def fields_of(name: str, data_type: pa.DataType) -> list[StructField]:
-    """Return the fields of a column, to any depth; a struct comes before its own fields.
+    """Return the fields of a column, to any depth. A struct comes before its own fields.
 
     Fields of structs in arrays and maps are none: a record has any number of them.
     """
@@ -75,7 +75,7 @@ def struct_fields(schema: pa.Schema) -> dict[str, StructField]:
     """Return the fields of a table's structs by the names of the columns that they become.
 
     A column of the table goes before a field of the same name. Fields that have one name, whatever
-    the case of its letters, become no column: nobody could tell them apart.
+    the case of its letters, become no column: nobody could distinguish them.
     """
     columns = Counter(map(str.lower, schema.names))
     found = [
@@ -139,7 +139,7 @@ def written_fields(name: str, data_type: pa.DataType) -> list[str]:
 
 
 def outer_columns(fields: Iterable[StructField]) -> list[str]:
-    """Return the paths of fields in a file; of one that is a part of another, the other's alone."""
+    """Return the paths of fields in a file. Of one that is a part of another, the other's alone."""
     paths = [(one.column, *one.path) for one in fields]
     whole = set(paths)
     kept = (path for path in paths if not any(path[:size] in whole for size in range(1, len(path))))

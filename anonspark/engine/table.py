@@ -17,7 +17,7 @@ from anonspark.engine.values.batches import AddHashes, DropFlagged, ReadColumns
 
 
 class BatchTable(ABC):
-    """A table whose engine applies functions to the batches of each task; the rest follows."""
+    """A table whose engine applies functions to the batches of each task. The rest follows."""
 
     if TYPE_CHECKING:
 

@@ -31,9 +31,9 @@ _PLACE = _Place()
 
 
 def task_number() -> int:
-    """Return the number of the task that runs in this thread, 0 or above; 0 outside of tasks.
+    """Return the number of the task that runs in this thread, 0 or above. 0 outside of tasks.
 
-    No two tasks of one table have the same; an attempt has that of the task that it repeats.
+    No two tasks of one table have the same. An attempt has that of the task that it repeats.
     """
     return _PLACE.number
 
@@ -44,12 +44,12 @@ def is_remote() -> bool:
 
 
 def enter_task(number: int, *, is_remote: bool = True) -> None:
-    """Say which task begins in this thread, and where what it makes goes; for engines."""
+    """Say which task begins in this thread, and where what it makes goes. For engines."""
     _PLACE.number, _PLACE.is_remote = number, is_remote
 
 
 class FailedTaskError(Exception):
-    """A task failed; the message names the kind of error and the calls that led to it.
+    """A task failed. The message names the kind of error and the calls that led to it.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class FailedTaskError(Exception):
 
 
 def run_guarded(function: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """Apply a function to the batches of a task; its errors lose their texts.
+    """Apply a function to the batches of a task. Its errors lose their texts.
 
     What a failed task says goes to logs and to an engine's interfaces, where other people read it
     than those who may see the data.

@@ -10,12 +10,12 @@ from anonspark.errors import DataError
 
 
 class UnreadType(pa.ExtensionType):  # type: ignore[misc]
-    """The type of a column whose values nobody can read; a column that is not used may have it.
+    """The type of a column whose values nobody can read. A column that is not used may have it.
 
     Parameters
     ----------
     kind : str
-        What its values are, as messages say it; no value is in it.
+        What its values are, as messages say it. No value is in it.
     """
 
     def __init__(self, kind: str) -> None:
@@ -50,7 +50,7 @@ def unread(name: str, found: pa.DataType) -> str:
 
 
 def require_read(schema: pa.Schema, names: Iterable[str], subject: str = "") -> None:
-    """Check that the values of columns can be read; those that are not there are passed over.
+    """Check that the values of columns can be read. Those that are not there are passed over.
 
     Parameters
     ----------

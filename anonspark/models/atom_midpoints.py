@@ -64,11 +64,11 @@ def at_midpoints(
     Returns
     -------
     Records
-        Of :class:`MidpointAxis`; for :func:`back_from_midpoints`.
+        Of :class:`MidpointAxis`. For :func:`back_from_midpoints`.
 
     Notes
     -----
-    Lazy; one shuffle of the whole records.
+    Lazy. One shuffle of the whole records.
     """
     d = len(quasi_identifiers)
     name_of = code_column if is_coded(records.schema) else quasi_identifier_column
@@ -94,7 +94,7 @@ def back_from_midpoints(records: pa.Table, d: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class _AtomTasks:
-    """Sends all records of an atom to one task; names of atoms are mixed, so that all get some."""
+    """Sends all records of an atom to one task. Names of atoms are mixed, so that all get some."""
 
     tasks: int
 

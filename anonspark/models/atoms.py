@@ -38,7 +38,7 @@ from anonspark.staged.records import Records
 
 LEAF_SIZES = 16
 """A leaf of the tree over atoms has so many times k records at least. With 4, 8, 32 and 64 a
-release of Adult lost 8 and 3 % more, 2 and 3 % less; the work grows with it."""
+release of Adult lost 8 and 3 % more, 2 and 3 % less. The work grows with it."""
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ Positions = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Boxes:
-    """Where atoms lie.
+    """Places of atoms.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Boxes:
     sizes : int64 ndarray of shape (a,)
         Their records.
     middles : float64 ndarray of shape (a, d) or None
-        Where a tree takes them to be; None for the middles of their boxes.
+        Where a tree takes them to be. None for the middles of their boxes.
     """
 
     names: Codes
@@ -95,7 +95,7 @@ class AtomGroups(GroupFormer):
     Parameters
     ----------
     leaf_criteria : Criteria
-        What both sides of a cut of the tree satisfy.
+        Requirements of both sides of a cut of the tree.
     """
 
     leaf_criteria: Criteria
@@ -205,7 +205,7 @@ class MergedAtoms(BlockwiseModel):
         super().__init__(task)
 
     def anonymize(self, table: Round) -> Anonymized:
-        """Merge the atoms of a table; see :meth:`anonspark.models.model.Model.anonymize`.
+        """Merge the atoms of a table. See :meth:`anonspark.models.model.Model.anonymize`.
 
         Notes
         -----
@@ -226,7 +226,7 @@ class MergedAtoms(BlockwiseModel):
         ----------
         table : Round
         moved : Records
-            The records of the table, of :class:`MidpointAxis`; kept until the round is finished.
+            The records of the table, of :class:`MidpointAxis`. Kept until the round is finished.
         """
         own, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
         axes = tuple(map(MidpointAxis.of, own))
@@ -265,12 +265,12 @@ class MergedAtoms(BlockwiseModel):
 
     @property
     def fit(self) -> OutlierSeparation | None:
-        """What decides which records of classes stay; None keeps all classes whole."""
+        """Return the rule for the records of classes that stay. None keeps all classes whole."""
         return None
 
     @property
     def leaf_criteria(self) -> Criteria:
-        """What both sides of a cut of the tree satisfy."""
+        """Return the requirements of both sides of a cut of the tree."""
         criteria = self.task.criteria
         k, units = LEAF_SIZES * criteria.k, criteria.units
         if units is not None:

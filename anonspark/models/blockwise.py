@@ -162,7 +162,7 @@ class Groups:
 
 
 class GroupFormer:
-    """Finishes a block in a task; travels to the workers, so it holds plain values only."""
+    """Finishes a block in a task. Travels to the workers, so it holds plain values only."""
 
     @abstractmethod
     def form_groups(self, block: Block) -> Groups:
@@ -178,9 +178,9 @@ class BlockwiseModel(Model):
     Parameters
     ----------
     task : Task
-        What every model is told.
+        The input of every model.
     options : RoundOptions or None
-        How outliers are told from normal records; None keeps all groups whole.
+        How outliers are separated from normal records. None keeps all groups whole.
     """
 
     def __init__(self, task: Task, options: RoundOptions | None = None) -> None:
@@ -189,17 +189,17 @@ class BlockwiseModel(Model):
 
     @property
     def rounds(self) -> int:
-        """Rounds at most; 1 where outliers are not handled."""
+        """Rounds at most. 1 where outliers are not handled."""
         return self._round_options.rho if self._round_options else 1
 
     @property
     def minimum_gain(self) -> float:
-        """Relative gain below which a round is the last one; 0 for never."""
+        """Relative gain below which a round is the last one. 0 for never."""
         return self._round_options.minimum_gain if self._round_options else 0.0
 
     @property
     def undoes_rounds(self) -> bool:
-        """Whether a round that does not lower the loss is undone."""
+        """Return whether a round that does not lower the loss is undone."""
         return self._round_options is not None and self._round_options.separation == "paying"
 
     @property
@@ -210,19 +210,19 @@ class BlockwiseModel(Model):
     @property
     @abstractmethod
     def cut_rule(self) -> CutRule:
-        """How nodes too large for a task are cut on the cluster."""
+        """Return the rule by which nodes too large for a task are cut on the cluster."""
 
     @property
     @abstractmethod
     def group_former(self) -> GroupFormer:
-        """How a task finishes a block."""
+        """Return the function by which a task finishes a block."""
 
     def left_over_schema(self, records: pa.Schema) -> pa.Schema:
         """Return the schema of the records that a round leaves over: with codes, not raw values."""
         return coded_schema(records, self.task.generalizer.quasi_identifiers)
 
     def anonymize(self, table: Round) -> Anonymized:
-        """Anonymize one round's table; see :meth:`Model.anonymize`.
+        """Anonymize one round's table. See :meth:`Model.anonymize`.
 
         Notes
         -----
@@ -268,13 +268,13 @@ class BlockwiseModel(Model):
         return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.unpersist)
 
     def note_large_block(self, table: Round, partition: Partition) -> None:
-        """Say how many records the largest block has, if one task takes far more than usual."""
+        """Report the records of the largest block, if one task takes far more than usual."""
         rows = max((leaf.rows for leaf in partition.leaves), default=0)
         if rows > _LARGE * self.largest_block:
             table.note_block(rows)
 
     def separation(self, price: float) -> OutlierSeparation | None:
-        """Return how a round tells the records that its groups keep; None where all are kept.
+        """Return how a round finds the records that its groups keep. None where all are kept.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class BlockwiseModel(Model):
 
 @dataclass(frozen=True)
 class Contents:
-    """What the kernels need of all records of one task; see :class:`Block`."""
+    """The input of the kernels for all records of one task. See :class:`Block`."""
 
     codes: Codes
     positions: Positions
@@ -332,7 +332,7 @@ class FormGroups:
     generalizer: Generalizer
     criteria: Criteria
     widens: ClassVar[bool] = False
-    """Whether classes are published as more than what their records need."""
+    """Return whether published classes may be wider than their records need."""
 
     def contents(self, records: pa.Table) -> Contents:
         """Decode what the kernels need of the records of a task."""

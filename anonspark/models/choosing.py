@@ -180,7 +180,7 @@ class Choice:
     losses: tuple[float, ...]
 
     def describe(self) -> str:
-        """Say it in a line."""
+        """Describe it in a line."""
         tried = ", ".join(
             f"{_words(one)} {loss:.4g}"
             for one, loss in zip(candidates(self.objective), self.losses, strict=True)
@@ -233,8 +233,8 @@ def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) 
 
     Notes
     -----
-    Records are drawn by the keyed hash of their content, so the choice depends on the table and
-    the seed, not on the cluster. The sample is the whole table up to 50,000 records; of larger ones
+    Records are drawn by the keyed hash of their content, so the choice depends on the table and the
+    seed, not on the cluster. The sample is the whole table up to 50,000 records. Of larger ones
     about so many are drawn. In a sample people are fewer, so classes are wider than in the release:
     losses show which model is best, not what the release loses. One pass over the records and one
     task, of some ten seconds.
@@ -267,7 +267,7 @@ def try_models(
     records : Records
         As staged.
     share : float
-        Of the records, about so many are drawn; from 1 on all are.
+        Of the records, about so many are drawn. From 1 on all are.
     objective : str
         What the losses are.
     only_if_satisfied : bool
@@ -424,14 +424,14 @@ def _regions(codes: Integers, starts: Integers, one: QuasiIdentifier) -> tuple[F
 
 
 LEAST_ROWS = 5_000
-"""Of smaller tables a sample tells nothing; and all models can be compared in seconds."""
+"""Fewest records for a sample. For smaller tables all models can be compared in seconds."""
 
 RIVALS: tuple[ModelOptions, ...] = (
     MondrianOptions(name="su-mondrian"),
     MicroaggregationOptions(name="microaggregation"),
 )
-"""What is tried beside a model: the default, and the one that loses least of all as a rule. More
-would take longer than a line is worth."""
+"""Candidates in addition to a model: the default, and the one that usually loses least. More would
+take longer than a line is worth."""
 
 _MOST_SAMPLED = 20_000
 _LEAST_SAMPLED = 1_000
@@ -463,7 +463,7 @@ class Rival:
     rows: int
 
     def describe(self) -> str:
-        """Say it in a line."""
+        """Describe it in a line."""
         return (
             f"{self.model} would lose about {1 - self.share:.0%} less (gcp, tried on {self.rows:,} "
             f"records): --set {shlex.quote(self.override)}"
@@ -486,7 +486,7 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
     Returns
     -------
     Rival or None
-        The one with the smallest loss; None if none loses much less, the model has another
+        The one with the smallest loss. None if none loses much less, the model has another
         objective or forms no blocks, or the table is small or k is large for a sample.
 
     Notes
@@ -530,7 +530,7 @@ def records_to_try(rows: int, k: int) -> int:
     Returns
     -------
     int
-        One in 1,000, but 1,000 and 20 classes at least and 20,000 at most; 0 of a small table, and
+        One in 1,000, but 1,000 and 20 classes at least and 20,000 at most. 0 of a small table, and
         where 20 classes are more.
     """
     least = max(_LEAST_SAMPLED, _CLASSES * k)

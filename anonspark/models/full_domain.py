@@ -224,14 +224,14 @@ class FullDomain(Model):
         return not (by_round and criterion.is_distance)
 
     def anonymize(self, table: Round) -> Anonymized | None:
-        """Recode one round's table at the best node; see :meth:`Model.anonymize`.
+        """Recode one round's table at the best node. See :meth:`Model.anonymize`.
 
         Notes
         -----
-        Eager: one pass over narrow columns that counts the distinct tuples; with ``t_reference:
-        round`` one that counts the sensitive values of later rounds; the search, on the driver or,
-        for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the records
-        where there are more classes than every task can have a copy of, else none.
+        Eager: one pass over narrow columns that counts the distinct tuples, with ``t_reference:
+        round`` one that counts the sensitive values of later rounds, and the search, on the driver
+        or, for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the
+        records where there are more classes than every task can have a copy of, else none.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class FullDomain(Model):
         )
 
     def look(self, table: Round) -> list[LookedAt]:
-        """Tell of the nodes that the search looks at, and anonymize nothing.
+        """Report the nodes that the search considers, and anonymize nothing.
 
         Returns
         -------
@@ -263,8 +263,8 @@ class FullDomain(Model):
 
         Notes
         -----
-        Costs as :meth:`anonymize` but for the recoding, and for each node that is told one score
-        for each criterion. The figures are exact: they are for whoever has the table.
+        Costs as :meth:`anonymize` but for the recoding, and for each reported node one score for
+        each criterion. The figures are exact: they are for people who have the table.
         """
         with self._counted(table) as (bottom, problem):
             watched = WatchedProblem.of(problem)

@@ -175,7 +175,7 @@ def _places(value: Any) -> int:
 
 
 def _codes(own: QuasiIdentifier, values: Sequence[Any]) -> Codes:
-    """Return the codes of numbers that labels name; of days and moments their numbers."""
+    """Return the codes of numbers that labels name. Of days and moments their numbers."""
     if own.kind == "decimal":
         exact = (Decimal(str(value)).scaleb(own.scale).to_integral_value() for value in values)
         return np.array([int(value) for value in exact], np.int64)
@@ -216,7 +216,7 @@ class CodeSets:
         Parameters
         ----------
         own : bool ndarray of shape (more,) or None
-            Codes that count; None for all.
+            Codes that count. None for all.
         """
         codes = self.codes
         numbers = np.repeat(np.arange(len(self.starts) - 1), self.sizes)
@@ -276,7 +276,7 @@ class MappedRegions:
 
     @property
     def number(self) -> int:
-        """Of the regions."""
+        """Return the number of regions."""
         return len(self.numbers)
 
     @cached_property

@@ -106,7 +106,7 @@ class _Fit(OutlierSeparation):
     by_density: bool = False
 
     def normal_records(self, records: GroupedRecords) -> Flags:
-        """Return which records stay; see :class:`OutlierSeparation`."""
+        """Return which records stay. See :class:`OutlierSeparation`."""
         _, _, values, order, starts, requirements = records
         counts = np.zeros(requirements.shares.shape[0], np.int64)
         present = np.empty(requirements.shares.shape[0], np.int64)
@@ -138,7 +138,7 @@ class MappedRelease(MergedAtoms):
 
     @property
     def leaves_residual(self) -> bool:
-        """Whether records of classes that violate the criteria are left out."""
+        """Return whether records of classes that violate the criteria are left out."""
         return self.options.unfit != "merge"
 
     def suppress(self, records: Records) -> Suppressed | None:  # noqa: ARG002 - none is published
@@ -156,7 +156,7 @@ class MappedRelease(MergedAtoms):
         return None
 
     def anonymize(self, table: Round) -> Anonymized:
-        """Put records into regions; see :meth:`anonspark.models.model.Model.anonymize`.
+        """Put records into regions. See :meth:`anonspark.models.model.Model.anonymize`.
 
         Notes
         -----
@@ -180,14 +180,14 @@ class MappedRelease(MergedAtoms):
 
     @property
     def fit(self) -> OutlierSeparation | None:
-        """What leaves the records of unfit classes out; None where these are merged."""
+        """Return the rule that leaves out unfit classes. None if these are merged."""
         return _Fit() if self.leaves_residual else None
 
 
 def _at_regions(
     records: Records, quasi_identifiers: Sequence[QuasiIdentifier], regions: MappedRegions
 ) -> Records:
-    """Return records with their regions, at the midpoints of these; lazy, no shuffle."""
+    """Return records with their regions, at the midpoints of these. Lazy, no shuffle."""
     d = len(quasi_identifiers)
     name_of = code_column if is_coded(records.schema) else quasi_identifier_column
     raw = {name_of(index) for index in range(d)}

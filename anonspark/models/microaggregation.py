@@ -30,7 +30,7 @@ class _CanonGroups(GroupFormer):
     spread: bool
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups; see :func:`anonspark.kernels.canon.cut_by_distance`."""
+        """Return the groups. See :func:`anonspark.kernels.canon.cut_by_distance`."""
         order, starts, paths = cut_by_distance(
             block.codes,
             block.normalized,
@@ -44,7 +44,7 @@ class _CanonGroups(GroupFormer):
 
 
 class Canon(BlockwiseModel):
-    """Cuts by distance on the cluster and in the tasks; docs/algorithms.md, Canon.
+    """Cuts by distance on the cluster and in the tasks. docs/algorithms.md, Canon.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ class _MicroaggregationGroups(GroupFormer):
     criteria: Criteria
     passes: int
     weights: tuple[float, ...] | None
-    """Of the attributes, where records are spread for queries."""
+    """Weights of the attributes, where records are spread for queries."""
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups; see :func:`anonspark.kernels.microaggregation.microaggregate`."""
+        """Return the groups. See :func:`anonspark.kernels.microaggregation.microaggregate`."""
         if self.weights is not None:
             spread = spread_for_queries(block.normalized, np.array(self.weights))
             block = replace(block, normalized=spread)

@@ -1,4 +1,4 @@
-"""What the rounds know of a model."""
+"""Define the interface of a model, as the rounds use it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from anonspark.staged.records import PACKED, Packer, Records
 
 @dataclass(frozen=True)
 class Task:
-    """What every model is told, whatever its options.
+    """The input that every model gets, for all options.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ class Round:
         Whether it is the last one: all groups are kept whole, so that no record is left over, or
         only for good.
     mean_penalty : Decimal or None
-        What a record would lose on average, had round 1 been the last one; None in round 1.
+        What a record would lose on average, had round 1 been the last one. None in round 1.
     tell : callable
-        Takes what the model is at, in a few words, for whoever waits.
+        Gets the current step of the model, in a few words, for the progress line.
     note_block : callable
         Takes the records of a block that is far larger than usual, because it cannot be cut,
         before a task gets it.
@@ -92,14 +92,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Anonymized:
-    """What a model makes of one round's table.
+    """The result of a model for one round's table.
 
     Parameters
     ----------
     rows : Table
         Of :data:`RESULT`: batches of finished records, generalized, and of records left over with
-        their raw values, every record in exactly one; and batches of the finished classes. Lazy;
-        what it costs to make is told by the model.
+        their raw values, every record in exactly one, and batches of the finished classes. Lazy.
+        The model documents its costs.
     levels : mapping of str to int or None
         Level of the hierarchy that each quasi-identifier was recoded to, where it is one level for
         the whole table.
@@ -120,7 +120,7 @@ class Model(ABC):
     options : ModelOptions
         The configuration's ``model`` section, of the model's own ``options_class``.
     task : Task
-        What every model is told.
+        The input of every model.
     """
 
     options_class: ClassVar[type[ModelOptions]]
@@ -135,17 +135,17 @@ class Model(ABC):
 
     @property
     def minimum_gain(self) -> float:
-        """Relative gain below which a round is the last one; 0 for never."""
+        """Relative gain below which a round is the last one. 0 for never."""
         return 0.0
 
     @property
     def undoes_rounds(self) -> bool:
-        """Whether a round that does not lower the loss is undone; the one before is the last."""
+        """Return whether a round that does not lower the loss is undone."""
         return False
 
     @property
     def leaves_residual(self) -> bool:
-        """Whether records may be left over for good, which are then suppressed.
+        """Return whether records may be left over for good, which are then suppressed.
 
         Where not, the last round leaves no record over, and only tables that satisfy the criteria
         as a whole get a round.
@@ -154,7 +154,7 @@ class Model(ABC):
 
     @property
     def nodes(self) -> int | None:
-        """Nodes of the lattice that a round searches; None for models that cut a tree."""
+        """Nodes of the lattice that a round searches. None for models that cut a tree."""
         return None
 
     def keeps(self, criterion: Criterion) -> bool:  # noqa: ARG002
@@ -172,7 +172,7 @@ class Model(ABC):
         Returns
         -------
         Anonymized or None
-            None where no class can be made of it; only of a model that leaves a residual, and not
+            None where no class can be made of it. Only of a model that leaves a residual, and not
             in the first round.
         """
 
@@ -194,10 +194,10 @@ class Suppressed:
     Parameters
     ----------
     records : Records
-        Of :func:`finished_schema`, all of one class; lazy.
+        Of :func:`finished_schema`, all of one class. Lazy.
     labels : pyarrow.Table
         One row: the name of the class, and what all of them have in the columns of the release that
-        tell of quasi-identifiers; columns as of
+        describe quasi-identifiers. Columns as of
         :func:`anonspark.layers.generalize.figures.class_schema`.
     """
 
@@ -216,11 +216,11 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
     Returns
     -------
     pyarrow.Schema
-        The name of the record's class and the payload's keyed hash, which decide where in the
-        release it stands and tell nothing of it that is not published (see
-        :mod:`anonspark.layers.publish.division`); the payload; and whom it is about, where people
-        are counted or a ledger is kept, which is not published. In any order. What a class has in
-        common is staged with the class.
+        The name of the record's class and the payload's keyed hash, which decide its place in the
+        release and reveal nothing that is not published (see
+        :mod:`anonspark.layers.publish.division`), the payload, and the person that it is about,
+        where people are counted or a ledger is kept, which is not published. In any order. What a
+        class has in common is staged with the class.
     """
     kept = (UNIT, SUBJECT)
     own = (field for field in records if is_payload(field.name) or field.name in kept)
@@ -230,7 +230,7 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
 def suppressed_class(seed: int) -> int:
     """Return the name of the class of the records that no round found a class for.
 
-    Like those of other classes: where a record stands must not tell that it was left over.
+    Like those of other classes: the place of a record must not reveal that it was left over.
     """
     # Rounds are numbered from 1.
     name = np.uint64(child_path(root_path(seed % 2**64, 0), 0))
@@ -249,7 +249,7 @@ RESULT = pa.schema(
 """A round's result: the part that a batch belongs to, the batch, and what its classes lose.
 
 Records are as staged where they are left over, and of :func:`finished_schema` where their classes
-are finished; classes are of :func:`anonspark.layers.generalize.figures.class_schema`."""
+are finished. Classes are of :func:`anonspark.layers.generalize.figures.class_schema`."""
 
 
 def result_batch(
@@ -275,7 +275,7 @@ def result_batch(
 
 @dataclass(frozen=True)
 class WholeGroups:
-    """What classes would be, had the groups that they were taken from been kept whole.
+    """Figures of classes if the groups that they were taken from were kept whole.
 
     Parameters
     ----------
@@ -308,11 +308,11 @@ def class_batch(
         Names of the classes.
     figures : ClassFigures
     published : sequence of pyarrow.Array of shape (classes,)
-        The columns of the release that tell of quasi-identifiers.
+        The columns of the release that describe quasi-identifiers.
     weights : sequence of float
         Of the quasi-identifiers.
     whole : WholeGroups or None
-        The groups that the classes were taken from; None where classes are whole groups.
+        The groups that the classes were taken from. None where classes are whole groups.
     """
     penalties = penalties_of_classes(figures, weights)
     if whole is None:

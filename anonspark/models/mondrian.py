@@ -25,7 +25,7 @@ class MondrianGroups(GroupFormer):
     cell: bool
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups; see :func:`anonspark.kernels.mondrian.cut_into_groups`."""
+        """Return the groups. See :func:`anonspark.kernels.mondrian.cut_into_groups`."""
         order, starts, paths = cut_into_groups(
             block.codes,
             block.positions,
@@ -44,7 +44,7 @@ class MondrianGroups(GroupFormer):
 
 
 class Mondrian(BlockwiseModel):
-    """Median cuts on the cluster and in the tasks; docs/algorithms.md.
+    """Median cuts on the cluster and in the tasks. docs/algorithms.md.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ def create_model(options: ModelOptions, task: Task) -> Model:
     Parameters
     ----------
     options : ModelOptions
-        The configuration's ``model`` section; of ``auto`` what was chosen.
+        The configuration's ``model`` section. Of ``auto`` what was chosen.
     task : Task
-        What every model is told.
+        The input of every model.
     """
     model: type[Model]
     if (ours := _MODELS.get(type(options))) is not None:

@@ -1,11 +1,11 @@
 """Attributes as axes: values are positions on it, published regions are runs of it.
 
-This is how much of a region lies where; whether a value lies in one is exact, see
+This is how much of a region lies where. Whether a value lies in one is exact, see
 :mod:`anonspark.release.region_axes`. Both read labels by :mod:`anonspark.release.regions`.
 
 Numbers, days and microseconds are their own positions. A text is its place among some texts, in
 their order (codes that a rule masks: in the order in which a mask covers neighbours). A label reads
-as a region; a region covers runs of positions, and perhaps missing, which is one more value where
+as a region. A region covers runs of positions, and perhaps missing, which is one more value where
 values are counted; its mass is spread evenly over them (:class:`~anonspark.core.spreads.Spread`),
 which answers for shares of ranges, shares of sets of texts, and centers.
 """
@@ -42,12 +42,12 @@ from anonspark.release.regions import (
 )
 
 _ELSEWHERE = -1.0
-"""Position of a text that the original lacks; no range begins there."""
+"""Position of a text that the original lacks. No range begins there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One attribute, as an original has it, or as all regions of a release tell it.
+    """One attribute, as an original has it, or as all regions of a release show it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Axis:
     scale : Scale
         What its values are compared as.
     published : PublishedAttribute or None
-        How it is generalized; None where it is published as it is.
+        How it is generalized. None where it is published as it is.
     leaves : mapping of str to collection of str, or None
         The hierarchy of a file.
     whole : bool
@@ -64,7 +64,7 @@ class Axis:
         The different texts, in the order of their positions.
     domain : Domain
         The positions of the original's records: all of texts, quantiles of numbers and times, from
-        the smallest to the largest; empty if it has no value. Of regions their outermost ends.
+        the smallest to the largest. Empty if it has no value. Of regions their outermost ends.
     frequent : float64 ndarray
         Positions of the most frequent texts of an original.
     missing : int
@@ -137,12 +137,12 @@ class Axis:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Published columns that tell of it."""
+        """Published columns that describe it."""
         return (self.name,) if self.published is None else self.published.columns
 
     @property
     def middle(self) -> float:
-        """Middle of the original's range; 0 if it has no value."""
+        """Middle of the original's range. 0 if it has no value."""
         values = self.domain.values
         return float(values[0] / 2 + values[-1] / 2) if len(values) else 0.0
 
@@ -190,8 +190,8 @@ class Axis:
 
         Notes
         -----
-        A mean is taken for the value of all records of its class, as somebody who computes with
-        the release has to. It does not tell how many of them are missing.
+        A mean is taken for the value of all records of its class, as every user of the release
+        must. It does not show how many of them are missing.
         """
         published = self.published
         if published is None:
@@ -249,7 +249,7 @@ class Axis:
         return Runs(ends, region.missing, elsewhere)
 
     def texts_of(self, region: Region) -> tuple[str, ...]:
-        """Return the texts that a region covers; none of one that may be anything."""
+        """Return the texts that a region covers. None of one that may be anything."""
         ends = () if region.is_everything else self.runs(region).ends
         return tuple(text for low, high in ends for text in self.texts[int(low) : int(high) + 1])
 
@@ -262,7 +262,7 @@ class Axis:
         return Runs(ends, missing, len(positions) - len(known))
 
     def _position_of_text(self, value: str) -> float | None:
-        """Return the position of a leaf; None where the original can have no such value."""
+        """Return the position of a leaf. None where the original can have no such value."""
         try:
             match self.scale:
                 case "text":

@@ -1,4 +1,4 @@
-"""What published columns say of classes: the bounds that stand beside them, and what they hide.
+"""Read the bounds of classes from published columns.
 
 Labels are those of this package (:mod:`anonspark.core.labels`), to the letter: a text that it would
 write otherwise is no label.
@@ -49,7 +49,7 @@ _NUMBERS: tuple[Kind, ...] = ("integer", "float", "decimal")
 
 
 class Bounds(NamedTuple):
-    """What columns of classes say, an entry a class.
+    """The bounds of classes by their columns, an entry for each class.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Bounds(NamedTuple):
     sound : bool ndarray
         Whether a run could have written it.
     wider : bool ndarray
-        Whether it stands for several values; of labels of hierarchies and of means false.
+        Whether it stands for several values. Of labels of hierarchies and of means false.
     missing, only_missing : bool ndarray
         Whether values may be missing, and whether all are.
     """
@@ -72,7 +72,7 @@ class Bounds(NamedTuple):
 
     @property
     def fine(self) -> Flags:
-        """Whether floating-point numbers may not tell the ends apart, as runs measure them."""
+        """Return whether the ends may be equal as floating-point numbers, as runs measure them."""
         low, high = self.lowest, self.highest
         if pa.types.is_string(low.type):
             return np.zeros(len(low), bool)
@@ -155,7 +155,7 @@ def _name_of(one: pa.DataType) -> object:
 
 @dataclass(frozen=True)
 class BoundsReader:
-    """How the published columns of one quasi-identifier are read as the bounds of its classes.
+    """The reading of the published columns of one quasi-identifier as bounds of its classes.
 
     Parameters
     ----------
@@ -180,17 +180,17 @@ class BoundsReader:
 
     @property
     def is_category(self) -> bool:
-        """Whether classes are published as labels or sets of texts."""
+        """Return whether classes are published as labels or sets of texts."""
         return self.kind in ("category", "boolean")
 
     @property
     def is_of_unknown_hierarchy(self) -> bool:
-        """Whether its labels are those of a file that was not read."""
+        """Return whether its labels are those of a file that was not read."""
         return self.has_hierarchy and self.labels is None and self.attribute.rule is None
 
     @property
     def content(self) -> Content:
-        """What its columns hold."""
+        """Return the content of its columns."""
         match self.attribute.style:
             case "bounds":
                 return "set" if self.is_category else "bounds"
@@ -352,7 +352,7 @@ class BoundsReader:
         return low, high
 
     def _values(self, texts: pa.Array) -> pa.Array:
-        """Read values, null where a text is none; days and microseconds of dates and times."""
+        """Read values, null where a text is none. Days and microseconds of dates and times."""
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
         try:
             match self.kind:
@@ -368,7 +368,7 @@ class BoundsReader:
             return pa.array(read, pa.int64() if is_time else self.type)
 
     def _value(self, text: str | None) -> Any:
-        """Read one value, None where it is none; Arrow does not read years of five digits."""
+        """Read one value, None where it is none. Arrow does not read years of five digits."""
         try:
             match self.kind:
                 case _ if text is None:
@@ -399,7 +399,7 @@ def _decimal_pattern(scale: int) -> str:
 
 
 def _categories_of(label: str | None) -> tuple[str | None, ...]:
-    """Return the members of a label, None for missing; none where it is no label."""
+    """Return the members of a label, None for missing. None where it is no label."""
     if label is None:
         return ()
     if label == MISSING:

@@ -40,7 +40,7 @@ class LossSums(NamedTuple):
     iloss : Decimal
         ILoss, each in [0, 1).
     loss : Decimal
-        Shares of the domain, beside one value, that are covered; each in [0, 1].
+        Shares of the domain, beside one value, that are covered. Each in [0, 1].
     lifted : Decimal
         Levels as shares of the hierarchy's height, each in [0, 1].
     """
@@ -71,10 +71,10 @@ class Totals:
     penalty : Decimal
         Certainty penalties of their records, weighted, over all quasi-identifiers.
     losses : tuple of LossSums
-        Of each quasi-identifier; none where they are not known.
+        Of each quasi-identifier. None where they are not known.
     label_bytes : int
-        What the records take, before they are compressed, in the columns of the release that tell
-        of quasi-identifiers.
+        What the records take, before they are compressed, in the columns of the release that
+        describe quasi-identifiers.
     """
 
     sizes: Mapping[int, int]
@@ -99,7 +99,7 @@ class Totals:
 
     @property
     def median_class_size(self) -> float:
-        """Records of the class in the middle by size; the mean of the two in the middle."""
+        """Records of the class in the middle by size. The mean of the two in the middle."""
         sizes = sorted(self.sizes)
         ends = np.cumsum([self.sizes[size] for size in sizes])
         middle = ((self.classes - 1) // 2, self.classes // 2)
@@ -126,7 +126,7 @@ class Totals:
         return {"iloss": iloss, "precision": 1.0 - lifted, "loss": loss}
 
     def figures(self, suppressed: int, weights: Sequence[Decimal], k: int) -> Row:
-        """Return the figures of the table ``summary`` that classes tell, by name.
+        """Return the figures of the table ``summary`` that follow from classes, by name.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ def summary_figures(
 def round_rows(
     rounds: Mapping[int, Totals], rows: int, names: Sequence[str], claimed: Sequence[Row]
 ) -> Iterator[Row]:
-    """Yield the rows of the table ``rounds``; see docs/output.md.
+    """Yield the rows of the table ``rounds``. See docs/output.md.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def privacy_rows(
     smallest : int
         Records of the smallest class.
     units : mapping of int to int or None
-        Classes of each number of people; None where records count.
+        Classes of each number of people. None where records count.
     measured : mapping of Criterion to float
     presence : tuple of float, or None
         The smallest and the largest one, where they are asked for.
@@ -333,8 +333,8 @@ def risk_rows(
 ) -> list[Row]:
     """Return the rows of the table ``risk``: of each round's classes, and of the release.
 
-    Where people are counted, those of the release alone: whoever looks for a person finds none of
-    the people of a class among the others.
+    Where people are counted, those of the release alone: no one finds the people of a class among
+    the others.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def risk_rows(
     sizes : mapping of int to int
         Classes of each size, by published tuple.
     units : mapping of int to int or None
-        Classes of each number of people; None where records count.
+        Classes of each number of people. None where records count.
     population : tuple of int64 ndarray, or None
         Records of each class, and those of the population in its region, where one is known.
     """

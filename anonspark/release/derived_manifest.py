@@ -87,7 +87,7 @@ def figures_of_gates(
     summary : mapping
         The row of the table.
     attributes, risk : sequence of mapping
-        The rows of the tables; of ``risk`` those of the whole release count.
+        The rows of the tables. Of ``risk`` those of the whole release count.
     """
     rows = {
         "": summary,

@@ -1,4 +1,4 @@
-"""How the labels of another tool's release are to be read: from the labels and the raw columns."""
+"""Infer how the labels of another tool's release are read, from labels and raw columns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MASKED = r"^[^*]+\*+$"
 def infer_attributes(
     data: Table, names: Sequence[str], raw: pa.Schema
 ) -> tuple[PublishedAttribute, ...]:
-    """Tell how a release without a manifest is read, for matching it with a raw table.
+    """Infer how a release without a manifest is read, to match it with a raw table.
 
     Parameters
     ----------
     data : Table
         Published records.
     names : sequence of str
-        Quasi-identifiers; each is a column of the release, or two: ``<name>_min`` and
+        Quasi-identifiers. Each is a column of the release, or two: ``<name>_min`` and
         ``<name>_max``.
     raw : pyarrow.Schema
         Of raw records, whose types say what the values are.
@@ -62,7 +62,7 @@ def infer_attributes(
 
 @dataclass(frozen=True)
 class _FindMasks:
-    """Tells of a task's texts which columns hold masked codes."""
+    """Finds the columns of a task that hold masked codes."""
 
     schema: pa.Schema
 
@@ -92,7 +92,7 @@ def _attribute(
 
 
 def _kind(raw: pa.DataType, published: pa.DataType | None) -> Kind:
-    """Return what the values are; numbers that one of the tables calls texts are texts."""
+    """Return what the values are. Numbers that one of the tables calls texts are texts."""
     kind = kind_of(raw) or "category"
     if published is not None and pa.types.is_decimal(published):
         return "decimal" if kind in ("integer", "category") else kind

@@ -1,4 +1,4 @@
-"""What may lie in a release: the files that its manifest lists and its configuration asks for."""
+"""Define the files of a release: those in its manifest and its configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEFT_OUT = "left_out"
 _MOST_NAMES = 5
 
 OF_UNIONS = ("summary", "privacy", "risk")
-"""The tables of metrics that a union has; the others tell of a run."""
+"""The tables of metrics that a union has. The others describe a run."""
 
 # Delta's log lies beside the records; its files name each other.
 _DATA_OF_DELTA = (
@@ -37,7 +37,7 @@ _HEAD_BYTES = 1024
 _PAGE_BEGINS = b"<!doctype html>"
 
 REPORT_KIND = "Anonymization report"
-"""What the title of every report begins with, as browsers show it."""
+"""Beginning of the title of every report, as browsers show it."""
 
 _CHECKSUM = re.compile(r"(?P<folder>(?:.*/)?)\.(?P<name>[^/]+)\.crc")
 _CHECKSUM_MAGIC = b"crc\0"
@@ -114,11 +114,11 @@ def foreign_entries(
     -------
     list of str
         Paths with what is wrong about them. A directory belongs to a release if a file of it lies
-        there; a checksum of Hadoop's local file system, if the file that it is of does.
+        there. A checksum of Hadoop's local file system, if the file that it is of does.
 
     Notes
     -----
-    No Spark job; the first bytes of each checksum are read.
+    No Spark job. The first bytes of each checksum are read.
     """
     sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
 
@@ -186,7 +186,7 @@ def looks_like_report(files: Files, path: str) -> bool:
 
 
 def looks_like_page(files: Files, path: str, kind: str) -> bool:
-    """Return whether a file begins as a page of a kind does; see :data:`REPORT_KIND`."""
+    """Return whether a file begins as a page of a kind does. See :data:`REPORT_KIND`."""
     try:
         head = files.read_part(path, 0, min(files.size(path), _HEAD_BYTES))
     except OSError:  # a directory, for instance

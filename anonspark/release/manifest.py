@@ -32,20 +32,20 @@ EXTENSION = re.compile(
 """Entry point of another package, and the package's name and version."""
 
 VERSION = r"^\d+(\.\d+){0,3}([.+-]?[A-Za-z0-9]{1,12}){0,3}$"
-"""Of the versions of programs, as they are written."""
+"""The form of program versions."""
 
 NOT_PROTECTED = (
     "a person whose records two holders have is not protected by the union: the classes that the "
     "person is in can be intersected (Ganta, Kasiviswanathan and Smith 2008)"
 )
-"""What no union can see, and all who read one must know."""
+"""Facts that no union can see, and all readers of one must know."""
 
 _AS_IT_IS = ("coding", "configuration", "files", "holder_column", "parts", "published")
 
 
 @dataclass(frozen=True, repr=False)
 class Manifest(Redacted):
-    """What a release says of itself, by name.
+    """The facts that a release states about itself, by name.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ class Manifest(Redacted):
 
     @property
     def published(self) -> dict[str, Any]:
-        """What is said of the published records."""
+        """Return the facts about the published records."""
         return dict(self.document["published"])
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The figures of the table ``summary``; empty where there are none."""
+        """The figures of the table ``summary``. Empty where there are none."""
         return self.document.get("summary") or {}
 
     @property
     def run_id(self) -> str:
-        """Name of the run; empty where nobody said it."""
+        """Name of the run. Empty if it is unknown."""
         return str(self.document.get("run_id", ""))
 
     @property
@@ -82,7 +82,7 @@ class Manifest(Redacted):
 
     @property
     def version(self) -> str:
-        """The version of anonspark that wrote it; empty where nobody said it."""
+        """The version of anonspark that wrote it. Empty if it is unknown."""
         versions = self.document.get("versions")
         return str(versions.get("anonspark", "")) if isinstance(versions, dict) else ""
 
@@ -103,7 +103,7 @@ class Manifest(Redacted):
 
     @property
     def tells_left_out(self) -> bool:
-        """Whether it says which sensitive values records had that were left out."""
+        """Return whether it has the sensitive values of records that were left out."""
         privacy = PrivacyOptions.model_validate(self.configuration["privacy"])
         told = self.published.get("left_out_values") == "told"
         return told and any(one.is_distance for one in privacy.criteria)
@@ -115,7 +115,7 @@ class Manifest(Redacted):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What the configuration says for the report: title, purpose and contact, or nothing."""
+        """Return title, purpose and contact for the report, or nothing."""
         said: Mapping[str, Any] = self.configuration.get("report") or {}
         return said
 
@@ -131,7 +131,7 @@ class Manifest(Redacted):
 
     @property
     def input(self) -> Mapping[str, Any]:
-        """Format, options and markers of the original; empty where nobody said it."""
+        """Format, options and markers of the original. Empty if it is unknown."""
         return self.configuration.get("input") or {}
 
     @property
@@ -156,17 +156,17 @@ class Manifest(Redacted):
 
     @property
     def drops_missing(self) -> bool:
-        """Whether records with a missing quasi-identifier were left out."""
+        """Return whether records with a missing quasi-identifier were left out."""
         return self.missing == "drop"
 
     @property
     def recipient(self) -> Mapping[str, Any]:
-        """Who it was made for, and of which people; empty for a release of a single run."""
+        """Return its recipient, and its people. Empty for a release of a single run."""
         return self.document.get("recipient") or {}
 
     @property
     def coding(self) -> Mapping[str, Any]:
-        """Name, fingerprint and document of the coding; empty for a release without one.
+        """Name, fingerprint and document of the coding. Empty for a release without one.
 
         The fingerprint is that of the document.
         """
@@ -174,12 +174,12 @@ class Manifest(Redacted):
 
     @property
     def parts(self) -> Sequence[Mapping[str, Any]]:
-        """The releases that a union was made of; empty for a release of a run."""
+        """The releases that a union was made of. Empty for a release of a run."""
         return self.document.get("parts") or ()
 
     @property
     def holder_column(self) -> str | None:
-        """The column of a union that tells who held a record; None where there is none."""
+        """The column of a union that names the holder of a record. None where there is none."""
         return self.document.get("holder_column")
 
     @property
@@ -198,7 +198,7 @@ class Manifest(Redacted):
 
     @property
     def quasi_identifier_columns(self) -> list[str]:
-        """Published columns that tell of quasi-identifiers."""
+        """Published columns that describe quasi-identifiers."""
         return list(self.published["quasi_identifier_columns"])
 
 
@@ -208,7 +208,7 @@ def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
     Parameters
     ----------
     configured : mapping
-        As a manifest has it; those of other packages are loaded.
+        As a manifest has it. Those of other packages are loaded.
     """
     asked = {CRITERIA: configured["privacy"], MODELS: [configured.get("model", {}).get("name")]}
     return {
@@ -255,7 +255,7 @@ def write_manifest(files: Files, release: str, manifest: dict[str, Any]) -> None
 def manifest_text(manifest: dict[str, Any]) -> str:
     """Return a manifest as readable JSON.
 
-    Credentials are redacted; in ``configuration`` they are already, columns and files keep their
+    Credentials are redacted. In ``configuration`` they are already, columns and files keep their
     names, and a coding is public as a whole. What a union says of its parts their manifests said.
     """
     manifest = {"form": FORM, **manifest}
@@ -270,7 +270,7 @@ def _json(document: Mapping[str, Any]) -> str:
 
 
 def read_manifest(files: Files, release: str) -> Manifest:
-    """Read a release's manifest; every key that anonspark reads is there and of its type.
+    """Read a release's manifest. Every key that anonspark reads is there and of its type.
 
     Raises
     ------
@@ -309,7 +309,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
 
 
 def _refusal(path: str, document: Any, problem: str) -> str:
-    """Say why a manifest is refused: it is damaged, or of a version that knows more or less."""
+    """Describe why a manifest is refused: it is damaged, or of another version."""
     form = document.get("form") if isinstance(document, dict) else FORM
     if form != FORM:
         return (

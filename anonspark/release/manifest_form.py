@@ -1,4 +1,4 @@
-"""What a manifest has to look like: every key that anonspark reads is there and of its type."""
+"""Check the form of a manifest: every key that anonspark reads is there and of its type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from anonspark.release.sections import owners
 _MOST_PROBLEMS = 5
 
 _MOST_SIGNS = 20_000
-"""Of a text that somebody wrote, such as a name or a condition."""
+"""Longest text that a person wrote, such as a name or a condition."""
 
 Count = Annotated[int, Field(ge=0)]
 Digits = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -155,7 +155,7 @@ class _Dependency(_Part):
 
 
 class _WarningFigures(_Part):
-    """What the figures of any kind of warning may be."""
+    """The possible figures of any kind of warning."""
 
     criteria: list[_MergedCriterion] | None = None
     gives_away: list[_Dependency] | None = None
@@ -188,7 +188,7 @@ class _Warning(_Part):
 
 
 class _Configured(BaseModel):
-    """Of a configuration what the form of a manifest hangs on; the rest of it is read as one."""
+    """The part of a configuration that decides the form of a manifest."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, defer_build=True)
 
@@ -246,7 +246,7 @@ class _Recipient(_Part):
 
 
 class _InputVersion(_Part):
-    """Options that the files of the input, or its table's newest version, told."""
+    """Options that were found in the files of the input, or in its table's newest version."""
 
     header: Literal["true"] = _ABSENT
     sep: Annotated[str, Field(min_length=1, max_length=1)] = _ABSENT
@@ -287,7 +287,7 @@ class _UnionOutput(_Part):
 
 
 class _UnionConfigured(_Part):
-    """What a union has of a configuration: no run made it."""
+    """The configuration of a union, which has no run."""
 
     input: _UnionInput
     attributes: dict[Name, dict[str, Any]]
@@ -354,7 +354,7 @@ _EXPECTED = {
 
 
 def manifest_problems(manifest: object) -> list[str]:
-    """Tell what is wrong with the form of a manifest.
+    """Return the errors in the form of a manifest.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def manifest_problems(manifest: object) -> list[str]:
     Returns
     -------
     list of str
-        One line each, which begins with the path of a key; of many the first ones.
+        One line each, which begins with the path of a key. Of many the first ones.
     """
     if not isinstance(manifest, dict):
         return ["expected a mapping with the keys that anonspark writes"]
@@ -533,7 +533,7 @@ _WORD = re.compile(r"[\w.+-]{1,80}")
 def _configuration_problems(configured: Mapping[str, Any], *, is_ours: bool) -> list[str]:
     """Find what is not as this version writes the configuration of a manifest.
 
-    What this version has and another one has not means what it means where nobody says it.
+    A key that another version does not have means its default.
     """
     document = copy.deepcopy(dict(configured))
     try:

@@ -16,7 +16,7 @@ from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 
 SELECTION = "selection.json"
-"""What a selection says of itself, in its directory."""
+"""The description of a selection, in its directory."""
 
 TABLES = "tables"
 """Directory of the noisy tables, in that of a selection."""
@@ -72,7 +72,7 @@ def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
 
     Notes
     -----
-    One job; all cells are collected.
+    One job. All cells are collected.
     """
     directory = engine.files.qualified(selection).rstrip("/")
     told = _read_selection(engine, directory)

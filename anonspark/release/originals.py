@@ -24,8 +24,8 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     path : str
         Any Hadoop URI.
     manifest : Manifest
-        Of the release; ``configuration.input`` tells format and options, unless the path's name
-        ends like a file of another format.
+        Of the release. ``configuration.input`` has format and options, unless the path's name ends
+        like a file of another format.
     key : str
         What named the path, for messages.
 
@@ -36,7 +36,7 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
 
     Notes
     -----
-    Lazy; CSV and JSON may take a job to infer their types.
+    Lazy. CSV and JSON may take a job to infer their types.
     """
     described = manifest.input
     told = format_of_name(path)
@@ -83,7 +83,7 @@ def open_named(
         Any Hadoop URI.
     data_format : str
     options : mapping of str to str
-        Of the format; what they do not say of a CSV file, its beginning tells.
+        Of the format. The rest is read from the beginning of a CSV file.
     key : str
         What named the path, for messages.
     section : str
@@ -98,7 +98,7 @@ def open_named(
 
     Notes
     -----
-    Lazy; CSV and JSON may take a job to infer their types.
+    Lazy. CSV and JSON may take a job to infer their types.
     """
     found = recognize(engine.files, [path], data_format, options, list(wanted.names), key)
     return engine.open_table(
@@ -107,13 +107,13 @@ def open_named(
 
 
 def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = ()) -> Table:
-    """Open a table by how its file's name ends, Parquet where that tells nothing.
+    """Open a table by the end of its file's name, as Parquet by default.
 
     Parameters
     ----------
     engine : Engine
     path : str
-        A file or directory; CSV files have a header, and their types are inferred.
+        A file or directory. CSV files have a header, and their types are inferred.
     key : str
         What named the path, for messages.
     texts : sequence of str
@@ -139,7 +139,7 @@ def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = (
 
 
 def _is_label(column: str, texts: Sequence[str]) -> bool:
-    """Return whether a column is read as text; bounds are compared as what they are."""
+    """Return whether a column is read as text. Bounds are compared as what they are."""
     return column in texts and not (
         column.endswith(("_min", "_max", "_missing")) and column.rpartition("_")[0] not in texts
     )

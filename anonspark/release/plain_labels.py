@@ -40,7 +40,7 @@ def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Fi
     Returns
     -------
     low, high : float64 ndarray of shape (labels,)
-        Ends, both included; days since 1970 of dates. NaN where a label is another one, which is
+        Ends, both included. Days since 1970 of dates. NaN where a label is another one, which is
         to be read by :func:`anonspark.release.regions.read_regions`.
     """
     low, high = np.full(len(labels), np.nan), np.full(len(labels), np.nan)

@@ -16,7 +16,7 @@ from anonspark.release.class_bounds import type_of_name
 from anonspark.release.regions import Leaves, PublishedAttribute
 
 Places = int | Literal["integer", "float", "code"]
-"""What the values of an ordered attribute are compared as, see :class:`PreparedTable`."""
+"""The values as which an ordered attribute is compared, see :class:`PreparedTable`."""
 
 DECIMAL_DIGITS = 38
 
@@ -30,7 +30,7 @@ class PreparedTable:
     Parameters
     ----------
     records : Table
-        ``value_<i>`` and ``missing_value_<i>`` of each attribute; neither where a value is
+        ``value_<i>`` and ``missing_value_<i>`` of each attribute. Neither where a value is
         unreadable. Behind them the columns that were to be carried along.
     places : tuple of (int, "integer", "float", "code" or None)
         What ``value_<i>`` is: a decimal of so many places (0 and all others alike: 128 bits), an

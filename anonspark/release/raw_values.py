@@ -44,7 +44,7 @@ def comparable(values: pa.Array) -> pa.Array:
 
 
 Scale = Literal["number", "date", "timestamp", "text"]
-"""What an attribute's values are compared as: dates are days, timestamps microseconds."""
+"""The form in which values are compared: dates are days, timestamps microseconds."""
 
 
 def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale | None:
@@ -55,7 +55,7 @@ def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale 
     found : pyarrow.DataType
         Of the original's column.
     published : PublishedAttribute or None
-        Of a quasi-identifier; None for a column that is published as it is.
+        Of a quasi-identifier. None for a column that is published as it is.
 
     Returns
     -------

@@ -48,8 +48,8 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     Returns
     -------
     pyarrow.Table
-        ``published_<i>_<j>``: j-th column of the i-th attribute; ``records``: the class's;
-        ``key``: :func:`class_keys` of the tuple.
+        ``published_<i>_<j>``: j-th column of the i-th attribute, ``records``: the class's, ``key``:
+        :func:`class_keys` of the tuple.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def class_keys(published: Table, columns: Sequence[str]) -> Table:
 
 @dataclass(frozen=True)
 class RegionSearch:
-    """Finds the regions of records; travels to the workers.
+    """Finds the regions of records. Travels to the workers.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def build_search(
         See :func:`collect_classes`.
     attributes : sequence of PublishedAttribute
     prepared : PreparedTable
-        Tells what values are compared as.
+        Decides how values are compared.
     hierarchies : mapping of str to (mapping of str to collection of str)
 
     Raises
@@ -252,7 +252,7 @@ class LabelledTable:
         Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
         each label stands for. Labels of rules speak for themselves.
     missing_markers : sequence of str
-        Texts of raw records that mean missing, as ``input.missing_markers``; null and NaN do,
+        Texts of raw records that mean missing, as ``input.missing_markers``. Null and NaN do,
         always.
     """
 
@@ -263,7 +263,7 @@ class LabelledTable:
 
     @cached_property
     def classes(self) -> pa.Table:
-        """The classes by published tuple, see :func:`collect_classes`; one job, once."""
+        """The classes by published tuple, see :func:`collect_classes`. One job, once."""
         return collect_classes(self.data, self.attributes)
 
     def prepare(

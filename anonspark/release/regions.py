@@ -35,7 +35,7 @@ Number = int | float | Decimal
 """Value of an ordered attribute: dates are days, timestamps microseconds since 1970-01-01 UTC."""
 
 Rule = Literal["intervals", "prefix", "calendar"]
-"""How a hierarchy was made: its labels tell of values that the release does not hold, too."""
+"""The rule of a hierarchy. Its labels also describe values that the release does not hold."""
 
 Leaves = Mapping[str, Collection[str]]
 """A hierarchy: the values that each of its labels stands for, as text."""
@@ -75,7 +75,7 @@ _RIGHT_INCLUDED = {"]": True, "": True, ")": False, "[": False}
 
 
 class UnreadableLabelError(ValueError):
-    """A label that is not one of its kind; holds no value of the data."""
+    """A label that is not one of its kind. Holds no value of the data."""
 
 
 class NoSuchMomentError(UnreadableLabelError):
@@ -84,12 +84,12 @@ class NoSuchMomentError(UnreadableLabelError):
 
 @dataclass(frozen=True)
 class Interval:
-    """All values from one to another; not empty.
+    """All values from one to another, not empty.
 
     Parameters
     ----------
     low, high : int, float, Decimal or str
-        Ends; of masked codes the keys that :func:`code_key` makes.
+        Ends. Of masked codes the keys that :func:`code_key` makes.
     low_included, high_included : bool
         Whether the ends belong to it.
     """
@@ -102,12 +102,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class OrderedRegion:
-    """What a class leaves possible of a number, date, timestamp or masked code.
+    """The possible values of a number, date, timestamp or masked code in a class.
 
     Parameters
     ----------
     intervals : tuple of Interval or None
-        Present values, in any order, overlapping or not; None for all values.
+        Present values, in any order, overlapping or not. None for all values.
     missing : bool
         Whether the value may be missing.
     """
@@ -117,18 +117,18 @@ class OrderedRegion:
 
     @property
     def is_everything(self) -> bool:
-        """Whether any present value is possible."""
+        """Return whether any present value is possible."""
         return self.intervals is None
 
 
 @dataclass(frozen=True)
 class CategoryRegion:
-    """What a class leaves possible of a category or boolean.
+    """The possible values of a category or boolean in a class.
 
     Parameters
     ----------
     values : tuple of str or None
-        Present values, sorted, each once; None for all values.
+        Present values, sorted, each once. None for all values.
     missing : bool
         Whether the value may be missing.
     """
@@ -138,7 +138,7 @@ class CategoryRegion:
 
     @property
     def is_everything(self) -> bool:
-        """Whether any present value is possible."""
+        """Return whether any present value is possible."""
         return self.values is None
 
 
@@ -147,7 +147,7 @@ Region = OrderedRegion | CategoryRegion
 
 @dataclass(frozen=True)
 class PublishedAttribute:
-    """A quasi-identifier and the columns that tell of it.
+    """A quasi-identifier and the columns that describe it.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class PublishedAttribute:
         Published columns: ``(name,)``, or lowest and highest value and, perhaps, whether values
         are missing.
     type : str or None
-        Arrow type of the raw column, as the manifest writes it; ``float`` numbers have 32 bits.
+        Arrow type of the raw column, as the manifest writes it. ``float`` numbers have 32 bits.
     rule : Rule or None
         What made its hierarchy: ``intervals`` goes with a number as kind, ``calendar`` with
         ``date``, ``prefix`` with ``category``.
@@ -183,12 +183,12 @@ class PublishedAttribute:
 
     @property
     def is_category(self) -> bool:
-        """Whether its regions are sets of texts."""
+        """Return whether its regions are sets of texts."""
         return self.kind in ("category", "boolean") and self.rule is None
 
     @property
     def is_mean(self) -> bool:
-        """Whether means are published, which say nothing of a single value."""
+        """Return whether means are published, which say nothing of a single value."""
         return self.style == "mean" and not self.is_category and self.rule is None
 
 
@@ -198,7 +198,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
     Parameters
     ----------
     manifest : Manifest
-        Of the release; read are ``configuration.output.style``, the rules of hierarchies in
+        Of the release. Read are ``configuration.output.style``, the rules of hierarchies in
         ``configuration.attributes``, ``published.quasi_identifiers`` and
         ``published.quasi_identifier_columns``.
 
@@ -237,7 +237,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
 def _declared_ends(
     name: str, bounds: Any, kind: Kind, data_type: str | None
 ) -> tuple[float, float] | None:
-    """Return the ends of a declared range; none of texts."""
+    """Return the ends of a declared range. None of texts."""
     if bounds is None or kind in ("category", "boolean"):
         return None
     try:
@@ -254,7 +254,7 @@ KIND_OF_RULE: dict[Rule, Kind] = {
     "prefix": "category",
     "calendar": "date",
 }
-"""What the values are that a rule makes a hierarchy of."""
+"""The type of the values of a hierarchy by rule."""
 
 
 def _rule_of(hierarchy: object) -> Rule | None:
@@ -291,7 +291,7 @@ def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
     Returns
     -------
     dict of str to sequence of str
-        Leaves in tree order; leaves stand for themselves.
+        Leaves in tree order. Leaves stand for themselves.
     """
     labels: dict[str, Sequence[str]] = {leaf: (leaf,) for leaf in hierarchy.leaves}
     for level in hierarchy.levels:
@@ -302,7 +302,7 @@ def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
 
 
 def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
-    """Check that the style of a release tells its regions.
+    """Check that the style of a release shows its regions.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def read_label(
     attribute : PublishedAttribute
         Its kind and type count.
     leaves : mapping of str to collection of str, or None
-        What the labels of the attribute's hierarchy stand for; they win over other readings.
+        What the labels of the attribute's hierarchy stand for. They win over other readings.
 
     Raises
     ------
@@ -339,7 +339,7 @@ def read_label(
     Notes
     -----
     ``*`` is every present value, and without a hierarchy missing ones as well: then it is a value
-    that was suppressed. A category ``*`` cannot be told from it.
+    that was suppressed. A category ``*`` looks the same.
     """
     own, missing = label, False
     if not attribute.is_category or leaves is not None:
@@ -423,7 +423,7 @@ def distinct_rows(
     Parameters
     ----------
     columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        At least one; dictionaries, too.
+        At least one. Dictionaries, too.
 
     Returns
     -------
@@ -451,7 +451,7 @@ def encoded_column(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _set_names(sets: pa.ListArray) -> pa.Array:
-    """Return a text for each set of texts, the same for equal ones; null for none."""
+    """Return a text for each set of texts, the same for equal ones. Null for none."""
     members = sets.flatten().dictionary_encode(null_encoding="encode").indices
     lengths = pc.fill_null(pc.list_value_length(sets), 0)
     offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
@@ -576,7 +576,7 @@ def _days_of(period: re.Match[str]) -> Interval:
 
 
 def _day_number(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01 of a day in any year; Python knows those from 1 to 9999."""
+    """Return the days since 1970-01-01 of a day in any year. Python knows those from 1 to 9999."""
     cycles, year = divmod(year - 2000, 400)
     try:
         moved = date(2000 + year, month, day)
@@ -696,7 +696,7 @@ def quoted_value(label: str) -> str | None:
 
 
 def _set_region(members: Sequence[str | None] | None, leaves: Leaves | None) -> CategoryRegion:
-    """Return the region of a set; each member may be a label of the hierarchy."""
+    """Return the region of a set. Each member may be a label of the hierarchy."""
     if members is None:
         return CategoryRegion((), True)
     if not members:

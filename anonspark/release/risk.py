@@ -15,14 +15,14 @@ Sizes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Attack:
-    """How likely an attacker re-identifies records.
+    """The probabilities that an attacker re-identifies records.
 
     Parameters
     ----------
     attacker : str
-        ``prosecutor`` knows that the victim is in the release (one in the records of the class);
-        ``journalist`` knows the population (one in those of the class's region); ``marketer``
-        wants as many records as possible.
+        ``prosecutor`` knows that the victim is in the release (one in the records of the class),
+        ``journalist`` knows the population (one in those of the class's region), ``marketer`` wants
+        as many records as possible.
     highest : float or None
         Largest probability of any record (R_b).
     average : float
@@ -34,7 +34,7 @@ class Attack:
     at_highest, at_lowest : float or None
         Share of the records with the largest and with the smallest probability.
     unique : float or None
-        Share of the records alone in their class; for the journalist, of those alone in their
+        Share of the records alone in their class. For the journalist, of those alone in their
         class the share that is alone in the population, too.
     """
 

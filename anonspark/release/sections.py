@@ -9,11 +9,11 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.section_owners import owner_of
 
 OWNED = ("coding", "parts")
-"""Keys of such sections; a manifest has few of them or none."""
+"""Keys of such sections. A manifest has few of them or none."""
 
 
 class Statement(NamedTuple):
-    """What a manifest or a table of metrics says, and what follows from everything else.
+    """The content of a manifest or a table of metrics, and its value by everything else.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Statement(NamedTuple):
         Its path, or what the message calls it.
     found, expected : object
     table : str or None
-        Of the metrics; None for the manifest.
+        Of the metrics. None for the manifest.
     """
 
     key: str
@@ -31,10 +31,10 @@ class Statement(NamedTuple):
 
 
 class SectionOwner(Protocol):
-    """Who knows what a section means."""
+    """The owner of a section, who knows its meaning."""
 
     def form_problems(self, manifest: Mapping[str, Any]) -> Iterator[str]:
-        """Tell what is wrong with the form of the section, one line each, by the path of a key."""
+        """Return the errors in the form of the section, one line each, by the path of a key."""
 
     def comparisons(
         self, manifest: Mapping[str, Any], privacy: PrivacyOptions
@@ -48,6 +48,6 @@ def owners(manifest: Mapping[str, Any]) -> list[SectionOwner]:
     Raises
     ------
     ConfigurationError
-        If nobody owns one.
+        If no room owns one.
     """
     return [owner_of(key) for key in OWNED if manifest.get(key) is not None]

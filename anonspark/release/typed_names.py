@@ -25,7 +25,7 @@ def typed_names(
     taken : collection of str
         Names of the published columns.
     is_opaque : bool
-        Whether its labels are those of a hierarchy of a file: what they stand for is not told.
+        Whether its labels are those of a hierarchy of a file: their meaning is not published.
     may_miss : bool
         Whether its values may be missing.
 
@@ -80,7 +80,7 @@ _PLAIN = {
 
 
 def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType | None:
-    """Return the type of the ends of an attribute: that of the raw column, where it is told.
+    """Return the type of the ends of an attribute: that of the raw column, where it is known.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def put_together(tables: Sequence[pa.Table]) -> pa.Table:
     Parameters
     ----------
     tables : sequence of pyarrow.Table
-        At least one. Of the same columns; one may hold dictionaries in some of them.
+        At least one. Of the same columns. One may hold dictionaries in some of them.
     """
     first = tables[0].schema
     alike = [

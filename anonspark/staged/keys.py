@@ -28,7 +28,7 @@ def key_matrix(
         Staged records.
     quasi_identifiers : sequence of QuasiIdentifier
     criteria : Criteria
-        Tells which sensitive attributes are looked at.
+        Decides which sensitive attributes are looked at.
     first : int
         Number of the first record.
 

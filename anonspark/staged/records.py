@@ -2,7 +2,7 @@
 
 Row by row, records cost more on their way between engine and tasks, through a shuffle and into
 files than all that is done with them. So they travel in packed batches, Arrow streams of many
-records, from the moment they are read until they are published; neither the engine nor the files
+records, from the moment they are read until they are published. Neither the engine nor the files
 see a record.
 """
 
@@ -30,7 +30,7 @@ ROWS = "rows"
 """Number of records of a batch."""
 
 BYTES = "bytes"
-"""What its records take, see :func:`bytes_of`; the same whatever batches they came in."""
+"""The size of its records, see :func:`bytes_of`. The same whatever batches they came in."""
 
 FIRST_NUMBER = "first_number"
 """Number of its first record."""
@@ -43,11 +43,11 @@ PACKED = pa.schema(
         (RECORDS, pa.binary()),
     ]
 )
-"""Packed batches: the number of the first record, for records have numbers, all different, in no
-order that would mean anything; how many they are; what they take; and the records."""
+"""Packed batches: the number of the first record, because records have numbers, all different, in
+no meaningful order, how many they are, their size, and the records."""
 
 BATCH_BYTES = ROW_GROUP_BYTES
-"""What a packed batch has before it is compressed, more or less."""
+"""About the size of a packed batch before it is compressed."""
 
 # A task's records are numbered from a multiple of this.
 _MOST_IN_TASK = 2**40
@@ -67,7 +67,7 @@ class Records:
     packed : Table
         Of :data:`PACKED`.
     schema : pyarrow.Schema
-        Of the records; see :mod:`anonspark.core.columns`.
+        Of the records. See :mod:`anonspark.core.columns`.
     """
 
     packed: Table
@@ -86,16 +86,16 @@ class Records:
         Parameters
         ----------
         function : callable
-            Takes a task's records as Arrow batches; see :mod:`anonspark.engine.protocol`.
+            Takes a task's records as Arrow batches. See :mod:`anonspark.engine.protocol`.
         schema : pyarrow.Schema
             Of the result.
         names : sequence of str or None
-            The columns that it gets; None for all.
+            The columns that it gets. None for all.
 
         Returns
         -------
         Table
-            Lazy; no shuffle.
+            Lazy. No shuffle.
         """
         wanted = self.schema.names if names is None else list(names)
         return self.packed.map_batches(_OnRecords(function, wanted), schema)
@@ -106,7 +106,7 @@ class Records:
         Parameters
         ----------
         function : callable
-            Takes a task's records; yields what
+            Takes a task's records. Yields what
             :meth:`anonspark.engine.protocol.Table.repartition` wants.
         schema : pyarrow.Schema
             Of the result.
@@ -116,16 +116,16 @@ class Records:
         Returns
         -------
         Table
-            Lazy; one shuffle of the rows that the function yields.
+            Lazy. One shuffle of the rows that the function yields.
         """
         return self.packed.repartition(_OnRecords(function, self.schema.names), schema, tasks)
 
     def only(self, names: Sequence[str]) -> Records:
-        """Return the same records, of which some columns alone are read; lazy, no shuffle."""
+        """Return the same records, of which some columns alone are read. Lazy, no shuffle."""
         return Records(self.packed, pa.schema([self.schema.field(name) for name in names]))
 
     def rows(self, *names: str) -> Table:
-        """Return some columns of the records, one row a record; lazy, no shuffle."""
+        """Return some columns of the records, one row a record. Lazy, no shuffle."""
         return self.named({name: name for name in names or self.schema.names})
 
     def named(self, columns: Mapping[str, str]) -> Table:
@@ -139,7 +139,7 @@ class Records:
         Returns
         -------
         Table
-            Lazy; no shuffle. With its names already: an engine may copy every row to change them.
+            Lazy. No shuffle. With its names already: an engine may copy every row to change them.
         """
         schema = pa.schema(
             self.schema.field(own).with_name(name).with_nullable(True)
@@ -148,7 +148,7 @@ class Records:
         return self.map_batches(_Named(list(columns)), schema, list(columns.values()))
 
     def fingerprint(self, *names: str) -> str:
-        """Return what tells whether two tables are equal in some columns, in whatever order.
+        """Return a fingerprint of some columns, equal for equal tables in any order.
 
         Notes
         -----
@@ -179,11 +179,11 @@ class Rows:
         return self.table.schema
 
     def rows(self, *names: str) -> Table:
-        """Return some columns; as :meth:`Records.rows`."""
+        """Return some columns. As :meth:`Records.rows`."""
         return self.table.select(names)
 
     def map_batches(self, function: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
-        """Apply a function to some columns; as :meth:`Records.map_batches`."""
+        """Apply a function to some columns. As :meth:`Records.map_batches`."""
         return self.table.select(names).map_batches(function, schema)
 
 
@@ -255,7 +255,7 @@ def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
 
 
 def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
-    """Put batches together until they have a number of bytes; empty ones are left out.
+    """Put batches together until they have a number of bytes. Empty ones are left out.
 
     Columns of texts may hold dictionaries, and count as if each text stood for itself.
     """
@@ -319,7 +319,7 @@ def _bytes_of(values: pa.Array) -> int:
 
 
 def bytes_of_each(values: pa.Array) -> Integers:
-    """Return what each value takes before it is compressed; :func:`bytes_of` is their sum.
+    """Return what each value takes before it is compressed. :func:`bytes_of` is their sum.
 
     Parameters
     ----------
@@ -377,12 +377,12 @@ def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) ->
     ----------
     packed : pyarrow.BinaryScalar
     names : sequence of str or None
-        The columns to return, the others are not decompressed; None for all.
+        The columns to return, the others are not decompressed. None for all.
 
     Returns
     -------
     pyarrow.Table
-        Columns of texts may hold dictionaries; see :mod:`anonspark.staged.dictionaries`.
+        Columns of texts may hold dictionaries. See :mod:`anonspark.staged.dictionaries`.
     """
     options = pa.ipc.IpcReadOptions(use_threads=False)
     stream = pa.ipc.open_stream(packed.as_buffer(), options=options)
@@ -403,14 +403,14 @@ def unpack_batches(
     packed : iterator of pyarrow.RecordBatch
         Of :data:`PACKED`.
     names : sequence of str or None
-        The columns to return; None for all.
+        The columns to return. None for all.
 
     Yields
     ------
     first : int
         Number of the first record.
     records : pyarrow.Table
-        Columns of texts may hold dictionaries; see :mod:`anonspark.staged.dictionaries`.
+        Columns of texts may hold dictionaries. See :mod:`anonspark.staged.dictionaries`.
     """
     for batch in packed:
         pairs = zip(batch.column(FIRST_NUMBER), batch.column(RECORDS), strict=True)

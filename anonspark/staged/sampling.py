@@ -25,7 +25,7 @@ from anonspark.engine.values.values import plain
 Unsigned = npt.NDArray[np.uint64]
 
 HASH = "sampled by"
-"""Column with the hash of a record; no column of a table has a name like it by accident."""
+"""Column with the hash of a record. No column of a table has a name like it by accident."""
 
 _PRIORITY = "priority"
 _DRAWN = pa.schema([(HASH, pa.int64()), (_PRIORITY, pa.int64())])
@@ -42,7 +42,7 @@ def record_hashes(records: pa.Table | pa.RecordBatch, seed: int) -> Integers:
 
 
 def drawn_by_hash(table: Table, columns: Sequence[str], rows: int, most: int) -> Table:
-    """Return a part of a staged table that is drawn by the hashes of its records; lazy.
+    """Return a part of a staged table that is drawn by the hashes of its records. Lazy.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def sample_records(
 
     Notes
     -----
-    :func:`all_records`; or a pass over the columns that counts the hashes of records, with a
+    :func:`all_records`, or a pass over the columns that counts the hashes of records, with a
     shuffle of them, and :func:`draw_sample`.
     """
     if rows <= most:
@@ -126,7 +126,7 @@ def draw_sample(
 
     Notes
     -----
-    One pass over ``counted`` and one over the columns; hashes and records of the sample are
+    One pass over ``counted`` and one over the columns. Hashes and records of the sample are
     collected.
     """
     # A few more than are wanted, so that there are enough; the last are left out.
@@ -202,7 +202,7 @@ class _CountRecords:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Draws a task's records, of which hashes are told and how many records have each."""
+    """Draws a task's records, and returns hashes and how many records have each."""
 
     share: float
 

@@ -22,7 +22,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.errors import ConfigurationError
 
 BLANKS = " \t\n\r\v\f"
-"""What is taken away around cells, and around the values that are looked up."""
+"""Characters that are removed around cells, and around the values that are looked up."""
 
 _DELIMITERS = ";,\t|"
 _MOST_PROBLEMS = 10
@@ -37,7 +37,7 @@ class _Row(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """Something wrong with a line; the words name no value and no label."""
+    """Something wrong with a line. The words name no value and no label."""
 
     line: int
     text: str
@@ -49,7 +49,7 @@ def parse_hierarchy(text: str, place: str) -> Hierarchy:
     Parameters
     ----------
     text : str
-        The file; a byte order mark in front is ignored.
+        The file. A byte order mark in front is ignored.
     place : str
         Configuration key and path of the file, for messages.
 

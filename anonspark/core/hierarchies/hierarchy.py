@@ -1,7 +1,7 @@
 """The tree of a hierarchy: leaves in order, and for each level the groups that they fall into.
 
 The leaves stand in tree order, so that every group is a run of neighbours. The place of a leaf is
-its code; whatever works on numbers (medians, widths, distances) works on these codes.
+its code. Whatever works on numbers (medians, widths, distances) works on these codes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Level(NamedTuple):
     Attributes
     ----------
     starts : tuple of int
-        Code of the first leaf of each group, ascending; each group ends where the next begins.
+        Code of the first leaf of each group, ascending. Each group ends where the next begins.
     labels : tuple of str
         Of each group.
     """
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
     Attributes
     ----------
     parents : int64 ndarray of shape (nodes,)
-        Place of each node's parent, which is always a later one; -1 for the root.
+        Place of each node's parent, which is always a later one. -1 for the root.
     heights : int64 ndarray of shape (nodes,)
         Level of each node, 0 for leaves.
     """
@@ -55,9 +55,9 @@ class Hierarchy:
     Parameters
     ----------
     leaves : tuple of str
-        The values, in tree order; the place of a value is its code.
+        The values, in tree order. The place of a value is its code.
     levels : tuple of Level
-        The groups from fine to coarse, at least one level; the last one has one group.
+        The groups from fine to coarse, at least one level. The last one has one group.
     """
 
     leaves: tuple[str, ...]
@@ -73,7 +73,7 @@ class Hierarchy:
             Each value and the labels of its groups from fine to coarse, the last one the same for
             all. No value occurs twice, and no group lies in two different ones.
         height : int or None
-            Levels above the leaves; needed only where there are no rows.
+            Levels above the leaves. Needed only where there are no rows.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Hierarchy:
 
     @property
     def height(self) -> int:
-        """Level of the root; leaves have level 0."""
+        """Level of the root. Leaves have level 0."""
         return len(self.levels)
 
     @cached_property
@@ -173,11 +173,11 @@ class Hierarchy:
         return found
 
     def leaf_counts(self, level: int | Integers, codes: Integers) -> Integers:
-        """Return how many leaves lie below the ancestors of leaves; see :meth:`nodes`."""
+        """Return how many leaves lie below the ancestors of leaves. See :meth:`nodes`."""
         return self._leaf_counts[self.nodes(level, codes)]
 
     def labels(self, level: int | Integers, codes: Integers) -> npt.NDArray[np.object_]:
-        """Return the labels of the ancestors of leaves, an array of str; see :meth:`nodes`."""
+        """Return the labels of the ancestors of leaves, an array of str. See :meth:`nodes`."""
         return self._labels[self.nodes(level, codes)]
 
     def tree(self) -> Tree:

@@ -1,6 +1,6 @@
 """Hierarchies from rules, over the values that occur.
 
-Values come as text, in the form in which they are staged; they are the leaves. The top of each
+Values come as text, in the form in which they are staged. They are the leaves. The top of each
 hierarchy is labelled ``*``.
 """
 
@@ -17,7 +17,7 @@ TOP = "*"
 """Label of everything."""
 
 MASK = "*"
-"""What stands for a masked character."""
+"""The sign for a masked character."""
 
 CalendarLevel = Literal["month", "quarter", "year"]
 
@@ -83,9 +83,9 @@ def prefix_hierarchy(values: Iterable[str], masked: Sequence[int]) -> Hierarchy:
     ----------
     values : iterable of str
         Different codes without the sign that masks. If there is one of a single character, all
-        have a single character; otherwise its mask would be the label of everything.
+        have a single character. Otherwise its mask would be the label of everything.
     masked : sequence of int
-        Number of characters that each level masks, ascending; in a shorter code, all.
+        Number of characters that each level masks, ascending. In a shorter code, all.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -
     Parameters
     ----------
     values : iterable of str
-        Different dates, written as in ISO 8601; years may have more than four digits or a sign.
+        Different dates, written as in ISO 8601. Years may have more than four digits or a sign.
     levels : sequence of {"month", "quarter", "year"}
         From fine to coarse.
 

@@ -1,7 +1,7 @@
-"""What columns look like: names of persons, numbers of identity, addresses, codes.
+"""Recognize columns: names of persons, identity numbers, addresses, codes.
 
 - :mod:`~anonspark.core.recognition.checksums` tests numbers that carry check digits.
-- :mod:`~anonspark.core.recognition.values` tells what values look like, by their form.
-- :mod:`~anonspark.core.recognition.names` tells what a column's name says.
+- :mod:`~anonspark.core.recognition.values` recognizes values by their form.
+- :mod:`~anonspark.core.recognition.names` recognizes columns by their name.
 - :mod:`~anonspark.core.recognition.missing` lists words that stand for a missing value.
 """

@@ -39,7 +39,7 @@ def is_payment_card(text: str) -> bool:
 
 
 def _digits(text: str, length: int) -> list[int] | None:
-    """Return the digits of a number of some length; None of others, and of one digit repeated."""
+    """Return the digits of a number of some length. None of others, and of one digit repeated."""
     if len(text) != length or not (text.isascii() and text.isdigit()) or len(set(text)) == 1:
         return None
     return [int(one) for one in text]

@@ -139,7 +139,7 @@ def letters_misorder(values: Sequence[str]) -> bool:
 
 
 def natural_order(values: Sequence[str]) -> list[str]:
-    """Return groups in their order, as <5, 5-9, 10-14 and 85+; nothing where one may be none."""
+    """Return groups in their order, as <5, 5-9, 10-14 and 85+. Nothing where one may be none."""
     ordered = sorted(values)
     for places in _places(ordered):
         known = [place for place in places if place is not None]

@@ -28,4 +28,4 @@ def _spellings(word: str) -> tuple[str, ...]:
 MISSING_WORDS = tuple(
     dict.fromkeys([*_SIGNS, *(own for word in _WORDS for own in _spellings(word))])
 )
-"""Texts that mean missing as a rule. They say nothing of people, so that they may be told."""
+"""Texts that mean missing as a rule. They say nothing about people, so they may be shown."""

@@ -1,4 +1,4 @@
-"""What the name of a column says of its values."""
+"""Recognize the meaning of a column by its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Unit = Literal["person", "household"]
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a column's name says.
+    """The meaning of a column's name.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Meaning:
     word : str
         The word in the name that says so.
     rank : int
-        Place among all meanings; what is known of people most often comes first.
+        Place among all meanings. What is known of people most often comes first.
     """
 
     kind: str
@@ -133,7 +133,7 @@ def words_of(name: str) -> list[str]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return what the name of a column says of its values; None where it says nothing."""
+    """Return what the name of a column says of its values. None where it says nothing."""
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None

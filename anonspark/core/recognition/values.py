@@ -1,4 +1,4 @@
-"""What the values of a column look like, by their form."""
+"""Recognize the values of a column by their form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENOUGH = 0.8
 """Share of a column's different values that have to have a form."""
 
 FEWEST = 5
-"""Different values below which nothing is told by them."""
+"""Fewest different values from which a column is recognized."""
 
 DISEASE = "ICD code"
 """Kind of the codes of diseases."""
@@ -129,16 +129,16 @@ _FORMS: dict[str, Callable[[str], bool]] = {
 }
 
 KINDS = tuple(_FORMS)
-"""All kinds that are told by values."""
+"""All kinds that are recognized by values."""
 
 
 def recognize_values(texts: Sequence[str]) -> Form | None:
-    """Tell what most of the values of a column look like.
+    """Recognize the form of most of the values of a column.
 
     Parameters
     ----------
     texts : sequence of str
-        Different values, as many of them as are to be looked at; in any order.
+        Different values, as many of them as are to be looked at. In any order.
 
     Returns
     -------

@@ -32,7 +32,7 @@ from anonspark.engine.values.whole_files import coded_columns
 from anonspark.errors import DataError, limit_reached
 
 Read = Callable[[pa.Schema], Batches]
-"""Reads the columns of a schema, which are some of a table's; may be asked again."""
+"""Reads the columns of a schema, which are some of a table's. May be asked again."""
 
 # Footers that are read at the same time.
 _READERS = 16
@@ -75,7 +75,7 @@ class ColumnarFile:
     nanoseconds: tuple[str, ...] = ()
 
     def without_lost_digits(self, asks: Callable[[str], bool], where: str) -> ColumnarFile:
-        """Return the file without the times that microseconds do not tell; reads such columns.
+        """Return the file without the times that microseconds do not tell. Reads such columns.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ def reads_of(
     files : DataFiles
         Of the table.
     columns : sequence of str
-        Of the table's files, in their order; Hive's old ORC files number theirs.
+        Of the table's files, in their order. Hive's old ORC files number theirs.
     inner : collection of str
         Names in small letters of columns of the table that are fields of structs.
     where : str

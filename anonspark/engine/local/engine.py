@@ -42,10 +42,10 @@ class LocalEngine:
     Parameters
     ----------
     threads : int or None
-        Tasks at once; None for the processors that this process may use.
+        Tasks at once. None for the processors that this process may use.
     waiting_bytes : int or None
         What batches that wait for other tasks may take in memory, beyond which they are written
-        to the folder for temporary files; None for a quarter of what is available.
+        to the folder for temporary files. None for a quarter of what is available.
     """
 
     def __init__(self, threads: int | None = None, waiting_bytes: int | None = None) -> None:
@@ -54,7 +54,7 @@ class LocalEngine:
         self.resources = Resources(Runner(threads), Memory(waiting_bytes), LocalFiles())
 
     def cancel(self) -> None:
-        """Have all tasks stop; none runs afterwards. For another thread."""
+        """Have all tasks stop. None runs afterwards. For another thread."""
         self.resources.runner.cancel()
 
     @property
@@ -68,7 +68,7 @@ class LocalEngine:
         return {}
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
-        """Return what the files tell of themselves; their formats keep no versions."""
+        """Return what the files tell of themselves. Their formats keep no versions."""
         return found_in_files(self.files, configuration)
 
     def open_source(
@@ -167,7 +167,7 @@ class LocalEngine:
 
     @contextmanager
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:  # noqa: ARG002
-        """Translate failures of tasks; those that run when it is left early are waited for."""
+        """Translate failures of tasks. Those that run when it is left early are waited for."""
         with running_tasks(progress), writing_output():
             yield
 

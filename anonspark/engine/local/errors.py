@@ -24,7 +24,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE_TEXTS = ("No space left on device", "Disk quota exceeded")
 
 FAILURES = (FailedTaskError, pa.ArrowException)
-"""What tasks and Arrow raise; their texts may quote records."""
+"""What tasks and Arrow raise. Their texts may quote records."""
 
 
 def _is_full(error: BaseException) -> bool:

@@ -102,7 +102,7 @@ def _place(address: str) -> Path:
 @each_method(_refused)
 @dataclass(frozen=True)
 class LocalFiles(Files):
-    """The local disk; :class:`anonspark.engine.files.Files` says more of each method.
+    """The local disk. :class:`anonspark.engine.files.Files` says more of each method.
 
     An address is ``file:`` and an absolute path, as Hadoop writes it. No checksums are kept. Where
     Hadoop left some beside a file, they go where the file goes, and go away when it changes.
@@ -121,7 +121,7 @@ class LocalFiles(Files):
         return f"file:{os.path.realpath(self.local_path(path))}"
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do; None where it can."""
+        """Return why what is at a path cannot be used, and what to do. None where it can."""
         return fault_at(_place(path), access)
 
     def exists(self, path: str) -> bool:
@@ -159,7 +159,7 @@ class LocalFiles(Files):
         _make_directory(_place(path))
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted; none where it is not there."""
+        """Return the addresses of what a directory holds, sorted. None where it is not there."""
         place = _place(path)
         if not _exists(place):
             return []
@@ -182,7 +182,7 @@ class LocalFiles(Files):
         return False
 
     def rename(self, source: str, target: str) -> None:
-        """Rename a file or directory; the target must not exist."""
+        """Rename a file or directory. The target must not exist."""
         old, new = _place(source), _place(target)
         there = FilesError(f"cannot rename {source} to {target}: it is there already")
         if _exists(new):
@@ -212,7 +212,7 @@ class LocalFiles(Files):
             raise
 
     def delete(self, path: str) -> None:
-        """Delete a file or a directory with all that is in it; nothing happens where none is."""
+        """Delete a file or a directory with all that is in it. Nothing happens where none is."""
         place = _place(path)
         if not _exists(place):
             return

@@ -13,7 +13,7 @@ from anonspark.engine.unread import require_read
 
 
 def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
-    """Return a table whose identifiers can be told apart, whatever their types.
+    """Return a table whose identifiers can be distinguished, whatever their types.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
     -------
     Table
         The texts of those whose values have no hash, as universally unique ones and times of a day
-        have none; maps stay, as they do in files.
+        have none. Maps stay, as they do in files.
 
     Raises
     ------

@@ -87,5 +87,5 @@ class LocalInput(RecordInput):
         return whole_columns(self.table.schema)
 
     def rows(self, names: Sequence[str]) -> Table:
-        """Return some columns of the records; lazy."""
+        """Return some columns of the records. Lazy."""
         return self.table.select(names)

@@ -33,7 +33,7 @@ class RowIndex:
         self._hashes = hashes[self._order]
 
     def find(self, wanted: pa.Table) -> npt.NDArray[np.int64]:
-        """Return the number of the row that agrees with each of some rows; -1 for none.
+        """Return the number of the row that agrees with each of some rows. -1 for none.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class JoinRows:
             return self._found
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the batches with the columns of both; the other rows are read once."""
+        """Yield the batches with the columns of both. The other rows are read once."""
         for batch in batches:
             rows, index = self._rows()
             found = index.find(pa.Table.from_batches([batch.select(self._on)]))

@@ -1,6 +1,6 @@
 """Learners of scikit-learn (:meth:`anonspark.engine.protocol.Engine.learn`).
 
-They are of the kinds that Spark ML has, with its sizes; their results are their own.
+They are of the kinds that Spark ML has, with its sizes. Their results are their own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LocalModel:
     Parameters
     ----------
     learner : object
-        Of scikit-learn; None where all examples were of one class.
+        Of scikit-learn. None where all examples were of one class.
     only : float
         That class.
     classes : int
@@ -50,7 +50,7 @@ class LocalModel:
     classes: int
 
     def predict(self, features: _Features) -> tuple[_Features, _Features]:
-        """Return class and probability; see :meth:`anonspark.engine.protocol.Engine.predict`."""
+        """Return class and probability. See :meth:`anonspark.engine.protocol.Engine.predict`."""
         if self.learner is None or not len(features):
             predicted = np.full(len(features), self.only)
             return predicted, predicted if self.classes == 2 else np.zeros(len(features))
@@ -66,7 +66,7 @@ def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
     Parameters
     ----------
     examples : pyarrow.Table
-        ``features`` and ``label``; see :meth:`anonspark.engine.protocol.Engine.learn`.
+        ``features`` and ``label``. See :meth:`anonspark.engine.protocol.Engine.learn`.
     classes : int
 
     Returns
@@ -92,7 +92,7 @@ def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
 
 
 def predict(test: Table, models: Mapping[str, Model]) -> Table:
-    """Add what models predict; see :meth:`anonspark.engine.protocol.Engine.predict`."""
+    """Add what models predict. See :meth:`anonspark.engine.protocol.Engine.predict`."""
     schema = test.schema
     for name in models:
         for column in (name, f"{name} probability"):

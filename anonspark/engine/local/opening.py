@@ -49,7 +49,7 @@ class Opened:
 
     @property
     def tasks(self) -> tuple[Callable[[], Batches], ...]:
-        """What opens the batches of each task; may be asked again.
+        """What opens the batches of each task. May be asked again.
 
         A task is a row group, a stripe, or some megabytes of text. It raises DataError if files
         vanished, are damaged or hold malformed records.
@@ -61,7 +61,7 @@ class Opened:
         return Opened(with_struct_fields(self.schema), self.reads)
 
     def select(self, names: Sequence[str]) -> Opened:
-        """Return the table with some of its columns, at least one; others are not read."""
+        """Return the table with some of its columns, at least one. Others are not read."""
         return Opened(pa.schema([self.schema.field(name) for name in names]), self.reads)
 
 
@@ -76,7 +76,7 @@ def open_files(
     texts: Sequence[str] = (),
     wanted: WantedColumns | None = None,
 ) -> Opened:
-    """Open a table of files; :meth:`anonspark.engine.protocol.Engine.open_table` says more.
+    """Open a table of files. :meth:`anonspark.engine.protocol.Engine.open_table` says more.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def open_files(
     section : str or None
         The configuration's section with format and options, if there is one.
     texts : sequence of str
-        Columns that are read as texts, where types are told by nothing but the values.
+        Columns that are read as texts, where only the values show the types.
     wanted : WantedColumns or None
-        What each file has to have; None asks no file.
+        What each file has to have. None asks no file.
 
     Raises
     ------

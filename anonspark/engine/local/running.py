@@ -11,7 +11,7 @@ from typing import TypeVar
 from anonspark.engine.tasks import Batches, enter_task
 
 Source = Callable[[], Batches]
-"""Opens the batches of one task; may be asked again."""
+"""Opens the batches of one task. May be asked again."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -24,7 +24,7 @@ def _processors() -> int:
 def map_in_threads(
     function: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int | None = None
 ) -> list[_Result]:
-    """Apply a function to items; no thread is begun for a single one.
+    """Apply a function to items. No thread is begun for a single one.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Runner:
     Parameters
     ----------
     threads : int or None
-        Tasks at once; None for the processors that this process may use.
+        Tasks at once. None for the processors that this process may use.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -62,7 +62,7 @@ class Runner:
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Have all tasks stop at their next batch; none runs afterwards."""
+        """Have all tasks stop at their next batch. None runs afterwards."""
         self._cancelled.set()
 
     def run(
@@ -85,7 +85,7 @@ class Runner:
         Raises
         ------
         Exception
-            Of the first task that failed; no task runs any more then.
+            Of the first task that failed. No task runs any more then.
         """
         stop = threading.Event()
 

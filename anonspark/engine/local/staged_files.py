@@ -1,6 +1,6 @@
 """What a run stages for itself: files that hold few, large values.
 
-Parts, which no other run reads, are Arrow files that are mapped into memory; else it is Parquet.
+Parts, which no other run reads, are Arrow files that are mapped into memory, else it is Parquet.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def write(table: LocalTable, path: str) -> None:
 def write_parts(
     table: LocalTable, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Write a table to a new directory, each part to its own; return the sums of each.
+    """Write a table to a new directory, each part to its own. Return the sums of each.
 
     See :meth:`anonspark.engine.protocol.Table.stage_parts`.
     """

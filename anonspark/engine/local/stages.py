@@ -28,9 +28,9 @@ class Stage:
     upstream : callable
         Returns the tasks that make the rows.
     owners : callable or None
-        Sends each row to a task; None leaves the rows of a task together.
+        Sends each row to a task. None leaves the rows of a task together.
     tasks : int or None
-        That rows are sent to; None for those of ``upstream``.
+        That rows are sent to. None for those of ``upstream``.
     together : int
         Rows of a single task that wait as one batch, in the order of the tasks they would go to.
     """
@@ -56,7 +56,7 @@ class Stage:
         self._turn = RLock()
 
     def make(self) -> None:
-        """Make the rows, unless they are; runs the tasks."""
+        """Make the rows, unless they are. Runs the tasks."""
         with self._turn:
             if self._waiting is not None:
                 return
@@ -92,21 +92,21 @@ class Stage:
 
     @property
     def rows(self) -> list[int]:
-        """Rows of each task; :meth:`make` has made them."""
+        """Rows of each task. :meth:`make` has made them."""
         return self._rows
 
     @property
     def is_one(self) -> bool:
-        """Whether all rows are one batch, of one task; :meth:`make` has made them."""
+        """Return whether all rows are one batch, of one task. :meth:`make` has made them."""
         return self._is_one
 
     def sources(self, tasks: Iterable[Sequence[int]] | None = None) -> list[Source]:
-        """Return the tasks that read the rows; :meth:`make` has made them.
+        """Return the tasks that read the rows. :meth:`make` has made them.
 
         Parameters
         ----------
         tasks : iterable of sequence of int or None
-            What each reads; None for one each.
+            What each reads. None for one each.
         """
         if tasks is None:
             tasks = [(number,) for number in range(len(self._rows))]
@@ -119,7 +119,7 @@ class Stage:
                 yield waiting()
 
     def clear(self) -> None:
-        """Free the rows; who asks for them afterwards has them made anew."""
+        """Free the rows. Who asks for them afterwards has them made anew."""
         with self._turn:
             self._waiting = None
             self._shelf.clear()

@@ -74,7 +74,7 @@ class Shelf:
         return lambda: _unpacked(_read(file, start, len(content)))
 
     def clear(self) -> None:
-        """Forget all batches; those that were brought back stay whole."""
+        """Forget all batches. Those that were brought back stay whole."""
         with self._turn:
             self._memory.give_back(self._taken)
             self._taken = 0

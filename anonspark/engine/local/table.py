@@ -53,7 +53,7 @@ class LocalTable(BatchTable):
     resources : Resources
     schema : pyarrow.Schema
     plan : callable
-        Returns who opens the batches of each task; asked once the stages are made.
+        Returns who opens the batches of each task. Asked once the stages are made.
     stages : tuple of Stage
         What has to be made before.
     """
@@ -264,7 +264,7 @@ class LocalTable(BatchTable):
     def publish(
         self, data_format: str, release: str, directory: str, aside: str
     ) -> list[PublishedFile]:
-        """Write the rows as files that anybody can read."""
+        """Write the rows as files that any program can read."""
         return publish_tasks(self, data_format, release, directory, aside)
 
 

@@ -21,7 +21,7 @@ _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
 
 
 def first_line(reader: Reader, file: DataFile) -> str:
-    """Return the first line of a file; nothing if there is none."""
+    """Return the first line of a file. Nothing if there is none."""
     with reading_file(reader.where), Path(file.path).open("rb") as content:
         return reader.first_line(content, file.address)
 

@@ -35,10 +35,10 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
     Parameters
     ----------
     batches : iterator of pyarrow.RecordBatch
-        A row group each; at least one.
+        A row group each. At least one.
     schema : pyarrow.Schema
     path : str
-        On the local disk; nothing is there.
+        On the local disk. Nothing is there.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
         At least one.
     schema : pyarrow.Schema
     path : str
-        On the local disk; nothing is there.
+        On the local disk. Nothing is there.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def require_format(data_format: str) -> None:
 def publish_tasks(
     table: LocalTable, data_format: str, release: str, directory: str, aside: str
 ) -> list[PublishedFile]:
-    """Write a table; see :meth:`anonspark.engine.protocol.Table.publish`."""
+    """Write a table. See :meth:`anonspark.engine.protocol.Table.publish`."""
     files = table.resources.files
     own_aside = f"{aside}/{directory}"
     files.make_directory(own_aside)

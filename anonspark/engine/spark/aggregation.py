@@ -86,7 +86,7 @@ def aggregate_in_tasks(
 
     Notes
     -----
-    Each task adds its rows up, so that one shuffle has a row a group and task; with lists it has
+    Each task adds its rows up, so that one shuffle has a row a group and task. With lists it has
     all rows. A task holds the groups of its part.
     """
     schema = schema_of(rows.schema, by, wanted)
@@ -213,7 +213,7 @@ def _aggregated(
     at_once: int = _ROWS_AT_ONCE,
     most: int | None = None,
 ) -> Iterator[pa.Table]:
-    """Add up batches; hand over what there is where more groups than some would wait."""
+    """Add up batches. Hand over what there is where more groups than some would wait."""
     merged = [one.merged for one in wanted]
     waiting: list[pa.Table] = []
     # Doubled as groups are added, so that all of them are not looked at again and again.

@@ -25,12 +25,12 @@ _SPARK_TYPE = b"spark_type"
 
 
 def arrow_type(data_type: st.DataType) -> pa.DataType:
-    """Return Arrow's type for a type of Spark; points in time are in UTC."""
+    """Return Arrow's type for a type of Spark. Points in time are in UTC."""
     return to_arrow_type(data_type, **_POINTS_IN_TIME)
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:
-    """Return Arrow's schema for a schema of Spark; points in time are in UTC.
+    """Return Arrow's schema for a schema of Spark. Points in time are in UTC.
 
     What Arrow cannot tell, such as the collation of a text, stands in the metadata of its field,
     for :func:`spark_schema`.
@@ -49,7 +49,7 @@ def _arrow_field(field: st.StructField) -> pa.Field:
 
 
 def spark_schema(schema: pa.Schema) -> st.StructType:
-    """Return Spark's schema for one of Arrow; the way back from :func:`arrow_schema`."""
+    """Return Spark's schema for one of Arrow. The way back from :func:`arrow_schema`."""
     return st.StructType(
         [st.StructField(field.name, _spark_type_of(field), field.nullable) for field in schema]
     )
@@ -65,7 +65,7 @@ def _spark_type_of(field: pa.Field) -> st.DataType:
 
 
 def spark_type(data_type: pa.DataType) -> st.DataType:
-    """Return Spark's type for a type of Arrow; a timestamp without a zone stays without."""
+    """Return Spark's type for a type of Arrow. A timestamp without a zone stays without."""
     return from_arrow_type(data_type, prefer_timestamp_ntz=True)
 
 

@@ -50,7 +50,7 @@ def open_database_table(
 
     Notes
     -----
-    Lazy; Spark asks the database for the schema. One connection reads what its database shows to
+    Lazy. Spark asks the database for the schema. One connection reads what its database shows to
     one statement.
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):

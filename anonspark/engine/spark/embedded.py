@@ -26,7 +26,7 @@ _COLLECTOR_OPTION = "-XX:+UseParallelGC"
 
 
 def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Choose the settings of a Spark inside this machine; keys in `defaults` are left alone."""
+    """Choose the settings of a Spark inside this machine. Keys in `defaults` are left alone."""
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -81,7 +81,7 @@ def _configuration_folder() -> Path | None:
 
 
 def read_spark_defaults() -> dict[str, str]:
-    """Read the user's spark-defaults.conf, a Java properties file; empty if there is none."""
+    """Read the user's spark-defaults.conf, a Java properties file. Empty if there is none."""
     folder = _configuration_folder()
     if folder is None:
         return {}
@@ -99,7 +99,7 @@ def read_spark_defaults() -> dict[str, str]:
 
 
 def own_log_configuration() -> Path | None:
-    """Tell where our log4j2 configuration is; None if the user has one, or we are in a zip."""
+    """Tell where our log4j2 configuration is. None if the user has one, or we are in a zip."""
     folder = _configuration_folder()
     if folder is not None and any(folder.glob("log4j2.*")):
         return None

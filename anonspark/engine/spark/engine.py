@@ -197,7 +197,7 @@ class SparkEngine:
 
     @contextmanager
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:
-        """Run jobs as one group; Spark's interface shows the stage of each."""
+        """Run jobs as one group. Spark's interface shows the stage of each."""
         context = self.session.sparkContext
 
         def describe(moment: str) -> None:

@@ -146,7 +146,7 @@ _ENVIRONMENT = (
         "master. Look at the cluster, and run again, a run with --resume",
     ),
 )
-"""What of the environment makes queries fail, and what to do; the first that fits counts."""
+"""What of the environment makes queries fail, and what to do. The first that fits counts."""
 
 _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 
@@ -167,12 +167,12 @@ def condition_of(error: PySparkException) -> str | None:
 
 
 def environment_problem(error: BaseException) -> str | None:
-    """Tell what of the environment made a query fail, and what to do; None where it is not that.
+    """Tell what of the environment made a query fail, and what to do. None where it is not that.
 
     Parameters
     ----------
     error : BaseException
-        Of whichever kind; those that are not Spark's tell nothing.
+        Of whichever kind. Those that are not Spark's tell nothing.
 
     Returns
     -------
@@ -333,7 +333,7 @@ _INPUT_FAILURE = re.compile(
 
 
 def _kind_of_input_failure(error: BaseException) -> str | None:
-    """Return what made the input fail, if it was the input; no value of the data."""
+    """Return what made the input fail, if it was the input. No value of the data."""
     text = str(error)
     if isinstance(error, AnalysisException) or "FailedTaskError" in text:
         return None  # of our own queries and functions

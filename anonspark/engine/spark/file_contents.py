@@ -163,7 +163,7 @@ def find_odd_setting(session: SparkSession) -> str | None:
 def find_odd_size(session: SparkSession, sizes: Sequence[int]) -> str | None:
     """Return what of the files' sizes is against reading them as a whole.
 
-    A file is read by one task then; see :func:`largest_whole_file`.
+    A file is read by one task then. See :func:`largest_whole_file`.
     """
     if not any(sizes):
         return "a table without files"
@@ -253,7 +253,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
     Notes
     -----
     No job. The driver lists the files and reads the footer of the first one, by name, as Spark's
-    reader does; the types of the columns of the others are compared when they are decoded.
+    reader does. The types of the columns of the others are compared when they are decoded.
     """
     files = FileSystem(spark)
     if not files.exists(path):
@@ -282,7 +282,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
 
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
-    """Return the columns that a file's footer tells; None where we would not write it."""
+    """Return the columns that a file's footer tells. None where we would not write it."""
     told = footer.metadata or {}
     version = told.get(_VERSION_KEY, b"")
     if (
@@ -300,7 +300,7 @@ def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
 
 @dataclass(frozen=True)
 class DecodeParquet:
-    """Decodes files whose contents are values; some texts of their rows are dictionaries.
+    """Decodes files whose contents are values. Some texts of their rows are dictionaries.
 
     Parameters
     ----------

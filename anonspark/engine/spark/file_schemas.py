@@ -93,7 +93,7 @@ def read_file_schemas(
     Returns
     -------
     FileSchemas or None
-        In the order of the files' names; of Parquet a :class:`ParquetFooters`, of ORC and Avro a
+        In the order of the files' names. Of Parquet a :class:`ParquetFooters`, of ORC and Avro a
         :class:`ListedSchemas`. None where files tell no columns (CSV, JSON), or the
         format keeps them elsewhere (Delta).
 
@@ -264,7 +264,7 @@ def _with_types(schema: pa.Schema, stored: Mapping[str, Sequence[str]]) -> pa.Sc
 
 
 def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list[str]:
-    """Read the footers of ORC files; return the columns of each, in Spark's JSON."""
+    """Read the footers of ORC files. Return the columns of each, in Spark's JSON."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConfWithOptions(relation.options())
     utilities = java_class(spark, "org.apache.spark.sql.execution.datasources.orc.OrcUtils")
     # No file may be corrupt, and from Spark 4.3 on none may be missing, which is a parameter more.

@@ -62,7 +62,7 @@ def _reaching(path: str) -> Iterator[None]:
 
 
 def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Translate what Hadoop says where it refuses; a lost Java stays what it is."""
+    """Translate what Hadoop says where it refuses. A lost Java stays what it is."""
 
     @wraps(method)
     def translated(*given: _P.args, **named: _P.kwargs) -> _R:
@@ -82,7 +82,7 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
 @each_method(_refused)
 @dataclass(frozen=True)
 class FileSystem(Files):
-    """Hadoop's file systems; :class:`anonspark.engine.files.Files` says more of each method.
+    """Hadoop's file systems. :class:`anonspark.engine.files.Files` says more of each method.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class FileSystem(Files):
         return address
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed; None for other places."""
+        """Return where a path is on the local disk, links not followed. None for other places."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             address = str(file_system.makeQualified(java_path).toString())
@@ -130,7 +130,7 @@ class FileSystem(Files):
         return address.removeprefix("file:") if address.startswith("file:") else None
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do; None where it can."""
+        """Return why what is at a path cannot be used, and what to do. None where it can."""
         local = self.local_path(path)
         if local is not None:
             return fault_at(local, access)
@@ -221,7 +221,7 @@ class FileSystem(Files):
             raise OSError(f"cannot create directory {path}")
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted; none where it is not there."""
+        """Return the addresses of what a directory holds, sorted. None where it is not there."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             if not file_system.exists(java_path):
@@ -242,7 +242,7 @@ class FileSystem(Files):
         return sorted(found)
 
     def sha256(self, path: str) -> str:
-        """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
+        """Return the SHA-256 of a file in hexadecimal digits. It is read in Java, by the driver."""
         file_system, java_path = self._open(path)
         digests = java_class(self.spark, "org.apache.commons.codec.digest.DigestUtils")
         with _reaching(path), closing(file_system.open(java_path)) as stream:
@@ -253,7 +253,7 @@ class FileSystem(Files):
         return str(self._open(path)[0].getUri().getScheme()) in _OBJECT_STORES
 
     def rename(self, source: str, target: str) -> None:
-        """Rename a file or directory; the target must not exist."""
+        """Rename a file or directory. The target must not exist."""
         file_system, source_path = self._open(source)
         target_path = self._open(target)[1]
         if file_system.exists(target_path):
@@ -287,7 +287,7 @@ class FileSystem(Files):
             raise
 
     def _rename_over(self, source: str, target: str) -> bool:
-        """Rename a file in one step to where another one may be; False where nothing is known."""
+        """Rename a file in one step to where another one may be. False where nothing is known."""
         file_system, source_path = self._open(source)
         if not str(file_system.getScheme()).endswith("hdfs"):
             return False
@@ -301,7 +301,7 @@ class FileSystem(Files):
         return True
 
     def delete(self, path: str) -> None:
-        """Delete a file or a directory with all that is in it; nothing happens where none is."""
+        """Delete a file or a directory with all that is in it. Nothing happens where none is."""
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.delete(java_path, True):
             raise OSError(f"cannot delete {path}")

@@ -31,7 +31,7 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
     -------
     DataFrame
         The same columns. Identifiers are hashes with a key that is drawn here and kept nowhere, so
-        that nobody can try names against them; null where they are missing. Lazy, no shuffle.
+        that nobody can try names against them. Null where they are missing. Lazy, no shuffle.
     """
     names = configuration.identifiers
     if not names:
@@ -51,7 +51,7 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
 
 @dataclass(frozen=True)
 class _NumbersForIdentifiers:
-    """Replaces identifiers by keyed hashes; what cannot be hashed by nulls."""
+    """Replaces identifiers by keyed hashes. What cannot be hashed by nulls."""
 
     readings: Mapping[str, Reading | None]
     key: int

@@ -86,7 +86,7 @@ class SparkInput(RecordInput):
         return self.table.engine
 
     def rows(self, names: Sequence[str]) -> SparkTable:
-        """Return some columns of the records; lazy."""
+        """Return some columns of the records. Lazy."""
         # Row by row: who works with them may take them in batches of many files.
         return replace(self.table, source=None).select(names)
 

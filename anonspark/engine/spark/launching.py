@@ -22,13 +22,13 @@ _STANDARD_ERROR = 2
 
 
 def launch_java(settings: Mapping[str, str], said: IO[bytes] | None) -> object:
-    """Start Spark's Java; return the way to talk to it.
+    """Start Spark's Java. Return the way to talk to it.
 
     Parameters
     ----------
     settings : mapping of str to str
     said : file or None
-        Receives what Java says, for as long as it lives; None leaves it to standard error.
+        Receives what Java says, for as long as it lives. None leaves it to standard error.
     """
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
@@ -57,7 +57,7 @@ def launch_java(settings: Mapping[str, str], said: IO[bytes] | None) -> object:
 def launch_environment(
     runtime: JavaRuntime, *, embedded: bool, defaults: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Choose the environment variables of a start; None stands for a variable to remove."""
+    """Choose the environment variables of a start. None stands for a variable to remove."""
     environment: dict[str, str | None] = {
         "JAVA_HOME": None if runtime.home is None else str(runtime.home),
         **NO_CONNECT,

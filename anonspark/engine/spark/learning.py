@@ -89,7 +89,7 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
 
 
 def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
-    """Add what models predict; see :meth:`anonspark.engine.protocol.Engine.predict`."""
+    """Add what models predict. See :meth:`anonspark.engine.protocol.Engine.predict`."""
     frame = test.withColumn(_VECTOR, array_to_vector(sf.col("features")))
     columns = [sf.col(f"`{name}`") for name in test.columns]
     for name, model in models.items():
@@ -112,7 +112,7 @@ def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
 
 
 def _in_order(examples: DataFrame, records: int) -> DataFrame:
-    """Return examples in parts and an order that depend on their content alone; one shuffle.
+    """Return examples in parts and an order that depend on their content alone. One shuffle.
 
     Spark's trees draw records by partition and place.
     """

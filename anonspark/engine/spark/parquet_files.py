@@ -2,10 +2,10 @@
 
 Row by row, the way from Python to Java and into a file takes longer than encoding the file in
 Python. Spark's text writer puts the bytes of a value into a file as they are, and the line's end
-behind them; a Parquet file ends with the letters ``PAR1``, and what lies between its row groups
-belongs to nobody. So a file is some values, one a row group and the last one the footer, of a text
-whose lines end with ``PAR1``. Spark's own committers and file systems bring it where it belongs,
-also where a task is run again or twice at a time.
+behind them. A Parquet file ends with the letters ``PAR1``, and what lies between its row groups has
+no meaning. So a file is some values, one a row group and the last one the footer, of a text whose
+lines end with ``PAR1``. Spark's own committers and file systems bring it where it belongs, also
+where a task is run again or twice at a time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
     Yields
     ------
     pyarrow.RecordBatch
-        Of :data:`VALUES`, one row each; none where there is no row group.
+        Of :data:`VALUES`, one row each. None where there is no row group.
     """
     file = EncodedFile(encoding)
     for part in file.parts(row_groups):
@@ -99,7 +99,7 @@ def write_values(values: DataFrame, path: str) -> None:
     Parameters
     ----------
     values : DataFrame
-        Of :data:`VALUES`; a partition is a file.
+        Of :data:`VALUES`. A partition is a file.
     path : str
         Directory for :func:`take_over_files`.
     """
@@ -117,11 +117,11 @@ def take_over_files(
     ----------
     files : FileSystem
     path : str
-        Where :func:`write_values` has written; it is removed.
+        Where :func:`write_values` has written. It is removed.
     release : str
         The release's directory.
     directory : str
-        Relative to it; is made.
+        Relative to it. Is made.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def write_table(
     release : str
         The release's directory.
     directory : str
-        To write to, relative to the release's; must not exist.
+        To write to, relative to the release's. Must not exist.
     aside : str
         Directory to write to before files get their names.
 

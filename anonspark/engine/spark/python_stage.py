@@ -34,7 +34,7 @@ class PythonStage:
     schema : pyarrow.Schema
         Of what it makes, without dictionaries.
     choose : callable or None
-        Returns the function that makes some of the columns alone; None where it would do the same
+        Returns the function that makes some of the columns alone. None where it would do the same
         work.
     rows : callable or None
         Returns the same as rows, where Spark has a shorter way to them.
@@ -58,7 +58,7 @@ class PythonStage:
         return map_batches(self.source, self.plain, spark_schema(self.schema))
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> PythonStage:
-        """Apply a function; texts stay dictionaries where it takes them."""
+        """Apply a function. Texts stay dictionaries where it takes them."""
         conform = Conform(self.schema, takes_dictionaries(function))
         return stage_of(self.source, Then(Then(self.function, conform), function), schema)
 

@@ -62,7 +62,7 @@ def open_session(
     Raises
     ------
     EnvironmentProblem
-        If Java is missing or does not fit, or Spark or the cluster does not start; or if the
+        If Java is missing or does not fit, or Spark or the cluster does not start, or if the
         session to attach to is one of Spark Connect, or the environment asks for such a one
         and `master` is not given.
     ConfigurationError
@@ -71,7 +71,7 @@ def open_session(
     Notes
     -----
     - *Under spark-submit, or with an active session in this process*: that session, nothing
-      forced. It is stopped only if it came into being here; otherwise the SQL settings are put
+      forced. It is stopped only if it came into being here. Otherwise the SQL settings are put
       back to what they were.
     - *With a master other than local*: memory, cores and logging stay as the cluster's
       configuration says.
@@ -80,7 +80,7 @@ def open_session(
       log, scratch files in a temporary folder that only the owner can read. A key in
       ``spark-defaults.conf`` (in SPARK_CONF_DIR, or SPARK_HOME/conf) always wins.
 
-    The environment variables that a start needs are set for the start only; those that ask for
+    The environment variables that a start needs are set for the start only. Those that ask for
     Spark Connect are away until the session is given back.
     """
     for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
@@ -236,7 +236,7 @@ def _start(master: str | None, application_name: str) -> SparkSession:
 
 
 def _stop(session: SparkSession) -> None:
-    """Stop a session; a Java that has ended already must not hide the error that came first."""
+    """Stop a session. A Java that has ended already must not hide the error that came first."""
     with suppress_java_errors("Spark could not be stopped in order"):
         session.stop()
     if scratch_folder.cache_info().currsize:

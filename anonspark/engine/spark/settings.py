@@ -160,7 +160,7 @@ def reads_as_we_do(session: SparkSession) -> bool:
 
 @contextmanager
 def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Apply settings for a while; what was set before is set afterwards, and nothing else."""
+    """Apply settings for a while. What was set before is set afterwards, and nothing else."""
     previous = {key: session.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():
@@ -171,7 +171,7 @@ def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[No
 
 
 def _restore_settings(session: SparkSession, previous: Mapping[str, str | None]) -> None:
-    """Put back what was set; quietly if the session has ended meanwhile."""
+    """Put back what was set. Quietly if the session has ended meanwhile."""
     with suppress_java_errors("the settings of the session could not be put back"):
         for key, value in previous.items():
             if value is None:

@@ -98,7 +98,7 @@ class Unpack:
 
 
 def together(batches: Batches, rows: int = WAITING_ROWS) -> Iterator[list[pa.RecordBatch]]:
-    """Put batches together until they have so many rows; empty ones are left out."""
+    """Put batches together until they have so many rows. Empty ones are left out."""
     waiting: list[pa.RecordBatch] = []
     waiting_rows = 0
     for batch in batches:
@@ -120,6 +120,6 @@ def shuffled(parcels: DataFrame, parts: int | None = None) -> DataFrame:
     parcels : DataFrame
         Of :data:`PARCELS`.
     parts : int or None
-        Number of tasks; None leaves it to Spark, which puts small ones together.
+        Number of tasks. None leaves it to Spark, which puts small ones together.
     """
     return parcels.repartition(TASK) if parts is None else parcels.repartition(parts, TASK)

@@ -44,7 +44,7 @@ def read_stored_columns(
         Of the table, as Spark takes it.
     footers : ParquetFooters
     wanted : WantedColumns or None
-        Columns that are read; None for all of them.
+        Columns that are read. None for all of them.
     path_key : str
         What named the paths, for messages.
 
@@ -139,7 +139,7 @@ def _schema_as_stored(schema: StructType, stored: Mapping[str, str]) -> StructTy
 def _unread_columns(
     part: DataFrame, asked: Sequence[str], stored: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the columns that cannot be read, and what they are; one job if there are times."""
+    """Return the columns that cannot be read, and what they are. One job if there are times."""
     unread = {
         name: NESTED_NANOSECONDS for name in asked if stored[name.lower()] == NESTED_NANOSECONDS
     }

@@ -252,7 +252,7 @@ class SparkTable(BatchTable):
     def publish(
         self, data_format: str, release: str, directory: str, aside: str
     ) -> list[PublishedFile]:
-        """Write the rows as files that anybody can read."""
+        """Write the rows as files that any program can read."""
         if data_format != "parquet":
             return write_table(self.frame, data_format, release, directory, aside)
         content, schema = self.content, self.schema
@@ -288,14 +288,14 @@ class _Encode:
 
 
 def write_parts(frame: DataFrame, path: str, part: str) -> None:
-    """Write staged rows to a new directory, each part to a directory of its own; one job.
+    """Write staged rows to a new directory, each part to a directory of its own. One job.
 
     Parameters
     ----------
     frame : DataFrame
     path : str
     part : str
-        The column that says which part a row belongs to; it is not written.
+        The column that says which part a row belongs to. It is not written.
     """
     frame.write.options(**_STAGED_FILES).partitionBy(part).parquet(path)
 
@@ -330,7 +330,7 @@ class _Addressed:
 def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
     """Return, for each partition, an integer that Spark's hash partitioning sends there.
 
-    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``; with plain block
+    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``. With plain block
     numbers some tasks would get several blocks and others none.
 
     Parameters

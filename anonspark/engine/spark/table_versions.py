@@ -47,7 +47,7 @@ def current_version(
 
     Notes
     -----
-    Of Delta its log is listed; of Iceberg a job reads one row of metadata.
+    Of Delta its log is listed. Of Iceberg a job reads one row of metadata.
     """
     kind = data_format.lower()
     given = {name.lower() for name in options}

@@ -75,16 +75,16 @@ def open_table(
     path_key : str
         What named the paths, for messages.
     section : str or None
-        The configuration's section with format and options; None where they were found otherwise.
+        The configuration's section with format and options. None where they were found otherwise.
     texts : sequence of str
-        Columns that are read as texts, where types are told by nothing but the values.
+        Columns that are read as texts, where only the values show the types.
     wanted : WantedColumns or None
-        What each file has to have; None asks no file.
+        What each file has to have. None asks no file.
 
     Returns
     -------
     OpenedTable
-        Lazy; text files (CSV, JSON) take a job to infer types. Files with a schema are asked for
+        Lazy. Text files (CSV, JSON) take a job to infer types. Files with a schema are asked for
         theirs as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
 
     Raises

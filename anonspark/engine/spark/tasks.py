@@ -36,7 +36,7 @@ def map_batches(
     Returns
     -------
     DataFrame
-        Lazy; no shuffle.
+        Lazy. No shuffle.
     """
     names = table.columns
     if _are_found(names):
@@ -91,7 +91,7 @@ _frozen = 0
 def _freeze_modules() -> None:
     """Leave what was imported out of the collections of garbage.
 
-    Spark has a worker collect after each task; with all that a worker has imported this takes some
+    Spark has a worker collect after each task. With all that a worker has imported this takes some
     0.1 s, for which the next task waits.
     """
     global _frozen  # noqa: PLW0603 - it belongs to the process, as what is frozen does

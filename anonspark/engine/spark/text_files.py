@@ -1,7 +1,7 @@
 """Tables of text files, whose bytes tasks read with the reader of both engines.
 
-Files come as a whole (Spark's source ``binaryFile``) up to some size, or where they cannot be cut;
-larger ones come as lines (its source ``text``), which Spark divides among tasks.
+Files come as a whole (Spark's source ``binaryFile``) up to some size, or where they cannot be cut.
+Larger ones come as lines (its source ``text``), which Spark divides among tasks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def open_text_files(
     texts: Sequence[str],
     wanted: WantedColumns | None,
 ) -> PythonStage:
-    """Open a table of text files; see :func:`anonspark.engine.spark.tables.open_table`.
+    """Open a table of text files. See :func:`anonspark.engine.spark.tables.open_table`.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def open_text_files(
 
 
 def first_line(system: FileSystem, reader: Reader, file: DataFile) -> str:
-    """Return the first line of a file; nothing if there is none."""
+    """Return the first line of a file. Nothing if there is none."""
     content = system.read_part(file.address, 0, min(file.bytes, _BEGINNING))
     return reader.first_line(io.BytesIO(content), file.address)
 
@@ -116,7 +116,7 @@ def _contents(
     lines: Mapping[str, DataFile],
     most: int,
 ) -> DataFrame:
-    """Return the bytes of files, and of others their lines; lazy.
+    """Return the bytes of files, and of others their lines. Lazy.
 
     Of each row :data:`_ORIGIN` is the address of the file, or of lines a key of them.
     """

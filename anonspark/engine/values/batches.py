@@ -68,7 +68,7 @@ def hash_rows(
     nulls: bool = True,
     like: pa.Schema | None = None,
 ) -> Hashes:
-    """Return the hash of each row; see :meth:`anonspark.engine.protocol.Table.with_hashes`.
+    """Return the hash of each row. See :meth:`anonspark.engine.protocol.Table.with_hashes`.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class HashedValues:
 
     @classmethod
     def of(cls, column: pa.Array) -> HashedValues:
-        """Hash the values of a column; missing is one more."""
+        """Hash the values of a column. Missing is one more."""
         values, codes = column, np.arange(len(column))
         if not pa.types.is_nested(column.type):
             coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -151,7 +151,7 @@ class HashedValues:
 
 @dataclass(frozen=True)
 class ReadColumns:
-    """Reads raw columns; see :meth:`anonspark.engine.protocol.Table.read`.
+    """Reads raw columns. See :meth:`anonspark.engine.protocol.Table.read`.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class ReadColumns:
 
 @dataclass(frozen=True)
 class AddHashes:
-    """Adds hashes, in the place of columns of their names; see ``Table.with_hashes``.
+    """Adds hashes, in the place of columns of their names. See ``Table.with_hashes``.
 
     Parameters
     ----------
@@ -245,13 +245,13 @@ class SplitBlankRows:
 
 
 def records_of(table: Table, names: Iterable[str], markers: Iterable[str]) -> Table:
-    """Return a table without its blank rows; one narrow pass, and the table itself without any.
+    """Return a table without its blank rows. One narrow pass, and the table itself without any.
 
     Parameters
     ----------
     table : Table
     names : iterable of str
-        Columns of which a record has a value in one at least; those that are not there are passed
+        Columns of which a record has a value in one at least. Those that are not there are passed
         over.
     markers : iterable of str
         Texts of values that mean missing.
@@ -267,7 +267,7 @@ def records_of(table: Table, names: Iterable[str], markers: Iterable[str]) -> Ta
 
 @dataclass(frozen=True)
 class DropFlagged:
-    """Drops rows; see :meth:`anonspark.engine.protocol.Table.without`.
+    """Drops rows. See :meth:`anonspark.engine.protocol.Table.without`.
 
     Parameters
     ----------

@@ -66,11 +66,11 @@ class PlannedColumn:
     column : InputColumn
         What layers know of it.
     read_as : pyarrow.DataType or None
-        The type that its texts are read as; None leaves values as they are.
+        The type that its texts are read as. None leaves values as they are.
     kind_read : Kind
         What the values are then.
     in_text : Reading or None
-        How values become the texts that a hierarchy, or the declared type, has; ``column`` and
+        How values become the texts that a hierarchy, or the declared type, has. ``column`` and
         ``name`` are the attribute's.
     """
 
@@ -81,7 +81,7 @@ class PlannedColumn:
 
 
 def kind_of(data_type: pa.DataType) -> Kind | None:
-    """Return what the values of a type are; None where no quasi-identifier can have it."""
+    """Return what the values of a type are. None where no quasi-identifier can have it."""
     if not is_plain(data_type):
         return None
     return next((kind for is_one, kind in _KINDS if is_one(data_type)), None)
@@ -287,7 +287,7 @@ def unpublishable(name: str, found: pa.DataType) -> str:
 
 
 def no_unit(name: str, found: pa.DataType) -> str:
-    """Say that people cannot be told apart by a column of a type."""
+    """Say that people cannot be distinguished by a column of a type."""
     return (
         f"people cannot be told apart by a column of type {type_name(found)}, as "
         f"privacy.unit says{_instead(name, found)}"

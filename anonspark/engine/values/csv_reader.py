@@ -48,18 +48,18 @@ class CsvReader(TextLines):
     header : bool
         Whether the first line of each file names the columns.
     separator, quote, escape : str
-        A letter each; an empty quote for none. An escape takes the meaning from the letter behind
-        it; where it is empty or the quote, quotes in values are doubled.
+        A letter each. An empty quote for none. An escape takes the meaning from the letter behind
+        it. Where it is empty or the quote, quotes in values are doubled.
     null : str
         What stands for a missing value, besides nothing.
     comment : str
-        Begins lines that are passed over; empty for none.
+        Begins lines that are passed over. Empty for none.
     trim_left, trim_right : bool
         Whether blanks at the ends of values are taken off.
     days : DayForm or None
         How days may be written besides 2026-01-31.
     infers : bool
-        Whether values tell the types of columns; else all are texts.
+        Whether values tell the types of columns, else all are texts.
     texts : tuple of str
         Columns that are texts in any case.
     names, header_line : tuple of str, and str
@@ -83,8 +83,8 @@ class CsvReader(TextLines):
     def with_header(self, line: str) -> CsvReader:
         """Return the reader of a table whose first file begins with a line.
 
-        The columns are called as it says, or ``_c0``, ``_c1`` and so on where it says nothing;
-        those of the same name, but for the case of letters, have their places behind them.
+        The columns are called as it says, or ``_c0``, ``_c1`` and so on where it says nothing.
+        Those of the same name, but for the case of letters, have their places behind them.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class CsvReader(TextLines):
     def blocks(
         self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
     ) -> Iterator[Lines]:
-        """Yield the lines of a file, its header blank; more as of :meth:`TextLines.blocks`.
+        """Yield the lines of a file, its header blank. More as of :meth:`TextLines.blocks`.
 
         Raises
         ------
@@ -294,7 +294,7 @@ class CsvReader(TextLines):
         return pc.if_else(missing, pa.scalar(None, pa.string()), values)
 
     def _stays(self, batch: pa.RecordBatch, texts: Collection[str] = ()) -> pa.Array | None:
-        """Return which records have all required values; None for all of them.
+        """Return which records have all required values. None for all of them.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class CsvReader(TextLines):
         return Forms(forms)
 
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with their types; see :meth:`TextLines.schema`."""
+        """Return the columns with their types. See :meth:`TextLines.schema`."""
         fields = []
         for name in self.names:
             kind, reason = type_of(forms.columns.get(name, {}))
@@ -351,7 +351,7 @@ class CsvReader(TextLines):
         return pa.schema(fields)
 
     def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
-        """Yield the records of blocks; see :meth:`TextLines.read`."""
+        """Yield the records of blocks. See :meth:`TextLines.read`."""
         names = schema.names or list(self.names[:1])
         for block in blocks:
             batch = self._texts(block, names)

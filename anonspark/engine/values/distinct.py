@@ -20,7 +20,7 @@ class Distinct:
     Parameters
     ----------
     most : int
-        Hashes that are kept. Up to here the count is exact, but for values of one hash; beyond, its
+        Hashes that are kept. Up to here the count is exact, but for values of one hash. Beyond, its
         relative standard error is about ``1 / sqrt(most)``.
     hashes : uint64 ndarray of shape (m,), optional
         Of values seen.

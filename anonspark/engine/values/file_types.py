@@ -15,7 +15,7 @@ INSTANT = pa.timestamp("us", "UTC")
 
 
 class TypeNotReadError(Exception):
-    """A column has a type that Spark reads in no file; the message is Spark's condition."""
+    """A column has a type that Spark reads in no file. The message is Spark's condition."""
 
 
 def type_as_read(found: pa.DataType) -> pa.DataType:

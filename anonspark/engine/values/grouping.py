@@ -33,7 +33,7 @@ class Aggregate:
         Of its column.
     kind : str
     column : str
-        That it is of; of counts any.
+        That it is of. Of counts any.
     type : pyarrow.DataType
     """
 
@@ -87,7 +87,7 @@ def aggregate(rows: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) ->
     Parameters
     ----------
     rows : pyarrow.Table
-        Texts may be dictionaries; in the result they are not.
+        Texts may be dictionaries. In the result they are not.
     by : sequence of str
         None for one row of all, also where there are no rows.
     wanted : sequence of Aggregate
@@ -142,7 +142,7 @@ class Groups:
 
     @cached_property
     def stand_together(self) -> bool:
-        """Whether there are rows, and those of each group stand one behind the other."""
+        """Return whether there are rows, and those of each group stand one behind the other."""
         return len(self.first) > 0 and bool((self.numbers[1:] >= self.numbers[:-1]).all())
 
     def reduce(self, ufunc: np.ufunc, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -313,7 +313,7 @@ def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return values that are equal in their bytes where those of a column are equal.
 
-    Zeros are one, whatever their sign; of nested values it is their number.
+    Zeros are one, whatever their sign. Of nested values it is their number.
     """
     own = column.type
     if pa.types.is_dictionary(own):

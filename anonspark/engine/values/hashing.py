@@ -54,7 +54,7 @@ def xxhash64(columns: Sequence[Column], seed: int = _SEED, *, rows: int | None =
 
     Notes
     -----
-    One pass over each column; of nested values one over the first of each row, one over the second,
+    One pass over each column. Of nested values one over the first of each row, one over the second,
     and so on.
     """
     hashes = _start(columns, seed, rows)
@@ -231,7 +231,7 @@ def _add_numbers(column: pa.Array, hashes: _State) -> None:
 
 
 def _numbers(column: pa.Array, storage: pa.DataType, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Return numbers as they lie in memory; where nulls are stands anything."""
+    """Return numbers as they lie in memory. Where nulls are stands anything."""
     if column.type != storage:
         is_index = pa.types.is_integer(column.type) and pa.types.is_integer(storage)
         column = column.cast(storage) if is_index else column.view(storage)

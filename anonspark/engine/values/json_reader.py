@@ -112,7 +112,7 @@ class JsonReader(TextLines):
             forms[kind] = max(forms.get(kind, 0), digits)
 
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with their types, sorted by their names; see :meth:`TextLines.schema`.
+        """Return the columns with their types, sorted by their names. See :meth:`TextLines.schema`.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class JsonReader(TextLines):
         return schema
 
     def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
-        """Yield the records of blocks; see :meth:`TextLines.read`."""
+        """Yield the records of blocks. See :meth:`TextLines.read`."""
         for records in self._records(blocks):
             columns = [self._column(records, field) for field in schema]
             if not schema.names:

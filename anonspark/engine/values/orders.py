@@ -33,7 +33,7 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
     schema : pyarrow.Schema
         Of the input.
     files : Files or None
-        Where its files lie; None where it has none.
+        Where its files lie. None where it has none.
     configuration : Configuration
 
     Returns
@@ -41,7 +41,7 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
     pyarrow.Schema
         Quasi-identifiers of texts of which nothing is declared have an order
         (:func:`anonspark.engine.raw_columns.order_of`) if all files that have the column agree in
-        it; where they do not, that is logged.
+        it. Where they do not, that is logged.
 
     Notes
     -----

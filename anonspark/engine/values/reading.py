@@ -42,9 +42,9 @@ class ReadRecords:
     drops : bool
         Whether records with missing values are left out.
     seed : int or None
-        Key of the hashes; None where nothing is hashed.
+        Key of the hashes. None where nothing is hashed.
     unit : tuple of str
-        The columns that tell people apart.
+        The columns that identify people.
     companions : mapping of str to str
         Staged names of columns that travel beside the records, unhashed, and their own.
     pseudonymous : bool
@@ -140,9 +140,9 @@ class ReadRecords:
         Parameters
         ----------
         batches : iterator of pyarrow.RecordBatch
-            Of the input; see :attr:`columns`.
+            Of the input. See :attr:`columns`.
         found : Found or None
-            To which is added what was found; None where nobody asks.
+            To which is added what was found. None if it is not needed.
         """
         for rows in batches:
             blank = blank_rows(rows, self.listed, self.markers)

@@ -32,7 +32,7 @@ class RecordInput(ABC):
     Attributes
     ----------
     most_distinct : int
-        Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or
+        Different texts of a column that a task counts exactly. Beyond, the count is off by 2 % or
         so.
     """
 
@@ -59,7 +59,7 @@ class RecordInput(ABC):
 
     @abstractmethod
     def rows(self, names: Sequence[str]) -> Table:
-        """Return some columns of the records; lazy."""
+        """Return some columns of the records. Lazy."""
 
     @contextmanager
     def open_records(self, names: Sequence[str], *, whole: bool) -> Iterator[Table]:
@@ -84,7 +84,7 @@ class RecordInput(ABC):
 
     @property
     def kept(self) -> Table:
-        """The records that stay, as they are staged; lazy."""
+        """The records that stay, as they are staged. Lazy."""
         reader = self.reader()
         rows = self.rows(reader.columns)
         return rows.map_batches(KeptRecords(reader), reader.schema(self.given))
@@ -116,7 +116,7 @@ class RecordInput(ABC):
         )
 
     def _total_of(self, told: pa.Table) -> Found:
-        """Return what was found in all records, from the texts of the tasks; nulls say nothing."""
+        """Return what was found in all records, from the texts of the tasks. Nulls say nothing."""
         total = Found(most_distinct=self.most_distinct)
         for text in told[FOUND_TEXT].drop_null().to_pylist():
             total.merge(Found.of_text(text))

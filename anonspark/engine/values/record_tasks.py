@@ -96,7 +96,7 @@ class PrepareRecords:
         Parameters
         ----------
         rows : iterator of pyarrow.RecordBatch
-            Of the input; see :attr:`ReadRecords.columns`.
+            Of the input. See :attr:`ReadRecords.columns`.
         """
         found = Found(most_distinct=self.most_distinct)
         for batch in self.pack(self.reader.records(rows, found)):

@@ -65,21 +65,21 @@ class TextLines(ABC):
     where : str
         What named the paths, and the paths, for messages.
     encoding : str
-        Any codec of Python; empty for UTF-8, or UTF-16 where a mark says so.
+        Any codec of Python. Empty for UTF-8, or UTF-16 where a mark says so.
     markers : tuple of str
         Texts that mean missing, besides nothing.
     attributes : tuple of str or None
-        Columns that are published; None for all.
+        Columns that are published. None for all.
     required : tuple of str
         Columns without a value in which a record is left out. It decides no type.
     numbers : tuple of str
         Columns that are declared as numbers.
     skips_malformed : bool
-        Whether lines that are no record are passed over, each by itself; else they are errors.
+        Whether lines that are no record are passed over, each by itself, else they are errors.
     multi_line : bool
-        Whether a record may have several lines; then a file is read as a whole.
+        Whether a record may have several lines. Then a file is read as a whole.
     leaves_out : bool
-        Whether all records are left out; see :meth:`in_folders`.
+        Whether all records are left out. See :meth:`in_folders`.
     """
 
     where: str = ""
@@ -147,7 +147,7 @@ class TextLines(ABC):
         path : str
             Tells by its end whether it is compressed.
         start, end : int
-            Bytes; see :meth:`can_be_cut`.
+            Bytes. See :meth:`can_be_cut`.
 
         Yields
         ------
@@ -161,7 +161,7 @@ class TextLines(ABC):
         return self._lines(content, path, start, end, _BLOCK)
 
     def first_line(self, content: IO[bytes], path: str) -> str:
-        """Return the first line of a file that is not blank; nothing if there is none."""
+        """Return the first line of a file that is not blank. Nothing if there is none."""
         lines = self._lines(content, path, 0, None, 1)
         # Of old Macs' files a line of ours has many of theirs.
         texts = (text for block in lines for text in self._cleaned(block).decode().split("\n"))
@@ -223,7 +223,7 @@ class TextLines(ABC):
         return where if line is None else f"{where}: line {_lines_before(source, at) + line + 1:,}"
 
     def locator(self, block: bytes) -> Callable[[int | None], str]:
-        """Return what names a line of a block in messages; see :class:`Lines`."""
+        """Return what names a line of a block in messages. See :class:`Lines`."""
         return block.locate if isinstance(block, Lines) else lambda _: self.where
 
     def _utf8(self, block: bytes, codec: str, path: str, source: IO[bytes], at: int = 0) -> bytes:

@@ -47,7 +47,7 @@ def text_reader(
     texts : sequence of str
         Columns that are texts in any case.
     wanted : WantedColumns or None
-        What is looked for in the table; None for all of it.
+        What is looked for in the table. None for all of it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Values as texts, and texts as values; docs/values.md has the grammar."""
+"""Values as texts, and texts as values. docs/values.md has the grammar."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SMALLEST_ALIKE, _LARGEST_ALIKE = 1e-3, 1e6
 
 
 def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
-    """Read texts as values of another type; what cannot be read is null.
+    """Read texts as values of another type. What cannot be read is null.
 
     Blanks around a text do not count, and a moment without a zone is one of UTC.
 
@@ -60,7 +60,7 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _usual_form(target: pa.DataType) -> str | None:
-    """Return what texts match that Arrow reads alike; None where there are none."""
+    """Return what texts match that Arrow reads alike. None where there are none."""
     if pa.types.is_floating(target):
         return _USUAL_NUMBER
     if pa.types.is_date(target):
@@ -131,7 +131,7 @@ def _integer(text: str, *, bits: int) -> int | None:
 
 
 def within(value: int, bits: int) -> int | None:
-    """Return a whole number; None where a signed one of so many bits cannot be it."""
+    """Return a whole number. None where a signed one of so many bits cannot be it."""
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
@@ -145,7 +145,7 @@ def _decimal(text: str, target: pa.DataType) -> Decimal | None:
 
 
 def rounded(value: Decimal, target: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal | None:
-    """Return a decimal with the places of a type; None where it has too many digits."""
+    """Return a decimal with the places of a type. None where it has too many digits."""
     if value and value.adjusted() > target.precision:
         return None
     try:

@@ -30,7 +30,7 @@ class Judged:
     Parameters
     ----------
     values : pyarrow.Array
-        As they are read; null where they are missing, or cannot be read.
+        As they are read. Null where they are missing, or cannot be read.
     missing, invalid, infinite, numeric : bool ndarray of shape (n,)
         Whether each is missing; is there but not of its declared type; is an infinite number; is
         a text, of which nothing was declared, that reads as a number.
@@ -99,7 +99,7 @@ class Found:
     rows, kept : int
         Records, and those that stay under the policy for missing values.
     counts : dict of str to int
-        By name; see :meth:`anonspark.engine.protocol.Input.inspect`.
+        By name. See :meth:`anonspark.engine.protocol.Input.inspect`.
     texts : dict of int to Distinct
         Different values of the quasi-identifiers that are texts, by their places.
     lowest, highest : dict of int to int, float or Decimal
@@ -107,7 +107,7 @@ class Found:
     hash_sum, hash_xor : int
         Of the records' hashes, where they are hashed.
     most_distinct : int
-        Different texts of a quasi-identifier that are counted exactly; more are estimated.
+        Different texts of a quasi-identifier that are counted exactly. More are estimated.
     """
 
     rows: int = 0
@@ -251,7 +251,7 @@ def _hashes(texts: pa.Array) -> np.ndarray:
 
 
 def _plain_numbers(values: pa.Array) -> pa.Array:
-    """Return values as plain 64-bit numbers; decimals stay what they are."""
+    """Return values as plain 64-bit numbers. Decimals stay what they are."""
     own = values.type
     if pa.types.is_decimal(own):
         return values

@@ -57,7 +57,7 @@ def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
     ----------
     column : pyarrow.Array or pyarrow.ChunkedArray
     markers : sequence of str
-        Texts; of a column of numbers, days or booleans those count that say such a value.
+        Texts. Of a column of numbers, days or booleans those count that say such a value.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -120,7 +120,7 @@ def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def as_floats(column: pa.Array) -> pa.Array:
-    """Return numbers, days and times as floats, and texts that are numbers; NaN for all else."""
+    """Return numbers, days and times as floats, and texts that are numbers. NaN for all else."""
     if is_text(column.type):
         column = parse(column, pa.float64())
     elif pa.types.is_date32(column.type):
@@ -131,7 +131,7 @@ def as_floats(column: pa.Array) -> pa.Array:
 
 
 def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = None) -> pa.Array:
-    """Convert values to another type; what cannot be converted is null.
+    """Convert values to another type. What cannot be converted is null.
 
     Parameters
     ----------

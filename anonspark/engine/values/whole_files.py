@@ -36,7 +36,7 @@ def decode_file(
         Whether all texts become dictionaries. Else those do that are numbers of few different ones
         in the file: to read them so takes a fraction of the time.
     complete : bool
-        Whether the file has to have all columns; else one that it lacks is missing in every row.
+        Whether the file has to have all columns, else one that it lacks is missing in every row.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def coded_columns(
     bytes_of_a_code : int
         What a row takes at most.
     group : int or None
-        The row group that is looked at; None for all of them.
+        The row group that is looked at. None for all of them.
     """
     numbers = range(metadata.num_row_groups) if group is None else [group]
     groups = [metadata.row_group(number) for number in numbers]

@@ -2,6 +2,6 @@
 
 - ``metrics`` sums up what the tasks measured.
 - ``gates`` holds figures against their bounds, ``drift`` against the last run.
-- ``nodes`` tells the recodings above the chosen one.
-- ``withholding`` says which figures may not be told.
+- ``nodes`` lists the recodings above the chosen one.
+- ``withholding`` decides which figures may not be published.
 """

@@ -24,9 +24,10 @@ class GateResult:
     found : float or None
         None where the run has no such figure, which is out of all bounds.
     min, max : float or None
-        The bounds; a figure equal to one of them is within.
+        The bounds. A figure equal to one of them is within.
     withheld : bool
-        Whether the run has the figure and does not tell it: it is of fewer than k records.
+        Whether the run has the figure and does not publish it, because it is of fewer than k
+        records.
     within : bool
         Of a figure that is withheld: whether it is within the bounds.
     """
@@ -39,7 +40,7 @@ class GateResult:
     within: bool = True
 
     def describe(self) -> str | None:
-        """Tell by how much the figure is out of bounds, None where it is within."""
+        """Return by how much the figure is out of bounds, None where it is within."""
         if self.withheld:
             return None if self.within else self._describe_withheld()
         if self.found is None:
@@ -83,7 +84,7 @@ def check_gates(
     summary : mapping
         The row of the table.
     attributes, risk : sequence of mapping
-        The rows of the tables; of ``risk`` those of the whole release count.
+        The rows of the tables. Of ``risk`` those of the whole release count.
     counted : mapping of str to float
         Of figures that the tables may withhold: what they are.
     """
@@ -133,7 +134,7 @@ class Drift:
     max : float
         Largest relative change.
     run_id : str or None
-        The last run; None where there is none.
+        The last run. None where there is none.
     """
 
     metric: str
@@ -144,7 +145,7 @@ class Drift:
 
     @property
     def change(self) -> float | None:
-        """Absolute difference as a share of the figure before; None where one is missing."""
+        """Absolute difference as a share of the figure before. None where one is missing."""
         if self.found is None or self.before is None:
             return None
         if self.found == self.before:
@@ -152,7 +153,7 @@ class Drift:
         return abs(self.found - self.before) / abs(self.before) if self.before else float("inf")
 
     def describe(self) -> str | None:
-        """Tell how far the figure is out of its bound, None where it is within."""
+        """Return how far the figure is out of its bound, None where it is within."""
         # So written that a figure that is not a number is out of its bound.
         if self.change is None or self.change <= self.max:
             return None

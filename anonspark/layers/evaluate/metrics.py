@@ -20,7 +20,7 @@ from anonspark.staged.records import Records, bytes_of_each
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What a round made.
+    """The figures of a round.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class RoundResult:
     levels : mapping of str to int or None
         Level that each quasi-identifier was recoded to, where it is one for the whole table.
     large_block : int
-        Records of the largest block, if it is far larger than usual; else 0.
+        Records of the largest block, if it is far larger than usual, else 0.
     staged_bytes : int
         What the records of the finished classes take before they are compressed.
     """
@@ -115,7 +115,7 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
     Returns
     -------
     list of Totals
-        In the order of the rounds; rounds without a class are left out.
+        In the order of the rounds. Rounds without a class are left out.
 
     Notes
     -----

@@ -1,8 +1,8 @@
 """The table ``nodes``: the recoding of each round, and the ones above it that lose least.
 
-Nothing in it is more than the release tells. A node above the chosen one merges whole classes of
-the release, so whoever has the release and the hierarchies counts the same. Of all other nodes the
-release does not tell how many classes they have, nor whom they would suppress.
+Nothing in it is more than the release shows. A node above the chosen one merges whole classes of
+the release, so everyone with the release and the hierarchies counts the same. For all other nodes
+the release does not show how many classes they have, nor whom they would suppress.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from anonspark.layers.partition.lattice.watching import node_loss
 from anonspark.staged.records import Records
 
 MOST_NODES = 20
-"""Nodes of a round that are told."""
+"""Nodes of a round that are published."""
 
 # Classes that the driver merges, at some 50 bytes each.
 _MOST_CLASSES = 2_000_000
@@ -84,7 +84,7 @@ def _groups(attribute: AttributeGroups, level: int, labels: pa.Array) -> pa.Arra
 
 @dataclass(frozen=True)
 class _Loss:
-    """What nodes lose, from the records in each group of the chosen one; exact.
+    """Losses of nodes, from the records in each group of the chosen one. Exact.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class _Loss:
         return node_loss(self.attributes, levels, records)
 
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
-        """Yield the chosen node and all above it; the least loss first, then the least height.
+        """Yield the chosen node and all above it. The least loss first, then the least height.
 
         A step up never loses less, so that the next best one is always right above one that was
         yielded.
@@ -137,20 +137,20 @@ def node_rows(
     *,
     counts_told: bool,
 ) -> list[dict[str, object]]:
-    """Return the rows of the table ``nodes``; see docs/output.md.
+    """Return the rows of the table ``nodes``. See docs/output.md.
 
     Parameters
     ----------
     classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`, as they may be told.
+        Of :func:`anonspark.layers.generalize.figures.class_schema`, as they may be published.
     results : sequence of RoundResult
         Of all rounds, in their order.
     quasi_identifiers : sequence of QuasiIdentifier
-        As their values may be told, in the order of the configuration.
+        As their values may be published, in the order of the configuration.
     number : int
         Of the classes.
     counts_told : bool
-        Whether the release tells how many records it leaves out.
+        Whether the release shows how many records it leaves out.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def node_rows(
     Notes
     -----
     One job without a shuffle, which collects some numbers of each class. The driver merges the
-    classes of 20 nodes a round; that is O(classes) each.
+    classes of 20 nodes a round. That is O(classes) each.
     """
     attributes = tuple(AttributeGroups(one, place) for place, one in enumerate(quasi_identifiers))
     rounds = {

@@ -1,7 +1,7 @@
-"""Which counts of records that a release leaves out are told: none of fewer than k records.
+"""Withhold counts of records that a release leaves out if they are of fewer than k.
 
-A count that is withheld is null wherever figures are written, and so is every count that would tell
-it by a sum or a difference.
+A count that is withheld is null wherever figures are written, and so is every count that would
+reveal it by a sum or a difference.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ COUNTS = ("rows_in", "rows_dropped_missing", "rows_suppressed", "rows_left_out")
 
 
 def is_few(records: int, k: int) -> bool:
-    """Return whether a number of records must not be told: at least one, and fewer than k."""
+    """Return whether a number of records must be withheld: at least one, and fewer than k."""
     return 0 < records < k
 
 
 def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
-    """Return the counts of a summary as they are told, None where one is withheld.
+    """Return the counts of a summary as they are published, None where one is withheld.
 
     Parameters
     ----------
     counts : mapping of str to int
-        Each of :data:`COUNTS`: rows of the input; of them, those left out for a missing
-        quasi-identifier; records without a class; and of them, those that are not published.
+        Each of :data:`COUNTS`: rows of the input, those of them left out for a missing
+        quasi-identifier, records without a class, and those of them that are not published.
     k : int
     """
     dropped = is_few(counts["rows_dropped_missing"], k)
@@ -41,14 +41,14 @@ def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
 
 
 def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
-    """Return the missing values of each quasi-identifier as they are told.
+    """Return the missing values of each quasi-identifier as they are published.
 
     Parameters
     ----------
     missing : sequence of int
         Of the input.
     dropped : int or None
-        Records left out because one is missing; None where none is left out for that: then all of
+        Records left out because one is missing. None where none is left out for that: then all of
         them are published.
     k : int
 
@@ -57,7 +57,7 @@ def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[in
     list of int or None
         All are None where one of them, what it leaves of the records that were left out, or the
         number of values that are missing twice in a record, would be of fewer than k: a 0 among
-        them would tell what the others lack.
+        them would reveal what the others lack.
     """
     if dropped is None:
         return list(missing)
@@ -68,7 +68,7 @@ def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[in
 
 
 def least_count(summary: Mapping[str, Any], name: str) -> Any:
-    """Return a figure of a summary; of a count that is withheld, the least that it can be.
+    """Return a figure of a summary. Of a count that is withheld, the least that it can be.
 
     Runs are compared by it: the least of a count of fewer than k records is 0.
 

@@ -37,7 +37,7 @@ class PublishedColumn:
     name : str
         As published.
     attribute : int
-        Index of the quasi-identifier that it tells of.
+        Index of the quasi-identifier that it describes.
     content : {"label", "lowest", "highest", "mean", "set", "missing"}
         What it holds.
     arrow_type : pyarrow.DataType
@@ -60,7 +60,7 @@ class ClassFigures:
     lowest, highest : list of pyarrow.Array
         Bounds of each quasi-identifier, null where all values are missing.
     levels : int64 ndarray of shape (classes, d)
-        Level of the hierarchy that each quasi-identifier is published at; without a hierarchy 0
+        Level of the hierarchy that each quasi-identifier is published at. Without a hierarchy 0
         for one value and 1 for several.
     penalties : float64 ndarray of shape (classes, d)
         Certainty penalty of each quasi-identifier, in [0, 1] (Xu et al. 2006).
@@ -79,7 +79,7 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class _Extent:
-    """What one quasi-identifier covers in each class, missing values apart."""
+    """Values that one quasi-identifier covers in each class, without missing ones."""
 
     lowest: Codes
     highest: Codes
@@ -98,7 +98,7 @@ class Generalizer:
         How a class is published.
     tell_missing : bool
         Whether missing values are a category of their own, so that styles without a label for them
-        need a column that tells.
+        need a column that shows them.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -106,7 +106,7 @@ class Generalizer:
     tell_missing: bool
 
     def columns(self) -> list[PublishedColumn]:
-        """Return the columns of the release that tell of quasi-identifiers, in order."""
+        """Return the columns of the release that describe quasi-identifiers, in order."""
         columns = []
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
             name, own_type = quasi_identifier.name, quasi_identifier.arrow_type
@@ -129,7 +129,7 @@ class Generalizer:
 
     @property
     def has_means(self) -> bool:
-        """Whether the bounds of some quasi-identifier are hidden behind a mean."""
+        """Return whether the bounds of some quasi-identifier are hidden behind a mean."""
         return any(column.content == "mean" for column in self.columns())
 
     def generalize(self, codes: Codes, starts: Codes) -> tuple[list[pa.Array], ClassFigures]:
@@ -140,7 +140,7 @@ class Generalizer:
         codes : int64 ndarray of shape (n, d)
             Codes of the records, class by class, in canonical order inside each.
         starts : int64 ndarray of shape (classes + 1,)
-            Where each class begins; no class is empty.
+            Where each class begins. No class is empty.
 
         Returns
         -------

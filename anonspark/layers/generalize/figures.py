@@ -38,15 +38,14 @@ def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn])
     d : int
         Quasi-identifiers.
     columns : sequence of PublishedColumn
-        Of the release, those that tell of quasi-identifiers.
+        Of the release, those that describe quasi-identifiers.
 
     Returns
     -------
     pyarrow.Schema
-        The round, the class's name and size; for each quasi-identifier its bounds, the level it is
-        published at, and what it loses, see
-        :class:`anonspark.layers.generalize.classes.ClassFigures`; and the columns of the release,
-        which all records of a class have in common.
+        The round, the class's name and size, for each quasi-identifier its bounds, its published
+        level and its loss (see :class:`anonspark.layers.generalize.classes.ClassFigures`), and the
+        columns of the release, which all records of a class have in common.
     """
     fields = [
         pa.field(ROUND, pa.int32()),
@@ -115,20 +114,20 @@ def penalties_of_classes(figures: ClassFigures, weights: Sequence[float]) -> Fig
 def exact_sums(values: Figures, starts: Places | Sequence[int] = (0,)) -> list[Decimal]:
     """Return sums of numbers that are rounded to 15 decimal places first.
 
-    They do not depend on the order of the numbers, nor on how these are shared out among tasks;
-    sums of floating-point numbers would.
+    They do not depend on the order of the numbers, nor on how these are shared out among tasks.
+    Sums of floating-point numbers would.
 
     Parameters
     ----------
     values : float64 ndarray of shape (n,)
-        Less than 2^62 together; n < 2^37.
+        Less than 2^62 together. n < 2^37.
     starts : int64 ndarray of shape (groups,)
-        Where each group of numbers begins; none is empty.
+        Where each group of numbers begins. None is empty.
 
     Returns
     -------
     list of Decimal
-        Of each group; with 15 places.
+        Of each group. With 15 places.
     """
     if not len(values):
         return [Decimal(0) for _ in starts]

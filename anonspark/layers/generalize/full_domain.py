@@ -20,7 +20,7 @@ Codes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class RecodedAttribute:
-    """What the groups of one attribute are published as, and what they lose.
+    """The labels of the groups of one attribute, and their losses.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class FullDomainRecoding:
     levels : tuple of int
         One level for each.
     columns : tuple of PublishedColumn
-        Columns of the release that tell of quasi-identifiers: one label each.
+        Columns of the release that describe quasi-identifiers: one label each.
     """
 
     attributes: tuple[AttributeGroups, ...]

@@ -2,7 +2,8 @@
 
 A rule's hierarchy is built over the values that occur, and an attribute has missing values where
 one occurs: a record that is left out adds a leaf, or makes the top label one that may be missing.
-Where nothing may be told of such records, labels and losses are those of the published values.
+Where nothing may be published about such records, labels and losses are those of the published
+values.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def count_published(
 
     Notes
     -----
-    Two jobs with one shuffle each of the different values of each task; these are collected, at
+    Two jobs with one shuffle each of the different values of each task. These are collected, at
     most about 1,000,000 of each quasi-identifier.
     """
     all_counts, own_counts = (_count_codes(one, quasi_identifiers) for one in (records, left_out))
@@ -208,7 +209,7 @@ def recode_classes(
     Returns
     -------
     Records
-        Lazy; no shuffle.
+        Lazy. No shuffle.
     """
     labels = {
         published_column(place): change

@@ -30,7 +30,7 @@ class GroupedRecords(NamedTuple):
 
 @dataclass(frozen=True)
 class OutlierSeparation:
-    """Tells the records that a group keeps; travels to the workers, so it holds plain values only.
+    """Finds the records that a group keeps. Travels to the workers, so it holds plain values only.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class PayingSeparation(OutlierSeparation):
         return spans_of(self.quasi_identifiers)
 
     def normal_records(self, records: GroupedRecords) -> Flags:
-        """Return whether each stays; see :mod:`anonspark.kernels.paying_separation`."""
+        """Return whether each stays. See :mod:`anonspark.kernels.paying_separation`."""
         kept: Flags = separate_where_paying(
             *records, self._spans, self.neighbors, self.by_density, self.price
         )

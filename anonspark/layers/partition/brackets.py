@@ -102,7 +102,7 @@ def _agrees(boundary: Boundary, end: Sequence[int], decided: bool, equal_agrees:
 def row_of(key: int) -> int:
     """Return the row of a transposed key matrix that holds a key of a boundary.
 
-    Distances are in the last one, if the boundary has a vantage point; see :func:`with_distances`.
+    Distances are in the last one, if the boundary has a vantage point. See :func:`with_distances`.
     """
     return -1 if key == DISTANCE else key
 

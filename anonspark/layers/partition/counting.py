@@ -61,7 +61,7 @@ class Request:
     rows : int
         Records at most in the interval: few are listed value by value.
     boundary : Boundary or None
-        Count only records equal to this in all its keys; its vantage point is the one that
+        Count only records equal to this in all its keys. Its vantage point is the one that
         distances are measured from.
     goes_left : bool
         Count the records that the boundary sends to the left instead.
@@ -92,7 +92,7 @@ class Draw:
     node : int
         Leaf of the tree whose records are drawn.
     salt : int
-        Tells this draw from others.
+        Distinguishes this draw from others.
     limit : int
         Largest priority that is taken, see :func:`anonspark.kernels.paths.priority`.
     """
@@ -120,7 +120,7 @@ Question = Request | Draw | UnitCount | PeopleSplit | MatchedValues | ValueRange
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counted records, bin by bin in ascending order; empty bins are left out.
+    """Counted records, bin by bin in ascending order. Empty bins are left out.
 
     Parameters
     ----------
@@ -154,11 +154,11 @@ class Drawn:
 
 
 Answer = Histogram | Drawn | int | PeopleOfSides | list[int] | RangesOfSide
-"""Of :class:`UnitCount` a number, at most what was asked for."""
+"""The result of :class:`UnitCount`, a number, at most what was asked for."""
 
 
 def first_of_node(questions: Sequence[Question], nodes: int) -> Integers:
-    """Return where the questions of each of so many nodes begin; they are sorted by node."""
+    """Return where the questions of each of so many nodes begin. They are sorted by node."""
     own = np.array([question.node for question in questions], np.int64)
     return np.searchsorted(own, np.arange(nodes + 1)).astype(np.int64)
 
@@ -296,10 +296,10 @@ class Counter:
         -------
         dict
             ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
-            empty, int64 ndarrays; after them one entry for each record drawn: its draw, numbered
-            on from the requests, and its priority as bin; and one for each person met: the
-            question, numbered on from the draws, and the person as bin. ``codes``: lists of the
-            codes of those drawn.
+            empty, int64 ndarrays. After them one entry for each record drawn: its draw, numbered on
+            from the requests, and its priority as bin. Then one for each person met: the question,
+            numbered on from the draws, and the person as bin. ``codes``: lists of the codes of
+            those drawn.
         """
         d = len(self.descent.quasi_identifiers)
         requests = self._as_rows()

@@ -98,7 +98,7 @@ class Descent:
     equal_goes_left : bool ndarray of shape (nodes,)
         Where records on the boundary go.
     children : int64 ndarray of shape (nodes, 2)
-        Left and right child; -1 in a leaf.
+        Left and right child. -1 in a leaf.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -138,7 +138,7 @@ class Descent:
 
 @dataclass
 class CutTree:
-    """A binary tree whose inner nodes hold boundaries; node 0 is the root.
+    """A binary tree whose inner nodes hold boundaries. Node 0 is the root.
 
     Parameters
     ----------

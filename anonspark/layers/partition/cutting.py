@@ -1,4 +1,4 @@
-"""What the cut rules of all models share: halving a node exactly, and criteria on both sides."""
+"""Define what all cut rules use: exact halves of a node, and criteria on both sides."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _interval(node: Node, key: int) -> tuple[int, int]:
 
 
 def interval_of_distances(quasi_identifiers: Sequence[QuasiIdentifier]) -> tuple[int, int]:
-    """Return the interval of all distance keys; the largest is one beyond all rounding."""
+    """Return the interval of all distance keys. The largest is one beyond all rounding."""
     total = 0.0
     for quasi_identifier in quasi_identifiers:
         span = quasi_identifier.range / quasi_identifier.unit
@@ -254,7 +254,7 @@ def sides_satisfy(
 
     Notes
     -----
-    One counting pass, none where k is the only criterion; and see :func:`sides_have_units`, or
+    One counting pass, none where k is the only criterion, and see :func:`sides_have_units`, or
     :func:`first_allowed` where criteria count people.
     """
     if min(left_rows, node.rows - left_rows) < criteria.k:
@@ -275,12 +275,12 @@ def sides_satisfy(
 def sides_have_units(
     node: Node, boundary: Boundary, left_rows: int, criteria: Criteria
 ) -> Asking[bool]:
-    """Return whether both sides of a cut are about k people; parameters as :func:`sides_satisfy`.
+    """Return whether both sides of a cut are about k people. Parameters as :func:`sides_satisfy`.
 
     Notes
     -----
-    One counting pass where a side has so few records that fewer than k people could have them all;
-    none else, and none where records are counted.
+    One counting pass where a side has so few records that fewer than k people could have them all.
+    None else, and none where records are counted.
     """
     units = criteria.units
     if units is None:
@@ -317,7 +317,7 @@ def first_allowed(
 
     Notes
     -----
-    One pass that counts the people on the sides of all boundaries; for distinct l-diversity one
+    One pass that counts the people on the sides of all boundaries. For distinct l-diversity one
     more for each boundary that is looked at and may have it, by the different values alone.
     """
     if not places:

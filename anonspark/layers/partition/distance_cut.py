@@ -78,7 +78,7 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class _Known:
-    """What a pass told of a node and one vantage point."""
+    """The answer of a pass for a node and one vantage point."""
 
     point: Point
     evidence: Evidence
@@ -99,9 +99,9 @@ class DistanceForesight:
     outlook: Outlook
     _known: dict[int, _Known] = field(default_factory=dict)
     _drawn: dict[int, list[_Drawn]] = field(default_factory=dict)
-    """Of each node its own draws."""
+    """The draws of each node."""
     _below: dict[int, tuple[list[_Drawn], list[_Drawn]]] = field(default_factory=dict)
-    """Of each node those of its left and its right child."""
+    """For each node the draws of its left and its right child."""
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Predict how far the nearer half reaches from each vantage point that is asked about.
@@ -179,7 +179,7 @@ class DistanceForesight:
         return request.boundary.vantage_point
 
     def _predict(self, node: Node, point: Point, sample: Integers) -> tuple[Bracket, float] | None:
-        """Return a bracket and about how many records are inside; None where that is too many."""
+        """Return a bracket and about how many records are inside. None where that is too many."""
         if len(sample) < FEWEST_SAMPLED:
             return None
         own = np.ascontiguousarray(self.outlook.columns[:, sample])
@@ -304,7 +304,7 @@ class DistanceCut:
         Notes
         -----
         One counting pass a node as a rule, see :mod:`.distance_foresight`. Where that does not
-        answer three: one that draws candidates and samples, two that find the median distance; more
+        answer three: one that draws candidates and samples, two that find the median distance. More
         where distances are tied, and one for each vantage point that is tried where both sides have
         to satisfy more than k.
         """

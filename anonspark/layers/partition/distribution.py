@@ -191,7 +191,7 @@ def send_records(
     ----------
     records : Records
     address : callable
-        Takes the records of a batch and the number of the first one; returns where they go.
+        Takes the records of a batch and the number of the first one. Returns where they go.
     tasks : int
         Their number.
 
@@ -202,7 +202,7 @@ def send_records(
 
     Notes
     -----
-    Lazy; one shuffle of the whole records.
+    Lazy. One shuffle of the whole records.
     """
     return records.packed.repartition(_SendRecords(address, tasks), SENT, tasks)
 
@@ -218,7 +218,7 @@ def received_records(batches: Batches) -> pa.Table | None:
     Returns
     -------
     pyarrow.Table or None
-        The records, each column in one chunk; if :func:`send_to_tasks` sent them, with their block
+        The records, each column in one chunk. If :func:`send_to_tasks` sent them, with their block
         in column :data:`BLOCK`.
     """
     tables = list(received_tables(batches))
@@ -269,13 +269,13 @@ def partition_records(
     Notes
     -----
     No job at all where ``rows <= largest_block``. Otherwise one job per counting pass, each with
-    one shuffle of some 100,000 counts, which are collected; with criteria beyond k, one count more
+    one shuffle of some 100,000 counts, which are collected. With criteria beyond k, one count more
     for each sensitive value of each waiting node. Of the data, the keys (codes, sensitive values,
     and hashes where cuts look at them) of a sample are collected, see :class:`.Sampling`, and in
-    each pass for predicted cuts those of at most about ``MOST_HANDED_BACK`` records; for models
+    each pass for predicted cuts those of at most about ``MOST_HANDED_BACK`` records. For models
     that choose among vantage points those of some thousand records a node besides. Until the
     passes are done the executors keep 1 to 8 bytes for each key of each record, in memory or on
-    disk; the hashes are among them only where cuts look at them.
+    disk. The hashes are among them only where cuts look at them.
     """
     is_cut = rows > largest_block
     sampling = _sampling(rows, path) if is_cut else None
@@ -306,7 +306,7 @@ def partition_records(
 
 
 def _sampling(rows: int, salt: int) -> Sampling | None:
-    """Return how to draw a sample, None where it would be too small to tell anything."""
+    """Return how to draw a sample, None where it would be too small."""
     sampling = Sampling(rows, salt)
     return sampling if sampling.expected >= FEWEST_SAMPLED else None
 
@@ -419,7 +419,7 @@ def send_to_tasks(records: Records, partition: Partition, criteria: Criteria) ->
 
     Notes
     -----
-    Lazy; one shuffle of the whole records.
+    Lazy. One shuffle of the whole records.
     """
     task_of_node = np.zeros(len(partition.tree), np.int32)
     for task, numbers in enumerate(partition.tasks):

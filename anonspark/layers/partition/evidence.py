@@ -1,4 +1,4 @@
-"""What the driver knows of a node's records, and the questions that this answers exactly."""
+"""Answer questions about a node exactly from the records and counts on the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Counted:
     ----------
     rows : int
     lowest, highest : int64 ndarray of shape (d,)
-        Their extremes; the largest and the smallest integer where there are no records.
+        Their extremes. The largest and the smallest integer where there are no records.
     values : int64 ndarray of shape (v,)
         Records with each sensitive value, those of all attributes numbered through.
     """
@@ -66,7 +66,7 @@ class Outside:
     left, right : Counted
         On either side.
     before, behind : int64 ndarray of shape (keys + 1,)
-        The same records by the first key in which they differ from the end of the bracket; those
+        The same records by the first key in which they differ from the end of the bracket. Those
         that differ in none come last.
     """
 
@@ -132,7 +132,7 @@ class SampleEvidence(Evidence):
         return first, second
 
     def extremes_alone(self, questions: Sequence[Question]) -> list[Histogram] | None:
-        """Answer a node's first questions; those about keys by one bin of all records."""
+        """Answer a node's first questions. Those about keys by one bin of all records."""
         answers = []
         for question in questions:
             if isinstance(question, Request) and question.key < self.d:
@@ -181,7 +181,7 @@ class EqualRecords(Evidence):
 
 @dataclass(frozen=True)
 class PassEvidence(Evidence):
-    """What a pass told of a node's records: those inside of its bracket, and counts of the others.
+    """The answer of a pass: a node's records inside of its bracket, and counts of the others.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def _known_outside(
     -------
     (int, int) or None
         Records beyond the end's value of the next key, and equal to it. None where not all of them
-        are told apart.
+        are distinguished.
     """
     if not counts.any():
         return 0, 0

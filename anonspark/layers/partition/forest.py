@@ -12,16 +12,16 @@ from anonspark.layers.partition.brackets import Bracket
 
 @dataclass
 class Forest:
-    """Trees whose inner nodes hold brackets in place of boundaries; children come behind parents.
+    """Trees whose inner nodes hold brackets in place of boundaries. Children come behind parents.
 
     Parameters
     ----------
     roots : dict of int to int
         The predicted node that stands for each leaf of the tree that has one.
     brackets : list of (Bracket or None)
-        Of each predicted node; None in leaves.
+        Of each predicted node. None in leaves.
     children : list of (int, int)
-        Left and right child; -1 in leaves.
+        Left and right child. -1 in leaves.
     """
 
     roots: dict[int, int] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Forest:
 class ForestArrays:
     """A forest as :func:`anonspark.kernels.brackets.follow_brackets` takes it.
 
-    ``measured`` tells whether any bracket has a vantage point.
+    ``measured`` is true if any bracket has a vantage point.
     """
 
     places: Integers

@@ -24,11 +24,11 @@ from anonspark.layers.partition.outlook import Outlook
 
 
 class CutRule(Protocol):
-    """How a model cuts nodes."""
+    """A rule by which a model cuts nodes."""
 
     @property
     def breaks_ties(self) -> bool:
-        """Whether cuts run between records that are equal in every quasi-identifier, by hash."""
+        """Return whether cuts may separate, by hash, records with equal quasi-identifiers."""
 
     def foresight(self, outlook: Outlook) -> LooksAhead:
         """Return what answers some questions of this rule before they are asked."""
@@ -38,10 +38,10 @@ class CutRule(Protocol):
 
 
 class LooksAhead(Protocol):
-    """What knows answers before they are asked for: see :mod:`.foresight`."""
+    """A source of answers before they are asked for: see :mod:`.foresight`."""
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
-        """Find out about leaves that wait for answers; return whether it did."""
+        """Find out about leaves that wait for answers. Return whether it did."""
 
     def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
         """Answer a node's questions, or return None if the cluster has to."""
@@ -107,7 +107,7 @@ def grow(
     largest_leaf : int
         Nodes of at most this many records are not cut.
     count : callable
-        Answers questions, sorted by node; one call is one job on the cluster.
+        Answers questions, sorted by node. One call is one job on the cluster.
     foresight : LooksAhead or None
         Answers some questions without such a job. The boundaries are the same with and without it.
 
@@ -143,7 +143,7 @@ class _Growing:
     waiting: list[Waiting] = field(default_factory=list)
 
     def start(self, node: Node) -> list[Waiting]:
-        """Decide whether a node is a leaf; if not, return its first questions."""
+        """Decide whether a node is a leaf. If not, return its first questions."""
         if node.rows <= self.largest_leaf:
             self.leaves[node.number] = node
             return []

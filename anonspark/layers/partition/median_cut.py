@@ -36,7 +36,7 @@ from anonspark.layers.partition.predicting import Predictor
 
 @dataclass(frozen=True)
 class _Known:
-    """What a pass told of a node."""
+    """The answer of a pass for a node."""
 
     counted: CountedForest
     place: int
@@ -68,7 +68,7 @@ class Foresight:
         tree : CutTree
             As it is now.
         waiting : sequence of Waiting
-            Leaves that wait for answers; those of which nothing is known yet are predicted.
+            Leaves that wait for answers. Those of which nothing is known yet are predicted.
 
         Returns
         -------
@@ -154,12 +154,12 @@ class MedianCut:
 
     @property
     def breaks_ties(self) -> bool:
-        """Whether cuts share equal records out."""
+        """Return whether cuts share equal records out."""
         return self.relaxed
 
     @property
     def cuts_nearest(self) -> bool:
-        """Whether either boundary of the median's run may be taken."""
+        """Return whether either boundary of the median's run may be taken."""
         return self.balanced and not self.relaxed
 
     def of_sample(self, weight: float) -> MedianCut:
@@ -178,7 +178,7 @@ class MedianCut:
         Notes
         -----
         Where foresight does not answer (:mod:`anonspark.layers.partition.median_cut`), two counting
-        passes a node as a rule: one over all attributes, one that zooms in on the median; one more
+        passes a node as a rule: one over all attributes, one that zooms in on the median. One more
         for each attribute that turns out not to allow a cut, and one for each boundary that has to
         satisfy more than k. Before a node of which more than k is required is left whole,
         ``balanced`` asks for the boundaries further out: about two or three passes for each
@@ -278,7 +278,7 @@ def _further_out(
     Notes
     -----
     The passes that zoom in on the ranks, all at once, and one that counts the sensitive values of
-    every stretch between two boundaries; its answer has at most 255 rows for each value.
+    every stretch between two boundaries. Its answer has at most 255 rows for each value.
     """
     ranks = further_ranks(node.rows).tolist()
     runs = yield from find_ranks(request, histogram, ranks)

@@ -28,9 +28,9 @@ class Node:
     rows : int
         Its records.
     lowest, highest : tuple of int
-        Codes that enclose the records, for each quasi-identifier; not necessarily tight.
+        Codes that enclose the records, for each quasi-identifier, not necessarily tight.
     cell_low, cell_high : tuple of (int or None)
-        Bounds of the cell; None stands for the extreme of the node's own records.
+        Bounds of the cell. None stands for the extreme of the node's own records.
     """
 
     number: int
@@ -44,14 +44,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Cut:
-    """How a node is cut.
+    """The cut of a node.
 
     Parameters
     ----------
     boundary : Boundary
         Which records go left.
     left, right : Node
-        The children; growing the tree fills in their ``number`` and ``path``.
+        The children. Growing the tree fills in their ``number`` and ``path``.
     """
 
     boundary: Boundary

@@ -41,8 +41,8 @@ FOREST_COUNTS = pa.schema(
     ]
 )
 """Counts of predicted nodes, numbered through as ``item``: of the records that pass a node on its
-left, by key, and on its right; of those of a leaf, with the extremes of each quasi-identifier;
-and of a leaf's records with each sensitive value. And records, with the number of one of them as
+left, by key, and on its right, of those of a leaf, with the extremes of each quasi-identifier, and
+of a leaf's records with each sensitive value. And records, with the number of one of them as
 ``item``: they are no one else's. As a mark each has the predicted node that it is in the bracket
 of, or the draw that it is of, numbered on from the predicted nodes."""
 
@@ -157,7 +157,7 @@ def _counts(
 
 
 class CountedForest:
-    """What the driver knows after a pass.
+    """The knowledge of the driver after a pass.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class CountedForest:
         return self._columns[:, self._starts[place] : self._starts[place + 1]]
 
     def evidence(self, place: int, columns: Integers) -> Evidence | None:
-        """Return what is known of a predicted node; None of leaves whose records differ.
+        """Return what is known of a predicted node. None of leaves whose records differ.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What looking ahead starts from: a sample of the records, and one pass over all of them."""
+"""Look ahead, from a sample of the records and one pass over all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonspark.layers.partition.one_pass import CountedForest
 
 
 class CountsForest(Protocol):
-    """Counts the records of a forest and draws on the way; one call is one job on the cluster."""
+    """Counts the records of a forest and draws on the way. One call is one job on the cluster."""
 
     def __call__(self, tree: CutTree, forest: Forest, draws: Sequence[Draw] = ()) -> CountedForest:
         """Count and draw."""
@@ -25,7 +25,7 @@ class CountsForest(Protocol):
 
 @dataclass(frozen=True)
 class Outlook:
-    """Where looking ahead starts from.
+    """The start of looking ahead.
 
     Parameters
     ----------

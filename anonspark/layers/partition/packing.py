@@ -1,7 +1,7 @@
 """Key matrices as few large values, which Spark passes on many times faster than many small ones.
 
 A counting pass looks at every record, but only at its keys. Row by row they cost more on the way
-from files to Python than to count; one value for a whole batch costs next to nothing.
+from files to Python than to count. One value for a whole batch costs next to nothing.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _SCATTER = np.int64(-0x61C8864680B583EB)
 
 @dataclass(frozen=True)
 class Sampling:
-    """Which records are sampled.
+    """The records that are sampled.
 
     Parameters
     ----------
     rows : int
         Records of the table.
     salt : int
-        Tells this draw from others.
+        Distinguishes this draw from others.
     """
 
     rows: int
@@ -51,7 +51,7 @@ class Sampling:
 
     @property
     def expected(self) -> int:
-        """How many records are drawn, more or less."""
+        """Return about how many records are drawn."""
         return min(MOST_SAMPLED, self.rows // _SMALLEST_SHARE)
 
     def draw(self, keys: Integers, d: int) -> tuple[Integers, Integers]:
@@ -72,9 +72,9 @@ class Sampling:
 
         Notes
         -----
-        By the keyed hashes of the records, whose values nobody can choose, and by their numbers,
-        so that of equal records each is drawn by itself. Both are staged, so a task that runs
-        again draws the same. O(n d) time.
+        By the keyed hashes of the records, whose values no person can choose, and by their numbers,
+        so that of equal records each is drawn by itself. Both are staged, so a task that runs again
+        draws the same. O(n d) time.
         """
         limit = np.array([2**64 * self.expected // self.rows], np.uint64)
         scattered = keys[:, d] ^ (keys[:, d + 1] * _SCATTER)
@@ -103,7 +103,7 @@ PACKED_KEYS = pa.schema(
     ]
 )
 """One row a batch: the number of its first record, its records, a digit for each key that is kept,
-the bytes that it takes in each record; these keys, one after another; and those of a sample, by
+the bytes that it takes in each record, these keys, one after another, and those of a sample, by
 :meth:`PackedKeys.pack_records`, where one is drawn."""
 
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
@@ -111,18 +111,18 @@ _TYPES = (np.int8, np.int16, np.int32, np.int64)
 
 @dataclass(frozen=True)
 class PackedKeys:
-    """Which keys are packed: all but the records' numbers, which follow from the first one.
+    """Return the packed keys: all except the records' numbers, which follow from the first one.
 
     Parameters
     ----------
     quasi_identifiers : tuple of QuasiIdentifier
     criteria : Criteria
     with_hashes : bool
-        Whether any cut looks at the records' hashes; they are 0 else.
+        Whether any cut looks at the records' hashes. They are 0 else.
     coded : bool
         Whether the records hold codes in place of their raw values.
     sampling : Sampling or None
-        Which records are sampled; None for none.
+        The records that are sampled. None for none.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -204,7 +204,7 @@ class PackedKeys:
         Returns
         -------
         columns : int64 ndarray of shape (width, n)
-            Transposed key matrix; 0 for keys that no cut looks at.
+            Transposed key matrix. 0 for keys that no cut looks at.
         marks : int64 ndarray of shape (n,)
         """
         width = self._record_width
@@ -225,7 +225,7 @@ class PackedKeys:
     def _record_places(self) -> list[int]:
         """Return the keys of single records: with their numbers, which no longer follow.
 
-        Nothing that is known record by record tells whom the others are about.
+        The known single records do not show whom the others are about.
         """
         d, width = len(self.quasi_identifiers), self._record_width
         own = [place for place in self._places if place < width]

@@ -1,7 +1,7 @@
 """The people on either side of cuts, and the sensitive values that they have: asked of the cluster.
 
 People cannot be added up over tasks. Each task yields every different pair of a value and a person
-once; the pairs are shuffled, and their numbers reach the driver.
+once. The pairs are shuffled, and their numbers reach the driver.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class PeopleOfSides:
     Parameters
     ----------
     first_value : int64 ndarray of shape (s + 1,)
-        Where the values of each sensitive attribute begin; behind them stand the people.
+        Where the values of each sensitive attribute begin. Behind them stand the people.
     sides, stretches, items, counts : int64 ndarray of shape (n,)
         How many people have a value, or are there at all: of whom the first record lies in a
         stretch (side 0), or the last one (side 1). Stretch i lies behind i boundaries.
@@ -231,7 +231,7 @@ class _BySide:
 
 @dataclass(frozen=True)
 class _FindEdges(_Records):
-    """Yields pairs of each question, few of them, which tell how many values can be matched."""
+    """Yields pairs of each question, few of them, which show how many values can be matched."""
 
     def __call__(self, batches: Batches) -> Batches:
         found: dict[tuple[int, int], list[Integers]] = {}
@@ -329,7 +329,7 @@ def match_sides(
 
     Notes
     -----
-    One job with one shuffle; 2 l^2 pairs at most of each question and task are collected.
+    One job with one shuffle. 2 l^2 pairs at most of each question and task are collected.
     """
     if not questions:
         return []

@@ -30,11 +30,11 @@ _DEVIATIONS = 4.0
 
 
 class SampledRule(CutRule, Protocol):
-    """A cut rule whose cuts of a sample tell about those of all records."""
+    """A cut rule whose cuts of a sample predict those of all records."""
 
     @property
     def cuts_nearest(self) -> bool:
-        """Whether records equal to the median go where the halves become more equal."""
+        """Return whether records equal to the median go where the halves become more equal."""
 
     def of_sample(self, weight: float) -> SampledRule:
         """Return the rule for a sample each of whose records stands for so many."""
@@ -67,7 +67,7 @@ class Expected:
         return first, replace(self, node=cut.right, evidence=right)
 
     def surely_fits(self, largest_leaf: int) -> bool:
-        """Return whether the node has no more records than a leaf, as far as the sample tells."""
+        """Return whether the node has no more records than a leaf, as far as the sample shows."""
         error = _DEVIATIONS * math.sqrt(self.node.rows)
         return (self.node.rows + error) * self.weight <= largest_leaf
 

@@ -98,7 +98,7 @@ def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | 
 
 
 def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:
-    """Return the whole numbers or days of a declared range; without one the values that occur.
+    """Return the whole numbers or days of a declared range. Without one the values that occur.
 
     So what a group covers does not depend on who else is in the table. Of other numbers, and of
     ranges with very many values, those that occur count.

@@ -1,4 +1,4 @@
-"""What can be wrong with the values, and their ranges."""
+"""Report errors in the values, and their ranges."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def require_sound_values(
 
 
 def _remedy(column: InputColumn, configuration: Configuration) -> str:
-    """Say what helps where values of a text column are not of the declared type."""
+    """Return a remedy where values of a text column are not of the declared type."""
     options = {name.lower() for name in configuration.input.options}
     if column.declared in ("date", "timestamp") and "dateformat" in options:
         return (

@@ -42,7 +42,7 @@ class _FindPairs:
 
 @dataclass(frozen=True)
 class _FindEdges:
-    """Yields pairs of a value and a person that tell how many values can be matched, few a task."""
+    """Yields pairs of a value and a person that show how many values can be matched, few a task."""
 
     criteria: Criteria
 
@@ -81,7 +81,7 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
     Notes
     -----
     One job with two shuffles, of the different pairs of a value and a person of each task, and of
-    their numbers, which are collected; for distinct l-diversity one more with one shuffle, of whose
+    their numbers, which are collected. For distinct l-diversity one more with one shuffle, of whose
     tasks 2 l^2 pairs at most are collected.
     """
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
@@ -134,7 +134,7 @@ class _ByEnd:
 def _count_ranges(
     records: Records | Rows, criteria: Criteria, names: list[str]
 ) -> list[tuple[Integers, Integers]]:
-    """Count people by the first and by the last of their values; one job with two shuffles."""
+    """Count people by the first and by the last of their values. One job with two shuffles."""
     found = records.map_batches(_FindRanges(criteria), _RANGES, names)
     people = found.aggregate(["attribute", UNIT], least=["least"], most=["most"])
     counted = people.map_batches(_ByEnd(), _ENDS).aggregate(_ENDS.names, count="people").collect()
@@ -258,7 +258,7 @@ def satisfied_by_people(records: Records, rows: int, criteria: Criteria) -> bool
 
     Notes
     -----
-    Costs as :func:`count_people`; nothing for fewer than k records.
+    Costs as :func:`count_people`. Nothing for fewer than k records.
     """
     if rows < criteria.k:
         return False

@@ -53,7 +53,7 @@ def describe_criteria(
 
     Notes
     -----
-    One job and one shuffle of counts for each sensitive attribute of a criterion; the counts of
+    One job and one shuffle of counts for each sensitive attribute of a criterion. The counts of
     its values, at most 50,000, are collected.
     """
     criteria = privacy.criteria
@@ -214,7 +214,7 @@ def count_values(records: Records, criteria: Criteria) -> list[Counts]:
 
     Notes
     -----
-    One job with one shuffle of counts, which are collected; none where k is the only criterion.
+    One job with one shuffle of counts, which are collected. None where k is the only criterion.
     """
     if not criteria.sensitive:
         return []

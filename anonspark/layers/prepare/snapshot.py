@@ -60,15 +60,15 @@ class Snapshot:
     origin : str
         ``Configuration.input_fingerprint`` of the configuration that it was prepared for.
     fingerprint : str
-        Tells whether two inputs hold the same records; depends on the seed, not on their order.
+        Equal for two inputs that hold the same records. Depends on the seed, not on their order.
     people : str or None
-        Tells whether the records of two inputs are about the same people; None where they are not
-        told apart.
+        Equal for two inputs whose records are about the same people. None where they are not
+        distinguished.
     open_records : callable
         Opens columns of the records that are kept, and of their identifiers, which are not staged:
         see :meth:`anonspark.engine.protocol.Input.open_records`.
     units : Units or None
-        The people that records are about, where the configuration tells them apart.
+        The people that records are about, where the configuration distinguishes them.
     unpublished : tuple of str or None
         Columns of the input that are not published. None where a plan decides on them.
     blank_rows : int
@@ -96,7 +96,7 @@ class Snapshot:
         return self.rows_read - self.rows
 
     def content_fingerprint(self) -> str:
-        """Tell one prepared input from another: its records, their people, their hierarchies."""
+        """Return the facts that identify a prepared input: records, people and hierarchies."""
         hierarchies = sorted(
             (name, one.leaves, one.levels) for name, one in self.hierarchies.items()
         )
@@ -107,7 +107,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a look at the input found.
+    """The findings about the input.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Inspection:
 
 
 def _units(records: Records | Rows, configuration: Configuration) -> Units | None:
-    """Count the people that records are about; None where records count."""
+    """Count the people that records are about. None where records count."""
     privacy = configuration.privacy
     if not privacy.unit:
         return None
@@ -221,9 +221,9 @@ def take_snapshot(
     engine : Engine
     configuration : Configuration
     path : str
-        Where to stage; holds raw values.
+        Where to stage. Holds raw values.
     open_input : callable or None
-        Opens the input; None opens what the configuration names.
+        Opens the input. None opens what the configuration names.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def take_snapshot(
 
     Notes
     -----
-    One pass over the input that writes Parquet; counts, ranges and fingerprint come along with it.
+    One pass over the input that writes Parquet. Counts, ranges and fingerprint come along with it.
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories, and people one over hashes.
     """
@@ -294,7 +294,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     Notes
     -----
     One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
-    people are counted (:func:`anonspark.layers.prepare.units.count_units`); where criteria count
+    people are counted (:func:`anonspark.layers.prepare.units.count_units`). Where criteria count
     them, :func:`anonspark.layers.prepare.people.count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():

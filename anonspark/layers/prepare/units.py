@@ -53,7 +53,7 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     records : Records or Rows
         With :data:`~anonspark.core.columns.UNIT`.
     names : sequence of str
-        The attributes that tell people apart, for messages.
+        The attributes that identify people, for messages.
     k : int
 
     Raises
@@ -63,7 +63,7 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
 
     Notes
     -----
-    One job with one shuffle of the different units of each task; of each task k counts are
+    One job with one shuffle of the different units of each task. Of each task k counts are
     collected.
     """
     counted = records.rows(UNIT).aggregate([UNIT], count="records")
@@ -125,7 +125,7 @@ class _FindUnits:
 
 
 def has_units(records: Records, rows: int, criteria: Criteria) -> bool:
-    """Return whether records are about k people at least; True where records are counted.
+    """Return whether records are about k people at least. True where records are counted.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def has_units(records: Records, rows: int, criteria: Criteria) -> bool:
 
     Notes
     -----
-    One job, of each of whose tasks k hashes at most are collected; none where so many records
+    One job, of each of whose tasks k hashes at most are collected. None where so many records
     cannot be about fewer people.
     """
     units = criteria.units

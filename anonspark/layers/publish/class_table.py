@@ -46,7 +46,7 @@ def write_classes(
         Of the classes.
     quasi_identifiers : sequence of QuasiIdentifier
     columns : sequence of PublishedColumn
-        Of the release, those that tell of quasi-identifiers: no bound tells more of a value.
+        Of the release, those that describe quasi-identifiers: no bound reveals more of a value.
     run_id : str
     staging : Staging
         Of the release.
@@ -103,8 +103,8 @@ class _DescribeClasses:
     ----------
     quasi_identifiers : tuple of QuasiIdentifier
     labels : mapping of int to str
-        The staged column with the label of each whose hierarchy decides what is told: its bounds
-        are values that no label says.
+        The staged column with the label of each whose hierarchy decides what is published: no label
+        shows its bounds.
     hidden : frozenset of int
         Those whose bounds are not published.
     tasks : int
@@ -136,7 +136,7 @@ class _DescribeClasses:
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _bounds(self, batch: pa.RecordBatch, index: int) -> list[pa.Array]:
-        """Return the smallest and the largest value of each class, as far as they are told."""
+        """Return the smallest and the largest value of each class, as far as they are published."""
         names = [f"{end}_{index}" for end in ("lowest", "highest")]
         types = [self.schema.field(name).type for name in names]
         if index in self.hidden:

@@ -61,14 +61,14 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         Holds the complete, verified release.
     overwrite : bool
         Whether what is there is replaced. It is set aside by a rename and comes back should
-        anything go wrong; it is removed with the staging directory.
+        anything go wrong. It is removed with the staging directory.
 
     Raises
     ------
     ConfigurationError
         If something that is no release came to the output path during the run.
     PublishingError
-        If the file system refuses, or another process has taken the run over; what was at the
+        If the file system refuses, or another process has taken the run over. What was at the
         output path is there again.
     """
     place, state = staging.place, staging.state
@@ -96,7 +96,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
 
 
 def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
-    """Rename a staged release to the output path; errors as of :func:`commit`."""
+    """Rename a staged release to the output path. Errors as of :func:`commit`."""
     place = staging.place
     files.write_text(f"{staging.release}/{place.mark_name}", "")
     if files.exists(place.output) or files.fault(place.output):

@@ -1,10 +1,10 @@
-"""Which file of the release each record goes to, and where in it: by keyed hashes alone.
+"""Choose the file of the release for each record, and its place there, by keyed hashes only.
 
-A record's place must not tell of it what is not published: the round that finished its class, the
-task, the file of the input. So the names of the classes, which are random to whoever does not know
-the seed, are divided among the files, and in a file classes stand in the order of their names.
-Inside a class the order is that of the keyed hash of what is published of a record as it came. A
-class too large to leave files of about equal size is shared out among all files by that hash.
+A record's place must not reveal what is not published: the round that finished its class, the task,
+the file of the input. So the names of the classes, which are random without the seed, are divided
+among the files, and in a file classes stand in the order of their names. Inside a class the order
+is that of the keyed hash of what is published of a record as it came. A class too large to leave
+files of about equal size is shared out among all files by that hash.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class EqualRecords:
 
 @dataclass(frozen=True)
 class Division:
-    """The files, and what is needed to tell a record's own.
+    """The files, and the rule that finds the file of a record.
 
     Parameters
     ----------
     files : int
     most : int
-        Records of a class that stay together in one file; and so many records of a larger class
+        Records of a class that stay together in one file, and so many records of a larger class
         that are equal in everything published.
     large : tuple of int
         Names of the classes with more.
@@ -160,7 +160,7 @@ def divide(
     largest : int
         Records of the largest class, that of suppressed records among them.
     suppressed : list of int
-        Name of that class, if there is one; it is not among the classes.
+        Name of that class, if there is one. It is not among the classes.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def divide(
     Notes
     -----
     None as a rule. Where a class is shared out, a job over the classes and one over two columns of
-    the records, with a shuffle of the different records of such classes; one more where too many of
+    the records, with a shuffle of the different records of such classes. One more where too many of
     these are equal.
     """
     files, most = files_for(rows, taken)

@@ -51,7 +51,7 @@ def note_outcome(
     started : datetime
         With a time zone.
     error : BaseException or None
-        Why it ended; None where all went well.
+        Why it ended. None where all went well.
     published : bool
         Whether the release stands: then only its report failed.
     files : Files or None

@@ -36,7 +36,7 @@ def require_history(files: Files, path: str) -> None:
     Raises
     ------
     ConfigurationError
-        If they cannot be created, or are somebody else's.
+        If they cannot be created, or belong to another user.
     """
     try:
         for name in _TABLES:
@@ -66,7 +66,7 @@ def last_comparable_run(
     Returns
     -------
     dict or None
-        Of the table ``summary``, which exists; None where there is none.
+        Of the table ``summary``, which exists. None where there is none.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def last_comparable_run(
 
     Notes
     -----
-    One job over the small files of this month and the one before; one more over the whole table
+    One job over the small files of this month and the one before. One more over the whole table
     where they hold no such run. A row of each file reaches the driver.
     """
     path = f"{configuration.metrics.append_to}/summary"
@@ -148,7 +148,7 @@ def append_to_history(
     summary: dict[str, Any],
     rounds: Sequence[dict[str, object]],
 ) -> None:
-    """Add a release's rows to the tables of all runs; those of an earlier run of its id go.
+    """Add a release's rows to the tables of all runs. Those of an earlier run of its id go.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def require_usable_metrics(files: Files, configuration: Configuration) -> None:
     Raises
     ------
     ConfigurationError
-        If a place lies inside input or output, or one of them inside it, or cannot be named; or
+        If a place lies inside input or output, or one of them inside it, or cannot be named, or
         the text file would replace something that no run wrote.
     """
     table, textfile = configuration.metrics.append_to, configuration.metrics.prometheus_textfile

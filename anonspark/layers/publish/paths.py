@@ -31,14 +31,15 @@ def require_target(files: Files, key: str, path: str) -> None:
     Raises
     ------
     ConfigurationError
-        If it is a symbolic link itself, or one above it leads nowhere, or it is somebody else's.
+        If it is a symbolic link itself, or one above it leads nowhere, or it belongs to another
+        user.
     """
     require_ours(files, key, path)
     require_reachable(files, key, path)
 
 
 def require_reachable(files: Files, key: str, path: str) -> None:
-    """Check that no link above a path leads nowhere; parameters as :func:`require_target`.
+    """Check that no link above a path leads nowhere. Parameters as :func:`require_target`.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def require_apart_from_table(
 def require_apart_from_input(
     files: Files, configuration: Configuration, key: str, path: str
 ) -> None:
-    """Check that a place is apart from the input; parameters as those of the table.
+    """Check that a place is apart from the input. Parameters as those of the table.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def require_usable_output(
     ------
     ConfigurationError
         If the output lies inside the input, holds it, exists and may not be replaced, is a
-        symbolic link, or cannot be named; or the staging path lies inside one of them.
+        symbolic link, or cannot be named, or the staging path lies inside one of them.
     DataError
         If the input's path cannot be reached.
     """

@@ -46,7 +46,7 @@ def exposition(
     seconds : mapping of str to float
         Of each stage.
     summary : mapping or None
-        The row of the table; None where nothing was published.
+        The row of the table. None where nothing was published.
     """
     job = {"job_name": configuration.metrics.job}
     about = {
@@ -120,7 +120,7 @@ def write_textfile(
     summary: Mapping[str, Any] | None,
     files: Files | None,
 ) -> None:
-    """Write what the configuration asks for; a file that cannot be written is a warning.
+    """Write what the configuration asks for. A file that cannot be written is a warning.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def write_textfile(
     started : datetime
     exit_code : int
     summary : mapping or None
-        The row of the table; None where nothing was published.
+        The row of the table. None where nothing was published.
     files : Files or None
         None where Spark did not start: only a local file can be written then.
     """

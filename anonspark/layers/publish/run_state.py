@@ -1,8 +1,8 @@
-"""What a run has finished, in files that appear as a whole: a killed run is continued by them.
+"""Keep the finished parts of a run, in files that appear as a whole, to resume it.
 
 ::
 
-    state/attempt-1.json            a process took the run over; created exclusively
+    state/attempt-1.json            a process took the run over. Created exclusively
     state/attempt-1.ended           it has ended by itself
     state/identity-input.txt, ...   fingerprints that the attempts have to agree in
     state/input-version.txt         options that read the version of the input
@@ -68,7 +68,7 @@ class RunState:
 
     @classmethod
     def claim(cls, files: Files, directory: str) -> RunState:
-        """Become the newest attempt at a run; an older one that is still at work will give up.
+        """Become the newest attempt at a run. An older one that is still at work will give up.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class RunState:
 
     @property
     def is_newest(self) -> bool:
-        """Whether no other process has taken the run over, nor removed its staging directory."""
+        """Return whether no other process has taken over the run or removed its directory."""
         if newest_attempt(self.files, self.directory) != self.attempt:
             return False
         text = self.files.read_text(_attempt_file(self.directory, self.attempt))
@@ -129,7 +129,7 @@ class RunState:
         Parameters
         ----------
         identity : mapping of str to str
-            What it is to its fingerprint; compared as far as both know it, and kept.
+            What it is to its fingerprint. Compared as far as both know it, and kept.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class RunState:
             )
 
     def first_told(self, name: str, value: str) -> str:
-        """Return what the first attempt told by a name, which is this one where none has.
+        """Return the value that the first attempt stored by a name, which is this one if none has.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class RunState:
         return value
 
     def kept(self, name: str) -> str | None:
-        """Return what an attempt told of a directory that all share; None where none is whole."""
+        """Return what an attempt stored about a shared directory. None if none is whole."""
         path = self._kept_file(name)
         return self.files.read_text(path) if self.files.exists(path) else None
 
@@ -178,7 +178,7 @@ class RunState:
         ----------
         name : str
         told : str
-            What another attempt has to know of it.
+            What another attempt must know of it.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class RunState:
         self.files.write_atomically(self._kept_file(name), told)
 
     def forget(self, name: str) -> None:
-        """Make a directory that all attempts share again, which nobody relies on meanwhile."""
+        """Make a directory that all attempts share again, which no attempt relies on meanwhile."""
         self.files.delete(self._kept_file(name))
 
     def _kept_file(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a run keeps what is not published yet: private, and removed at the end.
+"""Stage a run: private directories for unpublished data, removed at the end.
 
 The release is staged beside the output, so that a rename publishes it. Raw records and the run's
 state (:mod:`anonspark.layers.publish.run_state`) are staged in the same directory, or below
@@ -46,7 +46,7 @@ _STAGED = re.compile(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run of an output is staged.
+    """The staging directories of a run.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Place:
     root : str
         Directory beside the output.
     private : str
-        Directory of raw records and state; the same one without ``execution.staging_path``.
+        Directory of raw records and state. The same one without ``execution.staging_path``.
     key : str
         What named the output, for messages.
     """
@@ -74,7 +74,7 @@ class Place:
 
     @property
     def replaced(self) -> str:
-        """What was at the output path before, while the new release takes its place."""
+        """Return the path of the replaced release, while the new one takes its place."""
         return f"{self.root}/{_REPLACED}"
 
     @property
@@ -94,12 +94,12 @@ class Place:
 
     @property
     def rounds(self) -> str:
-        """Directory of the rounds of all attempts; raw records, never published."""
+        """Directory of the rounds of all attempts. Raw records, never published."""
         return f"{self.private}/rounds"
 
     @property
     def kept(self) -> str:
-        """Directory of what else all attempts share; raw records, never published."""
+        """Directory of what else all attempts share. Raw records, never published."""
         return f"{self.private}/kept"
 
 
@@ -122,24 +122,24 @@ class Staging:
 
     @property
     def records(self) -> str:
-        """Where this attempt keeps raw records; never published."""
+        """Return where this attempt keeps raw records. Never published."""
         return f"{self.place.private}/records-{self.state.attempt}"
 
     @property
     def rounds(self) -> str:
-        """Where the rounds of all attempts are kept; raw records, never published."""
+        """Return where the rounds of all attempts are kept. Raw records, never published."""
         return self.place.rounds
 
     @property
     def release(self) -> str:
-        """What becomes the output as a whole."""
+        """Return the directory that becomes the output as a whole."""
         if self.in_place:
             return self.place.output
         return f"{self.place.root}/release-{self.state.attempt}"
 
     @property
     def written(self) -> str:
-        """Where jobs write tables of the release, whose files then get their names in it."""
+        """Return where jobs write tables of the release, before its files get their names."""
         return f"{self.place.root}/written-{self.state.attempt}"
 
     @property
@@ -149,7 +149,7 @@ class Staging:
 
 
 def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> Place:
-    """Return where a run of an output is staged; parameters as of :func:`open_staging`."""
+    """Return where a run of an output is staged. Parameters as of :func:`open_staging`."""
     output = files.qualified(output).rstrip("/")
     beside, _, name = output.rpartition("/")
     root = f"{beside}/.{name}{_MARK}{run_id}"
@@ -264,7 +264,7 @@ def remove_staging(files: Files, place: Place) -> bool:
     Raises
     ------
     PublishingError
-        If the file system refuses, or nobody can tell which of two releases is the right one.
+        If the file system refuses, or it is unclear which of two releases is the right one.
     """
     _require_ours(files, place)
     if is_at_work(files, place.state):
@@ -274,13 +274,13 @@ def remove_staging(files: Files, place: Place) -> bool:
 
 
 def restore_output(files: Files, place: Place) -> None:
-    """Undo a publication that did not come to its end, or end one that did: the manifest tells.
+    """Undo an unfinished publication, or complete a finished one: the manifest decides.
 
     Raises
     ------
     PublishingError
         If the file system refuses, or something that is not this run's is where an earlier release
-        was; nothing is deleted then.
+        was. Nothing is deleted then.
     """
     with _putting_right(place):
         # Of this run, as its mark is there; complete or not.
@@ -418,11 +418,11 @@ def open_staging(
     output : str
         The output path.
     run_id : str
-        Tells concurrent runs apart.
+        Distinguishes concurrent runs.
     staging_path : str or None
-        ``execution.staging_path``; None stages raw records beside the output, too.
+        ``execution.staging_path``. None stages raw records beside the output, too.
     resume : bool
-        Whether to continue a run that left its staging directory; and to leave it, with the rounds
+        Whether to continue a run that left its staging directory, and to leave it, with the rounds
         that are finished, should this run fail in a way that another attempt may not.
     key : str
         What named the output path, for messages.

@@ -26,7 +26,7 @@ def write_rows(
     ----------
     files : Files
     rows : sequence of dict
-        Missing keys become nulls; credentials in texts are redacted.
+        Missing keys become nulls. Credentials in texts are redacted.
     schema : pyarrow.Schema
     release : str
         The release's directory.
@@ -41,7 +41,7 @@ def write_rows(
 
 
 def write_small_table(files: Files, table: pa.Table, release: str, directory: str) -> PublishedFile:
-    """Write a small table as it is; parameters as :func:`write_rows`."""
+    """Write a small table as it is. Parameters as :func:`write_rows`."""
     content = encode_table(table)
     path = f"{directory}/part-00000.parquet"
     files.write_bytes(f"{release}/{path}", content)
@@ -49,7 +49,7 @@ def write_small_table(files: Files, table: pa.Table, release: str, directory: st
 
 
 def parquet_file(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> bytes:
-    """Return a small table as the content of a Parquet file; parameters as :func:`write_rows`."""
+    """Return a small table as the content of a Parquet file. Parameters as :func:`write_rows`."""
     return encode_table(_table_of(rows, schema))
 
 

@@ -77,7 +77,7 @@ class _SendToFiles:
         yield from pack_by_task(map(self._with_files, classes), self.division.files)
 
     def _records(self, packed: Batches, classes: list[pa.Table]) -> Iterator[Addressed]:
-        """Yield the records of a task; what else it has is added to a list."""
+        """Yield the records of a task. What else it has is added to a list."""
         for first, table in unpack_batches(packed):
             if PAYLOAD_HASH not in table.column_names:
                 classes.append(table.select(self.labels))
@@ -164,7 +164,7 @@ def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
 
 
 def _with_pseudonyms(records: pa.Table, key: bytes) -> pa.Table:
-    """Return records with pseudonyms in place of what tells people apart."""
+    """Return records with pseudonyms in place of what identifies people."""
     place = records.schema.get_field_index(UNIT)
     pseudonyms = pseudonyms_of(records.column(UNIT).to_numpy(), key)
     return records.set_column(place, UNIT, pseudonyms)
@@ -221,8 +221,8 @@ def write_records(
 
     Notes
     -----
-    One job with one shuffle. Of Parquet the tasks tell rows, bytes and hash of their files; files
-    of other formats are read once more, in two jobs.
+    One job with one shuffle. For Parquet the tasks report rows, bytes and hash of their files.
+    Files of other formats are read once more, in two jobs.
     """
     columns = published_columns(configuration, generalizer)
     fields = {UNIT: pa.field(UNIT, PSEUDONYM)}

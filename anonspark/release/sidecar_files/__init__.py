@@ -1,1 +1,1 @@
-"""What stands beside the data for who receives a release: explained, described, typed."""
+"""Write the files for recipients of a release: explanation, description, types."""

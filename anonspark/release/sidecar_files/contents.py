@@ -1,4 +1,4 @@
-"""What stands beside the data: README.md, datapackage.json, the view, the verifier."""
+"""Write the files next to the data: README.md, datapackage.json, the view, the verifier."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _labels(manifest: Manifest) -> str:
 
 
 def _levels(manifest: Manifest) -> str:
-    """Point to what a release with one level for each column tells of its levels."""
+    """Point to the levels of a release with one level for each column."""
     if manifest.parts or manifest.configuration["model"]["name"] not in _LEVELLED:
         return ""
     return """## Levels
@@ -256,7 +256,7 @@ def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[Publishe
     schema : pyarrow.Schema
         Of the published records.
     files : sequence of PublishedFile
-        All of the release, in any order; those of the records are named.
+        All of the release, in any order. Those of the records are named.
     """
     own = sorted(one.path for one in files if one.path.startswith("data/") and _is_seen(one.path))
     data_format = manifest.data_format.lower()
@@ -306,7 +306,7 @@ def sidecar_contents(
     Parameters
     ----------
     manifest : Manifest
-        Of the release; its list of files is not read.
+        Of the release. Its list of files is not read.
     schema : pyarrow.Schema
         Of the published records.
     written : sequence of PublishedFile
@@ -332,7 +332,7 @@ def write_sidecar_files(
     written: Sequence[PublishedFile],
     release: str,
 ) -> list[PublishedFile]:
-    """Write the files that explain a release; parameters as of :func:`sidecar_contents`."""
+    """Write the files that explain a release. Parameters as of :func:`sidecar_contents`."""
     found = []
     contents = sidecar_contents(Manifest(manifest), schema, written)
     for name, content in sorted(contents.items()):

@@ -1,4 +1,4 @@
-"""Expressions in DuckDB's SQL; expressions are handed over and returned as text."""
+"""Expressions in DuckDB's SQL. Expressions are handed over and returned as text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def matched(label: str, pattern: str, group: int) -> str:
 
 
 def typed(label: str, arrow_type: pa.DataType) -> str:
-    """Return a text as a value of a type, null where it is none; a time is in UTC."""
+    """Return a text as a value of a type, null where it is none. A time is in UTC."""
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         # Whatever the time zone of the session.
         return f"try_cast(({label}) || '+00:00' AS TIMESTAMPTZ)"

@@ -16,7 +16,7 @@ from anonspark.release.typed_names import has_unknown_labels
 
 @dataclass(frozen=True)
 class AboutColumn:
-    """What a published column is.
+    """The kind of a published column.
 
     Parameters
     ----------

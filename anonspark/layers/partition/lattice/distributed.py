@@ -68,7 +68,7 @@ class Packing:
         return packed
 
     def unpack(self, words: Sequence[Counts]) -> Codes:
-        """Return the rows of words; the opposite of :meth:`pack`."""
+        """Return the rows of words. The opposite of :meth:`pack`."""
         rest = [word.copy() for word in words]
         codes = np.empty((len(words[0]) if words else 0, len(self.radices)), np.int32)
         for column in reversed(range(len(self.radices))):
@@ -84,7 +84,7 @@ def word_names(words: int, prefix: str = "tuple") -> list[str]:
 
 @dataclass(frozen=True)
 class _Format:
-    """How the tuples of one node travel: words of the groups, and words of the sensitive values."""
+    """The form of the tuples of one node: words of the groups, and of the sensitive values."""
 
     domain: Domain
     levels: Levels
@@ -306,7 +306,7 @@ class DistributedTuples:
         return _sum_up(rolled, high, self.most_on_driver)
 
     def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
-        """Judge the classes; one job with one shuffle of tuples."""
+        """Judge the classes. One job with one shuffle of tuples."""
         judge = _Score(self._format, criteria, by_group)
         parts = self._by_class().map_batches(judge, _SCORE).collect().to_pylist()
         return NodeScore(
@@ -319,7 +319,7 @@ class DistributedTuples:
         )
 
     def utility_class_rows(self, criteria: Criteria) -> Table:
-        """Return the words and the size of each class that satisfies the criteria; lazy."""
+        """Return the words and the size of each class that satisfies the criteria. Lazy."""
         find = _UtilityClasses(self._format, criteria)
         return self._by_class().map_batches(find, find.schema)
 
@@ -361,7 +361,7 @@ def count_tuples(
     levels : tuple of int
         The node at the bottom of the lattice.
     most_on_driver : int
-        Distinct tuples, each with its sensitive values, that the driver takes; 100 bytes each at
+        Distinct tuples, each with its sensitive values, that the driver takes. 100 bytes each at
         most while the search goes on, for some ten quasi-identifiers.
 
     Returns
@@ -370,7 +370,7 @@ def count_tuples(
 
     Notes
     -----
-    One job with one shuffle of tuples; one more that collects them where they fit.
+    One job with one shuffle of tuples. One more that collects them where they fit.
     """
     names = [quasi_identifier_column(index) for index in range(len(levels))]
     names += [attribute.column for attribute in domain.criteria.sensitive]

@@ -74,7 +74,7 @@ class AttributeGroups:
         return np.array(self.hierarchy.levels[level - 1].starts, np.int64)
 
     def leaves(self, level: int) -> Counts:
-        """Return how many values each group covers; missing ones count as one value.
+        """Return how many values each group covers. Missing ones count as one value.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class Domain:
     attributes : tuple of AttributeGroups
         The quasi-identifiers, in the order of the columns of a table of distinct tuples.
     criteria : Criteria
-        What classes have to satisfy; tells which sensitive attributes are counted.
+        What classes have to satisfy. Decides which sensitive attributes are counted.
     """
 
     attributes: tuple[AttributeGroups, ...]
@@ -144,7 +144,7 @@ class Domain:
 
     @property
     def counts_units(self) -> bool:
-        """Whether tuples tell whom their records are about."""
+        """Return whether tuples have the person of their records."""
         return self.criteria.units is not None
 
     @cached_property
@@ -185,7 +185,7 @@ class Domain:
         -------
         codes : int32 ndarray of shape (n, columns but that of people)
         units : int64 ndarray of shape (n,) or None
-            Hashes; None where people are not counted.
+            Hashes. None where people are not counted.
         """
         codes = np.empty((batch.num_rows, self.columns - self.counts_units), np.int32)
         codes[:, : len(self.attributes)] = self.encode_groups(batch, levels)

@@ -1,4 +1,4 @@
-"""Which of two nodes is better: what a node costs, and what all nodes above it cost at least."""
+"""Compare nodes by their cost, and by a lower bound of the cost of all nodes above."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DECIMALS = 6
 
 
 class Objective(ABC):
-    """What the search minimizes.
+    """The objective that the search minimizes.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Objective(ABC):
 
     @abstractmethod
     def cost(self, levels: Levels, score: NodeScore) -> float:
-        """Return what a node costs; the smaller the better."""
+        """Return what a node costs. The smaller the better."""
 
     @abstractmethod
     def least_cost_above(self, levels: Levels, score: NodeScore) -> float:
@@ -91,13 +91,13 @@ class MonotonicDiscernibility(Objective):
 
 
 class ValueCost(Objective):
-    """A cost of every value by the group that it falls into; suppressed values cost the most.
+    """A cost of every value by the group that it falls into. Suppressed values cost the most.
 
     Parameters
     ----------
     costs : sequence of sequence of float64 ndarray
-        Of each quasi-identifier and level, the cost of one value of each group, weight included;
-        never smaller at a higher level.
+        Of each quasi-identifier and level, the cost of one value of each group, weight included.
+        Never smaller at a higher level.
     suppressed : float
         Cost of a suppressed record.
     records : sequence of sequence of int64 ndarray

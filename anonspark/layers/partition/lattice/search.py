@@ -20,12 +20,12 @@ _KEPT_BOTTOMS = 2
 _KEPT_TABLES = 4096
 
 Tell = Callable[[int], None]
-"""Told how many nodes were scored so far."""
+"""Gets how many nodes were scored so far."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is searched for.
+    """The problem of a search.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
     Yields
     ------
     TupleTable
-        In an order that keeps one table a quasi-identifier at a time; each is released when the
+        In an order that keeps one table a quasi-identifier at a time. Each is released when the
         next one is asked for that does not need it, the bottom never.
     """
 
@@ -152,12 +152,12 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, tell: Tell) -> Fou
         At the lowest node of the lattice.
     problem : Problem
     tell : callable
-        Told how many nodes were scored.
+        Gets how many nodes were scored.
 
     Returns
     -------
     Found or None
-        The node of the smallest cost; among equals of the fewest suppressed records, then of the
+        The node of the smallest cost. Among equals of the fewest suppressed records, then of the
         smallest height, then of the smallest levels in the order of the domain. None where every
         node suppresses too much.
     """
@@ -169,7 +169,7 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, tell: Tell) -> Fou
 
 
 class _Cache:
-    """Tables of nodes that were scored, for others to be rolled up from; the oldest go first."""
+    """Tables of nodes that were scored, for others to be rolled up from. The oldest go first."""
 
     def __init__(self, bottom: TupleTable) -> None:
         self._bottom = bottom
@@ -216,16 +216,16 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
     """Find the best node without scoring every one.
 
     Two things spare work. Nodes are *tagged*: where one suppresses too much so do all below it,
-    and where one does not so does none above it; binary searches along chains find the border
-    (OLA, El Emam et al. 2009; Flash, Kohlmayer et al. 2012). And nodes are *bounded*: what a node
-    costs at least, known from its levels or from a node below it, spares those that cannot be
-    better than the best so far.
+    and where one does not so does none above it. Binary searches along chains find the border
+    (OLA, El Emam et al. 2009, and Flash, Kohlmayer et al. 2012). And nodes are *bounded*: a lower
+    bound of a node's cost, known from its levels or from a node below it, spares those that cannot
+    be better than the best so far.
 
     Bounds are always right. Tags are where the criteria are monotone: with k, with distinct
     l-diversity, and with every criterion that counts records if nothing may be suppressed or
     everything. All others are not: a class may lose them by taking in suppressed records or, where
     people are counted, another class that has them. Then
-    this search may miss the best node; the node that it finds keeps the limit and all criteria in
+    this search may miss the best node. The node that it finds keeps the limit and all criteria in
     any case.
 
     Parameters and result: :func:`search_exhaustively`.
@@ -269,7 +269,7 @@ def _tag(
     waiting: np.ndarray[tuple[int], np.dtype[np.bool_]],
     score: Callable[[int], bool],
 ) -> None:
-    """Take off the waiting list what suppresses too much, as far as monotonicity tells."""
+    """Remove nodes that suppress too much from the waiting list, as far as monotonicity shows."""
     passes = np.zeros(len(places), bool)
     for start in range(len(places)):
         if not waiting[start] or passes[start]:

@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.int64]
 
 
 class NodeScore(NamedTuple):
-    """What the classes of a node are like.
+    """The figures of a node's classes.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class NodeScore(NamedTuple):
     utility_squares : int
         The same of the utility classes.
     groups : int64 ndarray
-        Records of the utility classes in every group of every quasi-identifier, numbered through;
-        empty where that was not asked for.
+        Records of the utility classes in every group of every quasi-identifier, numbered through.
+        Empty where that was not asked for.
     """
 
     classes: int
@@ -117,7 +117,7 @@ class Tuples:
         The node.
     codes : int32 ndarray of shape (n, columns)
         Groups of the quasi-identifiers, then numbers of the sensitive values, and of people where
-        they are counted; in lexicographic order, no row twice.
+        they are counted. In lexicographic order, no row twice.
     counts : int64 ndarray of shape (n,)
         Records with each, at least 1.
     pairs : PairedPeople or None
@@ -137,7 +137,7 @@ class Tuples:
         return len(self.counts)
 
     def roll_up(self, levels: Levels) -> Self:
-        """Return the table of a more general node; O(n columns) for each level that rises."""
+        """Return the table of a more general node. O(n columns) for each level that rises."""
         codes, counts = self.codes, self.counts
         steps = zip(self.domain.attributes, self.levels, levels, strict=True)
         for column, (attribute, low, high) in enumerate(steps):
@@ -146,7 +146,7 @@ class Tuples:
         return type(self)(self.domain, levels, codes, counts, self.pairs)
 
     def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
-        """Judge the classes; O(n columns), and one look at the sensitive values of each class."""
+        """Judge the classes. O(n columns), and one look at the sensitive values of each class."""
         requirements = criteria.requirements_among(self.pairs)
         return score_tuples(
             self.codes, self.counts, self.domain, self.levels, requirements, by_group=by_group

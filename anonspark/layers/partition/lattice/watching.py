@@ -122,12 +122,12 @@ class LookedAt:
     suppressed : int
         Records of the others.
     loss : float
-        From 0 to 1; suppressed records count as lost.
+        From 0 to 1. Suppressed records count as lost.
     is_chosen : bool
     is_allowed : bool
         Whether it keeps the limit of suppression, and has a class.
     binds : str or None
-        The requirement that alone would suppress most records, see :func:`requirements_of`; None
+        The requirement that alone would suppress most records, see :func:`requirements_of`. None
         where none would.
     """
 
@@ -153,7 +153,7 @@ def requirements_of(criteria: Criteria) -> dict[str, Criteria]:
 def best_of(seen: list[Scored], found: Found | None) -> list[Scored]:
     """Return 20 nodes at most, the best first.
 
-    The best of those that may be chosen; and up to 10 of those that would be better than the chosen
+    The best of those that may be chosen, and up to 10 of those that would be better than the chosen
     one but may not be, of which these suppress fewest.
     """
     missed = sorted(
@@ -168,7 +168,7 @@ def best_of(seen: list[Scored], found: Found | None) -> list[Scored]:
 def describe_node(
     bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, found: Found | None
 ) -> LookedAt:
-    """Tell what a node is like, and which requirement it fails by; a score for each requirement."""
+    """Report the figures of a node, and its failed requirement. One score for each requirement."""
     table = bottom.roll_up(scored.levels)
     try:
         score = table.score(criteria, by_group=True)
