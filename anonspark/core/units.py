@@ -33,7 +33,7 @@ class Units:
 
     @property
     def repeat(self) -> bool:
-        """Return whether anybody has several records, else k people are k records."""
+        """Return whether any person has several records, else k people are k records."""
         return self.most_records > 1
 
 

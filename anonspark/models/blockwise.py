@@ -332,7 +332,7 @@ class FormGroups:
     generalizer: Generalizer
     criteria: Criteria
     widens: ClassVar[bool] = False
-    """Return whether published classes may be wider than their records need."""
+    """Whether published classes may be wider than their records need."""
 
     def contents(self, records: pa.Table) -> Contents:
         """Decode what the kernels need of the records of a task."""

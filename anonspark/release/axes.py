@@ -6,7 +6,7 @@ This is how much of a region lies where. Whether a value lies in one is exact, s
 Numbers, days and microseconds are their own positions. A text is its place among some texts, in
 their order (codes that a rule masks: in the order in which a mask covers neighbours). A label reads
 as a region. A region covers runs of positions, and perhaps missing, which is one more value where
-values are counted; its mass is spread evenly over them (:class:`~anonspark.core.spreads.Spread`),
+values are counted. Its mass is spread evenly over them (:class:`~anonspark.core.spreads.Spread`),
 which answers for shares of ranges, shares of sets of texts, and centers.
 """
 

@@ -67,7 +67,7 @@ class Records:
     packed : Table
         Of :data:`PACKED`.
     schema : pyarrow.Schema
-        Of the records. See :mod:`anonspark.core.columns`.
+        Return the schema of the records. See :mod:`anonspark.core.columns`.
     """
 
     packed: Table
@@ -175,7 +175,7 @@ class Rows:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the records."""
+        """Return the schema of the records."""
         return self.table.schema
 
     def rows(self, *names: str) -> Table:

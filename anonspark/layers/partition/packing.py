@@ -111,7 +111,7 @@ _TYPES = (np.int8, np.int16, np.int32, np.int64)
 
 @dataclass(frozen=True)
 class PackedKeys:
-    """Return the packed keys: all except the records' numbers, which follow from the first one.
+    """The packed keys: all except the records' numbers, which follow from the first one.
 
     Parameters
     ----------
