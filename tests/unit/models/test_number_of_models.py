@@ -1,4 +1,4 @@
-"""README and docs/models.md count the models as the registry does."""
+"""README and docs/models.md count the models as the registry does, and compare them as measured."""
 
 from __future__ import annotations
 
@@ -62,3 +62,28 @@ def test_the_page_of_the_configuration_lists_all_names() -> None:
     text = (REPOSITORY / "docs" / "configuration.md").read_text()
     (row,) = re.findall(r"\n\| `model.name` \|.*", text)
     assert set(options_classes()) <= set(re.findall(r"`([a-z-]+)`", row))
+
+
+def test_the_pages_compare_the_models_as_the_tables_do() -> None:
+    """The default with microaggregation, and that with the next best of the other models."""
+    docs = REPOSITORY / "docs"
+    text = (docs / "models.md").read_text()
+    tables = text[text.index("## Defaults") : text.index("## Figures")].split("\n### ")[1:]
+    less, more = [], []
+    for table in tables:
+        rows = re.findall(r"^\| (\d+) \| ([^|]+) \| \d+ \| [\d,]+ \| ([\d.]+) \|", table, re.M)
+        for k in {row[0] for row in rows}:
+            gcp = {name: float(loss) for at, name, loss in rows if at == k}
+            others = [loss for name, loss in gcp.items() if "microaggregation" not in name]
+            less.append(1 - gcp["microaggregation"] / min(others))
+            more.append(gcp["su-mondrian"] / gcp["microaggregation"])
+    assert len(less) == 16
+    assert f"{100 * min(less):.0f} to {100 * max(less):.0f} % less than the next best" in text
+    assert f"{min(more):.2f} to {max(more):.1f} times the `gcp` of microaggregation" in text
+    (default, least) = (
+        float(re.findall(rf"^\| {name} \| ([\d.]+) \|", text, re.M)[0])
+        for name in ("su-mondrian", "microaggregation")
+    )
+    assert f"on average {default / least:.1f} times" in text
+    choosing = " ".join((docs / "choosing-k-and-model.md").read_text().split())
+    assert f"`gcp` is about {10 * round(10 * (default / least - 1))} % larger" in choosing
