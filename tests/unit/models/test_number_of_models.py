@@ -68,7 +68,7 @@ def test_the_pages_compare_the_models_as_the_tables_do() -> None:
     """The default with microaggregation, and that with the next best of the other models."""
     docs = REPOSITORY / "docs"
     text = (docs / "models.md").read_text()
-    tables = text[text.index("## Defaults") : text.index("## Figures")].split("\n### ")[1:]
+    tables = text[text.index("## Losses") : text.index("## Figures")].split("\n### ")[1:]
     less, more = [], []
     for table in tables:
         rows = re.findall(r"^\| (\d+) \| ([^|]+) \| \d+ \| [\d,]+ \| ([\d.]+) \|", table, re.M)
