@@ -1,4 +1,4 @@
-"""How work is spread and where files lie, behind a wall.
+"""Spread work over tasks and access files, on Spark or in this process.
 
 - ``protocol`` says what an engine offers: a few verbs over tables of Arrow batches.
 - ``tasks`` is what functions that run in tasks may know of where they are.

@@ -1,4 +1,4 @@
-"""Which engine does a piece of work: this process, or Spark."""
+"""Choose the engine for a piece of work: this process, or Spark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SHARE = 8
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done, as far as it decides who does it.
+    """The work, as far as it decides the engine.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Choice:
-    """Who does a piece of work, and why.
+    """The engine for a piece of work, and the reason.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from anonspark.core.recognition.names import meaning_of
 
 POSITIONAL = re.compile(r"_c(\d+)", re.IGNORECASE)
-"""What a column is called where no header names it."""
+"""The name of a column without a header."""
 
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 """Matches a first line that names the separator, as Excel writes and reads it."""

@@ -24,7 +24,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
 
 Folders = Mapping[str, str | None]
-"""What the names of a file's folders say: the text of each column, None for no value."""
+"""The text of each column in the names of a file's folders, None for no value."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class DataFile:
 
     @property
     def path(self) -> str:
-        """Where it is on the local disk."""
+        """Return its path on the local disk."""
         return self.address.removeprefix("file:")
 
 

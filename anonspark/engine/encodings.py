@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 UTF_8 = "UTF-8"
-"""The encoding that nobody has to name."""
+"""The default encoding."""
 
 # A byte order mark says which of two bytes comes first.
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -66,7 +66,7 @@ def likely_encodings(content: bytes) -> list[str]:
 
 
 def _strangeness(word: str) -> float:
-    """Return how unlikely it is that somebody wrote a word, from 0 to 1."""
+    """Return how unlikely it is that a person wrote a word, from 0 to 1."""
     letters = [letter for letter in word.lower() if not letter.isascii()]
     scripts = {re.split("[ -]", unicodedata.name(letter, ""))[0] for letter in word}
     if scripts == {"LATIN"}:
@@ -84,7 +84,7 @@ def _strangeness(word: str) -> float:
 def encoding_without_mark(content: bytes) -> str | None:
     """Return the form of UTF-16 that bytes without a mark are in, None for others.
 
-    The digits, commas and line ends of a table tell it: of their two bytes one is 0, always the
+    The digits, commas and line ends of a table show it: one of their two bytes is 0, always the
     same one.
     """
     units = len(content) // 2

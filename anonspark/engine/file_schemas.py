@@ -1,7 +1,7 @@
-"""What each file of a table says of its columns: one that a file lacks is no missing value.
+"""Check the columns of each file of a table: a column that a file lacks is no missing value.
 
 A table has the columns of one of its files, and nulls for those that another file lacks. Files that
-tell their columns (Parquet, ORC, Avro) are therefore asked one by one.
+name their columns (Parquet, ORC, Avro) are therefore asked one by one.
 """
 
 from __future__ import annotations

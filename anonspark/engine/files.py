@@ -1,4 +1,4 @@
-"""Files and paths as an engine sees them, and what is told of the files of a release."""
+"""Define files and paths as an engine sees them, and the files of a release."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Files(Protocol):
         Raises
         ------
         FilesError
-            If the file system refuses, or it is a link, of somebody else, or was open to others.
+            If the file system refuses, or it is a link, of another user, or was open to others.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""How a file begins."""
+"""Read the beginning of a file."""
 
 from __future__ import annotations
 

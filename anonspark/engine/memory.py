@@ -1,7 +1,7 @@
-"""How much memory this process, or an embedded Spark, can have.
+"""Find the memory that this process, or an embedded Spark, can have.
 
-Java counts the limits of containers itself, but Spark always tells it a size. No package of Python
-that we know counts them: psutil tells what the machine has.
+Java counts the limits of containers itself, but Spark always gives it a size. No package of Python
+that we know counts them: psutil only reports the memory of the machine.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Encoding:
-    """How tables are encoded.
+    """The encoding of tables.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def encode_table(table: pa.Table) -> bytes:
 
 
 class _Sink:
-    """What is written to a file: hashed, counted, and kept until it is taken."""
+    """The bytes written to a file: hashed, counted, and kept until they are taken."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""What tells one process from another, on this machine and later."""
+"""Identify processes, on this machine and later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine offers: tables of Arrow batches that are spread over tasks, and few verbs.
+"""Define what an engine offers: tables of Arrow batches, spread over tasks, and few verbs.
 
 A table is lazy unless a verb says otherwise. A function that is handed to a verb travels to the
 tasks: it holds plain values only, it gets the batches of one task at a time, and the same batches
@@ -32,7 +32,7 @@ TASK = "task"
 """Column of 32-bit integers in which :meth:`Table.repartition` finds the task of each row."""
 
 ROW_GROUP_BYTES = 16 * 2**20
-"""What a row group of a staged file has, more or less: a reader holds one as a whole."""
+"""About the size of a row group of a staged file: a reader holds one as a whole."""
 
 
 class Table(Protocol):
@@ -268,7 +268,7 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class InputColumn:
-    """How one quasi-identifier is read.
+    """The reading of one quasi-identifier.
 
     Parameters
     ----------
@@ -337,9 +337,9 @@ class Input(Protocol):
         Returns
         -------
         mapping
-            ``rows`` and ``kept``, and ``blank_rows``, which are none of them; and for the
-            quasi-identifier of index i ``missing_i``, ``invalid_i`` and ``infinite_i``; of texts
-            ``numeric_i`` and, about, ``distinct_i``; of others ``lowest_i`` and ``highest_i`` as
+            ``rows`` and ``kept``, and ``blank_rows``, which are none of them. For the
+            quasi-identifier of index i ``missing_i``, ``invalid_i`` and ``infinite_i``. For texts
+            ``numeric_i`` and, about, ``distinct_i``. For others ``lowest_i`` and ``highest_i`` as
             plain numbers (decimals as texts, with their ``places_i``), of all records that are
             kept.
         """
@@ -370,7 +370,7 @@ OpenInput = Callable[[Configuration, Mapping[str, Hierarchy]], Input]
 
 @dataclass(frozen=True)
 class Staged:
-    """What :meth:`Input.stage` wrote and counted.
+    """The result and counts of :meth:`Input.stage`.
 
     Parameters
     ----------
@@ -395,12 +395,12 @@ class Model(Protocol):
 
     @property
     def classes(self) -> int:
-        """How many classes there are to predict."""
+        """Number of classes to predict."""
         ...
 
 
 class Engine(Protocol):
-    """What opens and makes tables."""
+    """An engine, which opens and creates tables."""
 
     @property
     def files(self) -> Files:
@@ -419,8 +419,8 @@ class Engine(Protocol):
         -------
         mapping of str to str
             For :meth:`anonspark.config.Configuration.with_input`: the version of a format that
-            keeps versions, and what files tell of themselves where the configuration does not say
-            it (:func:`anonspark.engine.recognition.found_in_files`).
+            keeps versions, and options found in the files where the configuration does not set them
+            (:func:`anonspark.engine.recognition.found_in_files`).
 
         Raises
         ------

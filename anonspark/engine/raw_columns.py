@@ -1,4 +1,4 @@
-"""Columns as somebody gave them: their names and types, and how their values are read."""
+"""Define the columns of an input: their names and types, and how their values are read."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class WantedColumns:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the values of a column are read.
+    """The reading of a column's values.
 
     Missing are nulls, NaN (in a text that is read as a number, too) and values that a marker means.
     A value that is missing, or that cannot be read, is null.
@@ -264,7 +264,7 @@ def require_distinct_header(
 ) -> None:
     """Check that no names of a CSV file's first line differ in the case of letters alone.
 
-    Readers would tell such columns apart by numbers behind their names.
+    Readers would add numbers to the names of such columns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What users are told of tables that cannot be read, in the words of all engines."""
+"""Create the errors about tables that cannot be read, for all engines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def log_once(level: int, message: str, subject: str = "") -> None:  # noqa: ARG0
 
 
 def option_of(where: str, name: str, value: str) -> str:
-    """Return how an option of a format is said by whoever named the paths.
+    """Return how an option of a format is set where the paths were named.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def _section_of(where: str) -> str:
 
 
 def format_of(where: str, name: str) -> str:
-    """Return how a format is said by whoever named the paths. See :func:`option_of`."""
+    """Return how a format is set where the paths were named. See :func:`option_of`."""
     if where.startswith(_OF_A_COMMAND):
         return f"--format {name}"
     return f"{_section_of(where)}.format: {name}"
 
 
 def on_spark(where: str) -> str:
-    """Return how whoever named the paths has Spark read them. See :func:`option_of`."""
+    """Return how to have Spark read paths, where they were named. See :func:`option_of`."""
     return "--engine spark" if where.startswith(_OF_A_COMMAND) else "execution.engine: spark"
 
 
@@ -72,7 +72,7 @@ def lines_as_one(where: str) -> str:
 
 
 def nothing_there(path: str, key: str) -> str:
-    """Return what is told of a path where nothing is."""
+    """Return the error for a path where nothing is."""
     return f"{key}: nothing is at {path}; check the path, and that the cluster can reach it"
 
 
@@ -105,7 +105,7 @@ def not_of_the_format(
 
 @dataclass(frozen=True)
 class TableAddress:
-    """What is opened, and what messages call it.
+    """The table that is opened, and its name in messages.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def another_format(where: str, found: str) -> DataError:
     where : str
         What named the paths, and the file.
     found : str
-        The format that its first bytes tell.
+        The format by its first bytes.
     """
     remedy = remedy_for(found)
     if remedy is not None:

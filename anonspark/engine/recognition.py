@@ -1,4 +1,4 @@
-"""What the files of an input say of themselves: their format, and how a CSV file is written.
+"""Recognize the format of an input's files, and how a CSV file is written.
 
 What a configuration says always wins. What it does not say is looked up in the names of the files
 and in the first bytes of the first one, by the rules of docs/values.md. The same files give the
@@ -47,7 +47,7 @@ _PACKED_OTHERWISE = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
 
 @dataclass(frozen=True)
 class Recognized:
-    """What files say of themselves, and what options say of them.
+    """The format and options of files, found and set.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Recognized:
 
     @property
     def words(self) -> str:
-        """How the CSV file is written, for a person. Empty where no file was looked into."""
+        """Return how the CSV file is written, for a person. Empty where no file was looked into."""
         if self.separator is None:
             return ""
         guess = " (a guess: look at the letters that are read so)" if self.is_guess else ""
@@ -121,7 +121,7 @@ def recognize(
     Raises
     ------
     ConfigurationError
-        If nobody says the format and names say several. Of a header see `asks`.
+        If no format is set and names suggest several. Of a header see `asks`.
     DataError
         If the files are empty or damaged, are in another format or do not decode.
 

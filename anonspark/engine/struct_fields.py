@@ -75,7 +75,7 @@ def struct_fields(schema: pa.Schema) -> dict[str, StructField]:
     """Return the fields of a table's structs by the names of the columns that they become.
 
     A column of the table goes before a field of the same name. Fields that have one name, whatever
-    the case of its letters, become no column: nobody could distinguish them.
+    the case of its letters, become no column: no one could distinguish them.
     """
     columns = Counter(map(str.lower, schema.names))
     found = [

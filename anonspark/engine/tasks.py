@@ -1,4 +1,4 @@
-"""What a function that runs in a task may know of where it is, and what its errors may tell."""
+"""Run functions in tasks: the number of the task, and errors without values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_remote() -> bool:
 
 
 def enter_task(number: int, *, is_remote: bool = True) -> None:
-    """Say which task begins in this thread, and where what it makes goes. For engines."""
+    """Set the task that begins in this thread, and where its results go. For engines."""
     _PLACE.number, _PLACE.is_remote = number, is_remote
 
 

@@ -66,7 +66,7 @@ def read_schema(address: TableAddress, reader: Reader, infer: Callable[[], Forms
     reader : CsvReader or JsonReader
         Of :func:`open_reader`.
     infer : callable
-        Returns the forms of all values. Asked where they tell types.
+        Returns the forms of all values. Called where they decide the types.
 
     Raises
     ------

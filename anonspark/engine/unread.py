@@ -10,7 +10,7 @@ from anonspark.errors import DataError
 
 
 class UnreadType(pa.ExtensionType):  # type: ignore[misc]
-    """The type of a column whose values nobody can read. A column that is not used may have it.
+    """The type of a column whose values cannot be read. A column that is not used may have it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def unread_column(kind: str, rows: int) -> pa.Array:
 
 
 def unread(name: str, found: pa.DataType) -> str:
-    """Say that a column cannot be read."""
+    """Return the error that a column cannot be read."""
     return (
         f"{name}: found {found}, which cannot be read; expected a column of numbers, dates, "
         "timestamps, booleans or texts, all of one type; convert it, or leave it out"

@@ -47,7 +47,7 @@ _FIRST_TIME = pa.scalar(datetime(1900, 1, 1, tzinfo=UTC), INSTANT)
 
 @dataclass(frozen=True)
 class ColumnarFile:
-    """A file that tells its columns.
+    """A file that names its columns.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ColumnarFile:
     nanoseconds: tuple[str, ...] = ()
 
     def without_lost_digits(self, asks: Callable[[str], bool], where: str) -> ColumnarFile:
-        """Return the file without the times that microseconds do not tell. Reads such columns.
+        """Return the file without the times that microseconds cannot express. Reads such columns.
 
         Parameters
         ----------

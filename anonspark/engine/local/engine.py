@@ -68,7 +68,7 @@ class LocalEngine:
         return {}
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
-        """Return what the files tell of themselves. Their formats keep no versions."""
+        """Return the options found in the files. Their formats keep no versions."""
         return found_in_files(self.files, configuration)
 
     def open_source(
@@ -202,7 +202,7 @@ class LocalEngine:
         return predict(test, models)
 
     def wrap(self, rows: pa.Table) -> LocalTable:
-        """Return a table that somebody has in memory, of any size."""
+        """Return a table that is in memory, of any size."""
         schema = schema_of_given(rows)
         sources = sources_of_given(rows, schema)
         return LocalTable(self, self.resources, schema, lambda: sources).with_fields()

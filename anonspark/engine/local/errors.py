@@ -1,4 +1,4 @@
-"""What goes wrong in this process, in the words of :mod:`anonspark.errors`."""
+"""Translate errors of this process into :mod:`anonspark.errors`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE_TEXTS = ("No space left on device", "Disk quota exceeded")
 
 FAILURES = (FailedTaskError, pa.ArrowException)
-"""What tasks and Arrow raise. Their texts may quote records."""
+"""Errors of tasks and Arrow. Their texts may quote records."""
 
 
 def _is_full(error: BaseException) -> bool:

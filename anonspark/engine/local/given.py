@@ -1,4 +1,4 @@
-"""Tables that somebody has in memory, with the types that tables of files have."""
+"""Convert tables in memory to the types that tables of files have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers of types that no file has: nobody publishes them, so that their texts will do."""
+"""Identifiers of types that no file has: they are never published, so their texts are enough."""
 
 from __future__ import annotations
 

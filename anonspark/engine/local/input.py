@@ -78,7 +78,7 @@ class LocalInput(RecordInput):
 
     @property
     def given(self) -> pa.Schema:
-        """Of the records."""
+        """Return the schema of the records."""
         return self.table.schema
 
     @property

@@ -49,7 +49,7 @@ class Opened:
 
     @property
     def tasks(self) -> tuple[Callable[[], Batches], ...]:
-        """What opens the batches of each task. May be asked again.
+        """Return the functions that open the batches of each task. May be asked again.
 
         A task is a row group, a stripe, or some megabytes of text. It raises DataError if files
         vanished, are damaged or hold malformed records.

@@ -45,7 +45,7 @@ def map_in_threads(
 
 
 class StoppedError(Exception):
-    """A task was told to stop, for another one failed or the run was cancelled."""
+    """A task was stopped because another one failed or the run was cancelled."""
 
 
 class Runner:

@@ -1,4 +1,4 @@
-"""What a run stages for itself: files that hold few, large values.
+"""Stage tables of a run in files that hold few, large values.
 
 Parts, which no other run reads, are Arrow files that are mapped into memory, else it is Parquet.
 """

@@ -15,7 +15,7 @@ Waiting = Callable[[], pa.RecordBatch]
 
 
 class Memory:
-    """What batches that wait may take of this process's memory, all together.
+    """The memory of this process that all waiting batches may take together.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _COPIES = "copies"
 
 @dataclass(frozen=True)
 class Resources:
-    """What tables of one engine share: its threads, its memory and the local disk."""
+    """The shared resources of an engine's tables: threads, memory and the local disk."""
 
     runner: Runner
     memory: Memory

@@ -32,8 +32,8 @@ def arrow_type(data_type: st.DataType) -> pa.DataType:
 def arrow_schema(schema: st.StructType) -> pa.Schema:
     """Return Arrow's schema for a schema of Spark. Points in time are in UTC.
 
-    What Arrow cannot tell, such as the collation of a text, stands in the metadata of its field,
-    for :func:`spark_schema`.
+    What Arrow cannot express, such as the collation of a text, is in the metadata of its field, for
+    :func:`spark_schema`.
     """
     return pa.schema(map(_arrow_field, schema))
 

@@ -72,7 +72,7 @@ def scratch_folder() -> Path:
 
 
 def _configuration_folder() -> Path | None:
-    """Tell where Spark will look for spark-defaults.conf and log4j2.properties."""
+    """Return where Spark will look for spark-defaults.conf and log4j2.properties."""
     if folder := os.environ.get("SPARK_CONF_DIR"):
         return Path(folder)
     if home := os.environ.get("SPARK_HOME"):
@@ -99,7 +99,7 @@ def read_spark_defaults() -> dict[str, str]:
 
 
 def own_log_configuration() -> Path | None:
-    """Tell where our log4j2 configuration is. None if the user has one, or we are in a zip."""
+    """Return where our log4j2 configuration is. None if the user has one, or we are in a zip."""
     folder = _configuration_folder()
     if folder is not None and any(folder.glob("log4j2.*")):
         return None

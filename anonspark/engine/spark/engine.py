@@ -75,7 +75,7 @@ class SparkEngine:
         }
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
-        """Return what the files tell, and the version of Delta Lake and Apache Iceberg now."""
+        """Return options found in the files, and the current version of Delta Lake and Iceberg."""
         found = found_in_files(self.files, configuration)
         options = configuration.with_input(found).input
         with opening_table(options.paths, options.format, "input.path", "input"):

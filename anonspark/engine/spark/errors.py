@@ -1,4 +1,4 @@
-"""What Spark's exceptions mean to a user, without the values that their texts may hold."""
+"""Explain Spark's exceptions to a user, without the values that their texts may hold."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ _ENVIRONMENT = (
         "master. Look at the cluster, and run again, a run with --resume",
     ),
 )
-"""What of the environment makes queries fail, and what to do. The first that fits counts."""
+"""Faults of the environment that make queries fail, and remedies. The first that fits counts."""
 
 _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 
@@ -167,12 +167,12 @@ def condition_of(error: PySparkException) -> str | None:
 
 
 def environment_problem(error: BaseException) -> str | None:
-    """Tell what of the environment made a query fail, and what to do. None where it is not that.
+    """Return the fault of the environment that made a query fail, and a remedy, or None.
 
     Parameters
     ----------
     error : BaseException
-        Of whichever kind. Those that are not Spark's tell nothing.
+        Of whichever kind. Those that are not Spark's give None.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def opening_table(
     DataError
         If the table cannot be opened.
     PySparkException, Py4JError
-        What :func:`reading_input` and :func:`environment_problem` tell better.
+        Errors that :func:`reading_input` and :func:`environment_problem` explain better.
     """
     where = path_key if section is None else f"{section}.format, {section}.options"
     try:

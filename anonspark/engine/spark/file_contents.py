@@ -282,7 +282,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
 
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
-    """Return the columns that a file's footer tells. None where we would not write it."""
+    """Return the columns of a file's footer. None where we would not write it."""
     told = footer.metadata or {}
     version = told.get(_VERSION_KEY, b"")
     if (

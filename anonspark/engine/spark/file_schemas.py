@@ -25,7 +25,7 @@ _TEXT = "TextFileFormat"
 
 NO_VALUES, NANOSECONDS = "no values", "timestamp[ns]"
 NESTED_NANOSECONDS = "timestamp[ns], inside of others"
-"""How files store columns that Spark takes for numbers."""
+"""The types of stored columns that Spark takes for numbers."""
 
 # In the words of a footer's columns: a plain one, and one that has others inside.
 _STORED = re.compile(
@@ -36,7 +36,7 @@ _GROUP = re.compile(r"  \w+ group (.+?)(?: \([A-Z_]+\))?(?: = \d+)? {")
 
 @dataclass(frozen=True)
 class ParquetFooters(FileSchemas):
-    """The columns of each file of a table of Parquet files, and what else their footers tell.
+    """The columns of each file of a table of Parquet files, and the other content of their footers.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def read_file_schemas(
     -------
     FileSchemas or None
         In the order of the files' names. Of Parquet a :class:`ParquetFooters`, of ORC and Avro a
-        :class:`ListedSchemas`. None where files tell no columns (CSV, JSON), or the
-        format keeps them elsewhere (Delta).
+        :class:`ListedSchemas`. None where files name no columns (CSV, JSON), or the format keeps
+        them elsewhere (Delta).
 
     Raises
     ------

@@ -31,7 +31,7 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
     -------
     DataFrame
         The same columns. Identifiers are hashes with a key that is drawn here and kept nowhere, so
-        that nobody can try names against them. Null where they are missing. Lazy, no shuffle.
+        that no one can try names against them. Null where they are missing. Lazy, no shuffle.
     """
     names = configuration.identifiers
     if not names:

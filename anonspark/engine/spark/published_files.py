@@ -64,7 +64,7 @@ def write_table(
 
 
 def _take_over(files: FileSystem, aside: str, path: str, data_format: str) -> None:
-    """Move the files of a table, under names that tell nothing but their order.
+    """Move the files of a table, under names that only reveal their order.
 
     Left behind are the marks of a finished job, for a release has one of its own.
     """

@@ -24,7 +24,7 @@ from anonspark.engine.values.batches import Conform
 
 @dataclass(frozen=True)
 class PythonStage:
-    """What a function makes of the rows of a DataFrame.
+    """The result of a function for the rows of a DataFrame.
 
     Parameters
     ----------

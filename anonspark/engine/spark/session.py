@@ -101,7 +101,7 @@ def open_session(
 
 
 def process_has_session() -> bool:
-    """Tell whether this process has a Spark session or context already."""
+    """Return whether this process has a Spark session or context already."""
     if "pyspark" not in sys.modules:
         return False  # and the slow import can wait
     try:

@@ -127,8 +127,8 @@ def our_settings(session: SparkSession) -> Iterator[None]:
     Parameters
     ----------
     session : SparkSession
-        Anybody's. Its settings are others inside of the ``with`` block, and pyspark logs no errors
-        of queries there, whose text may hold values of the data.
+        Any session. Its settings are others inside of the ``with`` block, and pyspark logs no
+        errors of queries there, whose text may hold values of the data.
     """
     with _settings(session, SQL_SETTINGS), _query_errors_unlogged():
         yield
@@ -142,7 +142,7 @@ def writing_settings(session: SparkSession) -> Iterator[None]:
 
 
 def reads_as_we_do(session: SparkSession) -> bool:
-    """Tell whether files and expressions mean in a session what they mean with `SQL_SETTINGS`."""
+    """Return whether files and expressions mean the same in a session as with `SQL_SETTINGS`."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

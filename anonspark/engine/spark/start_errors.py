@@ -93,7 +93,7 @@ def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iter
 
 
 def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> AnonsparkError:
-    """Say in plain words why Spark did not start, and what to do.
+    """Explain in plain words why Spark did not start, and what to do.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class SparkTable(BatchTable):
         return self._of(added)
 
     def _key(self, name: str) -> Column:
-        """Return a column to tell rows apart by: of texts the bytes count, not a collation."""
+        """Return a column to distinguish rows by: the bytes of texts count, not a collation."""
         column = sf.col(quoted(name))
         data_type = self.frame.schema[name].dataType
         return column.cast("string").alias(name) if isinstance(data_type, _TEXTS) else column

@@ -1,4 +1,4 @@
-"""Which version of a table is read, where its format keeps several: Delta Lake, Apache Iceberg."""
+"""Find the version of a table where its format keeps several: Delta Lake, Apache Iceberg."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _are_found(names: Sequence[str]) -> bool:
 class _Guarded:
     function: Callable[[Batches], Batches]
     names: tuple[str, ...] = ()
-    """Of the columns, where they came without."""
+    """Names of the columns, where they came without."""
 
     def __call__(self, batches: Batches) -> Batches:
         context = TaskContext.get()

@@ -59,7 +59,7 @@ _KINDS: tuple[tuple[Callable[[pa.DataType], bool], Kind], ...] = (
 
 @dataclass(frozen=True)
 class PlannedColumn:
-    """How one quasi-identifier is read.
+    """The reading of one quasi-identifier.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
 
 
 def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
-    """Say that there is no column of a name, and what may be meant."""
+    """Return the error that no column has a name, and similar names."""
     for field in schema:
         for is_one, kind in _MANY:
             if name.startswith(f"{field.name}{DOT}") and is_one(field.type):
@@ -274,12 +274,12 @@ def published_inside(schema: pa.Schema, configuration: Configuration) -> list[st
 
 
 def unfit(name: str, found: pa.DataType) -> str:
-    """Say that a quasi-identifier cannot have a type."""
+    """Return the error that a quasi-identifier cannot have a type."""
     return f"a quasi-identifier cannot have type {type_name(found)}{_instead(name, found)}"
 
 
 def unpublishable(name: str, found: pa.DataType) -> str:
-    """Say that a column of a type cannot be published as it is."""
+    """Return the error that a column of a type cannot be published as it is."""
     instead = "; convert it to an array or a text first, or leave it out"
     if any(of(found) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
         instead = _instead(name, found)
@@ -287,7 +287,7 @@ def unpublishable(name: str, found: pa.DataType) -> str:
 
 
 def no_unit(name: str, found: pa.DataType) -> str:
-    """Say that people cannot be distinguished by a column of a type."""
+    """Return the error that a column of a type cannot distinguish people."""
     return (
         f"people cannot be told apart by a column of type {type_name(found)}, as "
         f"privacy.unit says{_instead(name, found)}"
@@ -295,12 +295,12 @@ def no_unit(name: str, found: pa.DataType) -> str:
 
 
 def uncountable(name: str, found: pa.DataType) -> str:
-    """Say that a criterion cannot be about a column of a type."""
+    """Return the error that a criterion cannot be about a column of a type."""
     return f"a criterion cannot be about a column of type {type_name(found)}{_instead(name, found)}"
 
 
 def _instead(name: str, found: pa.DataType) -> str:
-    """Say what is to be done about a column that has not one plain value a record."""
+    """Return a remedy for a column that does not have one plain value a record."""
     if pa.types.is_struct(found):
         fields = written_fields(name, found)
         if fields:

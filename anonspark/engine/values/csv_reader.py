@@ -41,7 +41,7 @@ _BLANKS = "".join(map(chr, range(33)))
 
 @dataclass(frozen=True)
 class CsvReader(TextLines):
-    """How records of CSV are written, and their values read.
+    """The form of CSV records, and the reading of their values.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class CsvReader(TextLines):
     days : DayForm or None
         How days may be written besides 2026-01-31.
     infers : bool
-        Whether values tell the types of columns, else all are texts.
+        Whether values decide the types of columns, else all are texts.
     texts : tuple of str
         Columns that are texts in any case.
     names, header_line : tuple of str, and str

@@ -1,4 +1,4 @@
-"""How many different values there are, told in memory of a fixed size whatever their order."""
+"""Count different values, in memory of a fixed size and independent of their order."""
 
 from __future__ import annotations
 

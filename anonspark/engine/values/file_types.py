@@ -11,7 +11,7 @@ BATCH_ROWS = 1 << 16
 """Rows of a file that are decoded at a time."""
 
 INSTANT = pa.timestamp("us", "UTC")
-"""What points in time are read as."""
+"""The type as which points in time are read."""
 
 
 class TypeNotReadError(Exception):
@@ -53,7 +53,7 @@ def type_as_read(found: pa.DataType) -> pa.DataType:
 
 
 LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-"""What tells lists of all kinds."""
+"""Tests for lists of all kinds."""
 
 _PLAIN: Mapping[pa.DataType, pa.DataType] = {
     **{
@@ -86,7 +86,7 @@ def is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return values in the type that :func:`type_as_read` told for theirs."""
+    """Return values in the type that :func:`type_as_read` returned for theirs."""
     if values.type == wanted:
         return values
     if pa.types.is_null(values.type):

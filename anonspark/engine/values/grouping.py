@@ -127,7 +127,7 @@ def _aggregated(rows: pa.Table, groups: Groups, asked: Sequence[Aggregate]) -> p
 
 @dataclass(frozen=True)
 class Groups:
-    """Which rows are equal.
+    """The groups of equal rows.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Groups:
 
     @cached_property
     def stand_together(self) -> bool:
-        """Return whether there are rows, and those of each group stand one behind the other."""
+        """Return whether there are rows, and those of each group are adjacent."""
         return len(self.first) > 0 and bool((self.numbers[1:] >= self.numbers[:-1]).all())
 
     def reduce(self, ufunc: np.ufunc, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -251,7 +251,7 @@ def _is_comparable(column: pa.Array) -> bool:
 def _starts_of_runs(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     """Return the rows that differ from the one before in a column, the first row included.
 
-    Rows that are equal may be told apart.
+    Rows that are equal may be distinguished.
     """
     rows = len(columns[0])
     changes = np.zeros(rows, bool)

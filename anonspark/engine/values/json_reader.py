@@ -30,7 +30,7 @@ _NUMBERS = {"long", "decimal", "double", _EXACT}
 
 @dataclass(frozen=True)
 class JsonReader(TextLines):
-    """How records of JSON are read."""
+    """The reading of JSON records."""
 
     def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
         records: list[dict[str, Any]] = []

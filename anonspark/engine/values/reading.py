@@ -30,7 +30,7 @@ from anonspark.engine.values.values import blank_rows, read_values
 
 @dataclass(frozen=True)
 class ReadRecords:
-    """Judges records, and tells what it found in them.
+    """Checks records, and reports what it found in them.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class RecordInput(ABC):
 
         @property
         def plans(self) -> tuple[PlannedColumn, ...]:
-            """Of the quasi-identifiers."""
+            """The plans of the quasi-identifiers."""
 
         @property
         def configuration(self) -> Configuration:
@@ -50,7 +50,7 @@ class RecordInput(ABC):
 
         @property
         def given(self) -> pa.Schema:
-            """Of the records."""
+            """Return the schema of the records."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a task does with the records of an input: keep them, inspect them, or prepare them."""
+"""Define what a task does with the records of an input: keep, inspect or prepare them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anonspark.engine.values.value_validation import Found
 
 PART = "part"
 BATCHES, FOUND = "batches", "found"
-"""Which of two parts a row is of: the packed batches, or what was found in their records."""
+"""The part of a row: the packed batches, or the findings in their records."""
 
 FOUND_TEXT = "found_text"
 """Column of what a task found, as a text of :class:`Found`."""
@@ -63,7 +63,7 @@ class InspectRecords:
 
 @dataclass(frozen=True)
 class PrepareRecords:
-    """Reads records, packs them, and tells what was found in them.
+    """Reads records, packs them, and reports the findings in them.
 
     What was found is written beside what was packed, by the same attempt of a task, so that it is
     counted once however often tasks run.
@@ -87,11 +87,11 @@ class PrepareRecords:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the rows: those of the batches, with a part and a text for what was found."""
+        """The schema of the rows: that of the batches, with a part and a text for the findings."""
         return pa.schema([*self.packed, (FOUND_TEXT, pa.string()), (PART, pa.string())])
 
     def __call__(self, rows: Batches) -> Batches:
-        """Yield the rows of a task, the last of which tells what was found.
+        """Yield the rows of a task, the last of which has the findings.
 
         Parameters
         ----------

@@ -50,7 +50,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Forms:
-    """What forms the values of each column of a table have.
+    """The forms of the values of each column of a table.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DayForm:
-    """How days are written besides 2026-01-31.
+    """Forms of days other than 2026-01-31.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class DayForm:
 
     @property
     def is_known(self) -> bool:
-        """Whether a pattern has each part once, with one of . / - or a blank between them."""
+        """Return whether a pattern has each part once, with one of . / - or a blank between."""
         parts = re.fullmatch(r"(dd?|MM?|yyyy)([./ -])(dd?|MM?|yyyy)\2(dd?|MM?|yyyy)", self.pattern)
         return parts is not None and {parts[1][0], parts[3][0], parts[4][0]} == set("dMy")
 

@@ -58,7 +58,7 @@ class Lines(bytes):
 
 @dataclass(frozen=True)
 class TextLines(ABC):
-    """How texts in files become values.
+    """The rules by which texts in files become values.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class TextLines(ABC):
 
     @abstractmethod
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with the types that the forms of all values tell, which is logged."""
+        """Return the columns with the types by the forms of all values, which is logged."""
 
     @abstractmethod
     def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
@@ -145,7 +145,7 @@ class TextLines(ABC):
         content : binary stream
             Of the whole file, which can be sought.
         path : str
-            Tells by its end whether it is compressed.
+            Its end shows whether it is compressed.
         start, end : int
             Bytes. See :meth:`can_be_cut`.
 

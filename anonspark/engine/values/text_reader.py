@@ -2,10 +2,10 @@
 
 Engines hand over whole files, parts of them or lines, and get batches. They call, in this order,
 
-- :func:`text_reader`, with the options of a table; what comes back can be pickled,
+- :func:`text_reader`, with the options of a table, whose result can be pickled,
 - of CSV ``with_header``, with the first line (``first_line``) of the first file that has one,
-- ``blocks`` of each file or part of it; lines that come without their file are a block as they
-  are, in UTF-8 and joined by line feeds, and need no call of this method,
+- ``blocks`` of each file or part of it (lines that come without their file are a block as they are,
+  in UTF-8 and joined by line feeds, and need no call of this method),
 - ``infer`` of all blocks, the results of which are merged by ``|``,
 - ``schema`` of the merged one, and ``read`` of the blocks, with some columns of it.
 

@@ -1,4 +1,4 @@
-"""What is to be told of the values of the input, batch by batch."""
+"""Check the values of the input, batch by batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Judged:
     values : pyarrow.Array
         As they are read. Null where they are missing, or cannot be read.
     missing, invalid, infinite, numeric : bool ndarray of shape (n,)
-        Whether each is missing; is there but not of its declared type; is an infinite number; is
+        Whether each is missing, is there but not of its declared type, is an infinite number, or is
         a text, of which nothing was declared, that reads as a number.
     """
 
@@ -44,7 +44,7 @@ class Judged:
 
 
 def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judged:
-    """Read the values of a quasi-identifier, and tell what is to be told of them.
+    """Read the values of a quasi-identifier, and report the errors in them.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Seque
 
 @dataclass
 class Found:
-    """What was found in the records of one task, or of all.
+    """The findings in the records of one task, or of all.
 
     Parameters
     ----------
