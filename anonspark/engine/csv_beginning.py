@@ -1,4 +1,4 @@
-"""Separator and header of a CSV file by its first lines. docs/values.md lists the rules."""
+"""Separator and header of a CSV file by its first lines. docs/configuration.md lists the rules."""
 
 from __future__ import annotations
 

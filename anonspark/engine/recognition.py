@@ -1,7 +1,7 @@
 """Recognize the format of an input's files, and how a CSV file is written.
 
 What a configuration says always wins. What it does not say is looked up in the names of the files
-and in the first bytes of the first one, by the rules of docs/values.md. The same files give the
+and in the first bytes of the first one, by the rules of docs/configuration.md. The same files give the
 same answer on every engine.
 """
 

@@ -1,7 +1,7 @@
 """The grammar of values in texts: which type a column of texts has, and its values.
 
 A column gets a type only where every value comes back as it was written and different texts stay
-different values. docs/values.md is the page for users. What forms a column has is a mapping of
+different values. docs/configuration.md is the page for users. What forms a column has is a mapping of
 names to numbers, of which the larger ones stay when two are merged: so no order of records matters.
 """
 

@@ -1,4 +1,4 @@
-"""Values as texts, and texts as values. docs/values.md has the grammar."""
+"""Values as texts, and texts as values. docs/configuration.md has the grammar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of docs/values.md: which texts are values of which type, by tables."""
+"""The grammar of docs/configuration.md: which texts are values of which type, by tables."""
 
 from __future__ import annotations
 
