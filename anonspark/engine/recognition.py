@@ -1,8 +1,8 @@
 """Recognize the format of an input's files, and how a CSV file is written.
 
-What a configuration says always wins. What it does not say is looked up in the names of the files
-and in the first bytes of the first one, by the rules of docs/configuration.md. The same files give the
-same answer on every engine.
+The keys of a configuration always win. What it leaves out is recognized in the names of the files
+and in the first bytes of the first one, by the rules of docs/configuration.md. The same files give
+the same answer on every engine.
 """
 
 from __future__ import annotations
