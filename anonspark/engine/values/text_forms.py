@@ -1,8 +1,8 @@
 """The grammar of values in texts: which type a column of texts has, and its values.
 
 A column gets a type only where every value comes back as it was written and different texts stay
-different values (docs/configuration.md). The forms of a column are a mapping of names to numbers, of
-which the larger ones stay when two are merged: so no order of records matters.
+different values (docs/configuration.md). The forms of a column are a mapping of names to numbers,
+of which the larger ones stay when two are merged: so no order of records matters.
 """
 
 from __future__ import annotations
