@@ -9,11 +9,11 @@ from typing import Any
 from anonspark.kernels.compiling import NUMBA_PATCHES
 
 LEAST_ADDRESS = 4096
-"""No function lies below; a smaller number is a constant of a kernel."""
+"""No function lies below. A smaller number is a constant of a kernel."""
 
 
 class AddressCall:
-    """What the body of a kernel calls: an address and six whole numbers, then a real number.
+    """The call in the body of a kernel: an address, six whole numbers, then a real number.
 
     The function there takes the numbers without its address, and returns a whole number.
     """

@@ -101,7 +101,7 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
     -----
     First, neighbours with equal boxes are added up until they satisfy the requirements. Then, as
     long as a cluster does not, the one with the fewest records joins the one with which records
-    times edges grow least; growths that are equal in their first 33 bits are ties, of which the one
+    times edges grow least. Growths that are equal in their first 33 bits are ties, of which the one
     with the fewest records wins, then the smallest index. O(a^2 d) for each 4,096 clusters.
     """
     atoms = starts.shape[0] - 1
@@ -284,7 +284,7 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
     )
 )
 def merge_atoms_of_leaves(low, high, units, order, starts, leaves, values, requirements):
-    """Merge the atoms of each leaf of a tree; see :func:`merge_atoms`.
+    """Merge the atoms of each leaf of a tree. See :func:`merge_atoms`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def spread_over_bins(low, high, points, total, missing, edges, regions, counts, 
     Parameters
     ----------
     low, high, points, total, missing : float64 ndarray of shape (r,)
-        Of regions that are one run each; see :class:`anonspark.core.spreads.Spread`.
+        Of regions that are one run each. See :class:`anonspark.core.spreads.Spread`.
     edges : float64 ndarray of shape (e,)
         Last value of each bin but the last one, ascending.
     regions : int64 ndarray of shape (n,)
@@ -38,7 +38,7 @@ def spread_over_bins(low, high, points, total, missing, edges, regions, counts, 
     unit : float
         Shares are rounded to whole multiples of it.
     sums : int64 ndarray of shape (e + 2, c)
-        Gets the records by bin, in units; the last bin is that of missing values.
+        Gets the records by bin, in units. The last bin is that of missing values.
 
     Notes
     -----

@@ -29,7 +29,7 @@ def build_box_tree(boxes, relative):
     members : int64 ndarray of shape (n,)
         The boxes, leaf by leaf.
     nodes : int64 ndarray of shape (nodes, 3)
-        Per node: first and last + 1 place in ``members``, and its right child, -1 for a leaf; the
+        Per node: first and last + 1 place in ``members``, and its right child, -1 for a leaf. The
         left child is the next node.
     node_boxes : float64 ndarray of shape (nodes, 2, d)
         The box around all boxes of a node.

@@ -51,11 +51,11 @@ def follow_brackets(
     keys : int64 ndarray of shape (n, width)
         See :func:`anonspark.staged.keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
-        Normalized positions; without rows where no key is a distance.
+        Normalized positions. Without rows where no key is a distance.
     leaves : int32 ndarray of shape (n,)
         Node of the tree that each record is in.
     places : int64 ndarray of shape (nodes,)
-        The predicted node that stands for each of them; -1 where there is none.
+        The predicted node that stands for each of them. -1 where there is none.
     attributes : int64 ndarray of shape (m, w)
         Columns of ``keys`` that each predicted node compares in turn, or
         :data:`~anonspark.kernels.descent.DISTANCE`.
@@ -68,10 +68,10 @@ def follow_brackets(
     decided : bool ndarray of shape (m, 2)
         Whether records equal to the lower end go left, and those equal to the upper end right.
     children : int64 ndarray of shape (m, 2)
-        Left and right child; -1 in a leaf.
+        Left and right child. -1 in a leaf.
     sides : int64 ndarray of shape (m, 2, w + 1)
         Records that pass a node on its left and on its right, by the first key in which they
-        differ from the end of the bracket; those that differ in none come last. Added to in place,
+        differ from the end of the bracket. Those that differ in none come last. Added to in place,
         as are the following.
     rows : int64 ndarray of shape (m,)
         Records of each leaf.
@@ -152,7 +152,7 @@ def find_outermost(keys, outermost):
     ----------
     keys : int64 ndarray of shape (n, width)
     outermost : int64 ndarray of shape (d, 2, most)
-        Filled with records, most of each, from the outermost inwards; n is at least ``most``. Of
+        Filled with records, most of each, from the outermost inwards. n is at least ``most``. Of
         equal values the first ones count. O(n d) time as a rule, with sorted values times ``most``.
     """
     most = outermost.shape[2]

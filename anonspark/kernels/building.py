@@ -1,4 +1,4 @@
-"""Build the machine code of all kernels into one file, so that nobody has to compile later.
+"""Build the machine code of all kernels into one file, so that no user has to compile later.
 
     python -m anonspark.kernels.building
 
@@ -6,7 +6,7 @@ It takes a minute, Numba, a compiler of C and C++, and the headers of Python. Th
 processor of the architecture, with the minor version of Python that built it.
 
 The compiler is Numba's `pycc`, changed by :mod:`anonspark.kernels.numba_patches`. As it is, it
-compiles what a kernel calls once more for each caller, and keeps Python's lock; here a kernel that
+compiles what a kernel calls once more for each caller, and keeps Python's lock. Here a kernel that
 is compiled is known to its callers, and runs without the lock.
 """
 
@@ -51,7 +51,7 @@ def build(folder: Path) -> Path:
     Raises
     ------
     OSError
-        Numba, a compiler or the headers of Python are missing; it holds what was said.
+        Numba, a compiler or the headers of Python are missing. It holds what was said.
     """
     target = folder / file_name()
     if target.is_file():

@@ -1,4 +1,4 @@
-"""Canon: halves by the distance to a vantage point, on one machine (Canbay 2019; Yianilos 1993)."""
+"""Canon: halves by the distance to a vantage point, on one machine (Canbay 2019, Yianilos 1993)."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, 
     start, stop : int
         The node: ``order[start:stop]``, at least one record.
     salt : uint64
-        Tells this draw from others, see :func:`anonspark.kernels.paths.priority`.
+        Distinguishes this draw from others, see :func:`anonspark.kernels.paths.priority`.
     most : int
-        How many are drawn, at least 1; each hash counts once, so there may be fewer.
+        How many are drawn, at least 1. Each hash counts once, so there may be fewer.
     priorities : uint64 ndarray, places : int64 ndarray
-        Overwritten; at least as long as the node.
+        Overwritten. At least as long as the node.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, 
 
     Notes
     -----
-    O(n) time as a rule; where few hashes are different O(n most).
+    O(n) time as a rule. Where few hashes are different O(n most).
     """
     # Priorities are evenly spread, so nearly always as many as are wanted, and a few more, are
     # within this limit.
@@ -137,7 +137,7 @@ SAMPLES = 100
 """Records that are drawn to compare the candidates by."""
 
 CANDIDATE_SIDE, SAMPLE_SIDE = 2, 3
-"""What tells the salts of the two draws of a node, see :func:`child_path`."""
+"""Distinguishes the salts of the two draws of a node, see :func:`child_path`."""
 
 
 @kernel(void(int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[::1], int64, int64, int64))
@@ -191,7 +191,7 @@ def _halve(
     moved_hashes,
     moved_points,
 ):
-    """Put the half of the records nearest to a point first, in place; return where it ends.
+    """Put the half of the records nearest to a point first, in place. Return where it ends.
 
     On a tie of distances by codes in configuration order, then by hash.
     """
@@ -267,7 +267,7 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
     requirements : Requirements
         What both sides of every cut satisfy.
     spread : bool
-        Whether the candidate with the largest spread of distances is the vantage point; if not,
+        Whether the candidate with the largest spread of distances is the vantage point. If not,
         the first one drawn is.
 
     Returns
@@ -275,14 +275,14 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
     order : int64 ndarray of shape (n,)
         The records, group by group.
     starts : int64 ndarray of shape (groups + 1,)
-        Where each group begins in ``order``; the last entry is n.
+        Where each group begins in ``order``. The last entry is n.
     paths : uint64 ndarray of shape (groups,)
         Name of each group.
 
     Notes
     -----
     O(n d depth) time and O(n d) memory besides 3,000 distances a node. Every cut halves, so with k
-    alone the first vantage point always allows it; with criteria beyond k the candidates are tried
+    alone the first vantage point always allows it. With criteria beyond k the candidates are tried
     in turn. The groups depend on the set of records alone: records equal in code and hash are
     interchangeable.
     """

@@ -28,7 +28,7 @@ def sort_groups(codes, hashes, order, starts):
     hashes : int64 ndarray of shape (n,)
         Keyed hash of each record's whole content.
     order : int64 ndarray of shape (n,)
-        Records, group by group; sorted by codes, then hash. Records equal in both are equal in
+        Records, group by group. Sorted by codes, then hash. Records equal in both are equal in
         every published column, so their order among themselves is without meaning.
     starts : int64 ndarray of shape (groups + 1,)
         Where each group begins in ``order``.

@@ -1,4 +1,4 @@
-"""How kernels are declared, and where their machine code comes from when they are first called."""
+"""Declare kernels, and find or compile their machine code when they are first called."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from anonspark.kernels.built import built
 from anonspark.kernels.signatures import Applied, Layout
 
 Check = Callable[[Any], bool]
-"""Tells whether a value is of a type."""
+"""Checks whether a value is of a type."""
 
 
 def check_of(declared: Any) -> Check:
-    """Return what tells whether a value can be handed over for a type.
+    """Return a check of whether a value can be passed for a type.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def check_of(declared: Any) -> Check:
 
 
 def describe(value: Any) -> str:
-    """Tell what a value is, without a value of the data."""
+    """Describe a value's type and layout, without a value of the data."""
     if not isinstance(value, np.ndarray):
         return type(value).__name__
     return f"{value.dtype} of {value.ndim} axes" + "".join(
@@ -94,7 +94,7 @@ def _parts(kind: type, declared: Iterable[Any]) -> Check:
 _LOGGER = logging.getLogger("anonspark")
 
 KERNELS: list[Kernel] = []
-"""All that were declared, in this order; each calls only such as stand before it."""
+"""All that were declared, in this order. Each calls only such as stand before it."""
 
 _DECLARED_IN: Counter[str] = Counter()
 
@@ -111,14 +111,14 @@ class Kernel:
     """A function whose machine code is loaded, or made, when it is called for the first time.
 
     What was built with the package is loaded in a millisecond. Where there is none, as after a
-    change of a kernel, Numba compiles what is called, and keeps it; Numba itself takes a quarter of
+    change of a kernel, Numba compiles what is called, and keeps it. Numba itself takes a quarter of
     a second of processor time to load. Kernels call each other by their names as usual.
 
     Parameters
     ----------
     function : callable
     signature : Applied
-        Of the arguments and the result; no other is ever compiled.
+        Of the arguments and the result. No other is ever compiled.
     """
 
     def __init__(self, function: Callable[..., Any], signature: Applied) -> None:
@@ -154,7 +154,7 @@ class Kernel:
             return self._called
 
     def compiled(self) -> Any:
-        """Return Numba's function; the first call loads it or compiles it."""
+        """Return Numba's function. The first call loads it or compiles it."""
         with _TURN:
             if self._compiled is None:
                 numba = _numba()
@@ -167,7 +167,7 @@ class Kernel:
             return self._compiled
 
     def known_as(self, numba_type: Any) -> None:
-        """Tell Numba to call this kernel by another type than that of its own function."""
+        """Have Numba call this kernel by another type than that of its own function."""
         self._type = numba_type
 
     @property
@@ -204,7 +204,7 @@ def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) ->
 
 @functools.cache
 def _say_that_it_takes_time() -> None:
-    """Tell once why a small table takes long, when the first kernel of many was made."""
+    """Report once why a small table takes long, when the first of many kernels is compiled."""
     _LOGGER.info("compiling for this machine: this takes a minute or two, once after installing")
 
 

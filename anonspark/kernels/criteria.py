@@ -21,11 +21,11 @@ RELATIVE_GAIN = 7
 _MOST_RECORDS = 2.0**53
 
 TOLERANCE = 1e-12
-"""What the rounding of sums may make of a bound that is met exactly."""
+"""Tolerance for the rounding of sums, where a bound is met exactly."""
 
 
 class Requirements(NamedTuple):
-    """What every group has to satisfy, as plain arrays for the kernels.
+    """The requirements of every group, as plain arrays for the kernels.
 
     The values of all sensitive attributes are numbered through: those of the first attribute, then
     those of the second, and so on. So are the nodes of their hierarchies. Where criteria count
@@ -38,7 +38,7 @@ class Requirements(NamedTuple):
         Smallest group size.
     kinds : int64 ndarray of shape (r,)
         One of this module's constants for each requirement beyond k, with
-        :data:`~anonspark.kernels.people.BY_PEOPLE` where it counts people; of a criterion of
+        :data:`~anonspark.kernels.people.BY_PEOPLE` where it counts people. Of a criterion of
         another package the address of its function, see :func:`_judge_elsewhere`.
     attributes : int64 ndarray of shape (r,)
         The sensitive attribute that it is about.
@@ -49,18 +49,18 @@ class Requirements(NamedTuple):
     first_value : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin.
     shares : float64 ndarray of shape (values,)
-        Share of each value in the whole input; of pairs, of the people who have the value.
+        Share of each value in the whole input. Of pairs, of the people who have the value.
     even_shares : float64 ndarray of shape (numbered values,)
         Share of each value of the input where each person counts as one, in equal parts for each of
-        his or her values; empty where no distance counts people.
+        his or her values. Empty where no distance counts people.
     first_numbered : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin in it.
     paired_values, paired_people : int64 ndarray of shape (pairs,)
-        Value and person of each pair; empty where records are counted.
+        Value and person of each pair. Empty where records are counted.
     first_node : int64 ndarray of shape (s + 1,)
-        Where the nodes of each attribute's hierarchy begin; no nodes where there is none.
+        Where the nodes of each attribute's hierarchy begin. No nodes where there is none.
     parents : int64 ndarray of shape (nodes,)
-        Parent of each node, counted from the attribute's first one; leaves are the values in
+        Parent of each node, counted from the attribute's first one. Leaves are the values in
         order, parents come behind their children, -1 for the root.
     heights : float64 ndarray of shape (nodes,)
         Levels from each node down to the leaves.
@@ -113,12 +113,12 @@ def count_values(values, order, start, stop, counts, present, distinct):
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     order : int64 ndarray
-        Records; ``order[start:stop]`` are counted.
+        Records. ``order[start:stop]`` are counted.
     start, stop : int
     counts : int64 ndarray of shape (values,)
         Added to in place.
     present : int64 ndarray of shape (values,)
-        Its first ``distinct`` entries name the values with a count; extended in place.
+        Its first ``distinct`` entries name the values with a count. Extended in place.
     distinct : int
 
     Returns
@@ -265,7 +265,7 @@ def judge(requirements, counts, present, distinct, size):
     ----------
     requirements : Requirements
     counts, present, distinct
-        Counts of the group's sensitive values, see :func:`count_values`; ``present`` is sorted in
+        Counts of the group's sensitive values, see :func:`count_values`. ``present`` is sorted in
         place.
     size : int
         Records of the group, at least 1.
@@ -275,12 +275,12 @@ def judge(requirements, counts, present, distinct, size):
     requirement : int
         -1 where all are satisfied.
     missing : int
-        Records, at least 1, that have to be added before that requirement can be satisfied; 0
+        Records, at least 1, that have to be added before that requirement can be satisfied. 0
         where all are.
 
     Notes
     -----
-    One more record changes a share, and so each of the distances, by at most 1 / (size + 1); where
+    One more record changes a share, and so each of the distances, by at most 1 / (size + 1). Where
     people are counted it makes a share smaller by as much at most, and values that are matched to
     people one more at most.
     O(values present), for the ordered and the hierarchical distance O(all values). Sums run over
@@ -391,7 +391,7 @@ def group_satisfies(requirements, values, order, start, stop, counts, present):
     order : int64 ndarray
     start, stop : int
     counts, present : int64 ndarray of shape (values,)
-        Working memory; ``counts`` is all 0 before and after.
+        Working memory. ``counts`` is all 0 before and after.
     """
     if stop - start < requirements.k:
         return False
@@ -407,7 +407,7 @@ def group_satisfies(requirements, values, order, start, stop, counts, present):
     boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])
 )
 def both_sides_satisfy(requirements, values, order, start, middle, stop, counts, present):
-    """Return whether a cut at ``middle`` is allowed; see :func:`group_satisfies`."""
+    """Return whether a cut at ``middle`` is allowed. See :func:`group_satisfies`."""
     return group_satisfies(
         requirements, values, order, start, middle, counts, present
     ) and group_satisfies(requirements, values, order, middle, stop, counts, present)

@@ -15,7 +15,7 @@ DISTANCE = -2
 _END = -1
 
 EQUAL, BEFORE, BEFORE_OR_EQUAL = 0, 1, 2
-"""Which records a histogram counts: those at its boundary, before it, or both."""
+"""The records that a histogram counts: those at its boundary, before it, or both."""
 
 
 @kernel(
@@ -37,16 +37,16 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
     keys : int64 ndarray of shape (n, width)
         See :func:`anonspark.staged.keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
-        Normalized positions; without rows where no key is a distance.
+        Normalized positions. Without rows where no key is a distance.
     attributes, thresholds : int64 ndarray of shape (nodes, keys)
         The boundary of each node: columns of ``keys`` to look at in turn, :data:`DISTANCE` among
-        them, -1 ends them; and its value of each.
+        them, -1 ends them, and its value of each.
     points : float64 ndarray of shape (nodes, d)
         The vantage point of each node.
     equal_goes_left : bool ndarray of shape (nodes,)
         Where records on the boundary go.
     children : int64 ndarray of shape (nodes, 2)
-        Left and right child; -1 in a leaf.
+        Left and right child. -1 in a leaf.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def accumulate_histograms(
     points : float64 ndarray of shape (requests, d)
         The vantage point of each request.
     bins : int64 ndarray of shape (bins, 3)
-        Records, smallest and largest value of each bin; added to in place. Side by side, for they
+        Records, smallest and largest value of each bin. Added to in place. Side by side, for they
         are looked at together, all over the place.
 
     Returns

@@ -80,7 +80,7 @@ def _measure_growths(axes, low, high, costs):
 
 @kernel(float64(float64[:, ::1], int64, float64[::1], int64[::1]))
 def grow_groups(original, k, scores, group_of):
-    """Grow groups of k records one after the other; what remains joins where it costs least.
+    """Grow groups of k records one after the other. What remains joins where it costs least.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def grow_groups(original, k, scores, group_of):
     scores : float64 ndarray of shape (n,)
         A group starts at the record, of those that are left, whose score is the highest.
     group_of : int64 ndarray of shape (n,)
-        Filled with each record's group; there are ``n // k``.
+        Filled with each record's group. There are ``n // k``.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def read_number(text, place, stop):
 
 @kernel(int64(_TEXT, int64, int64))
 def read_digits(text, place, number):
-    """Read a whole number of so many digits; -1 if some are none."""
+    """Read a whole number of so many digits. -1 if some are none."""
     found = 0
     for i in range(place, place + number):
         if text[i] < _ZERO or text[i] > _NINE:

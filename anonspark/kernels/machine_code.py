@@ -1,4 +1,4 @@
-"""Where the machine code that Numba compiles here is kept: found from a zip and from any folder.
+"""Keep the machine code that Numba compiles here, found from a zip and from any folder.
 
 Numba's own caches know a function by the path of its file. On a cluster that path is another one
 for every application and executor, and inside a zip there is no file: every executor would compile
@@ -38,7 +38,7 @@ def _name() -> str:
 def folder_to_compile_into() -> Path:
     """Return a folder to compile into, the same for all processes of a user where one can be had.
 
-    Machine code that somebody else put there would run: so it is a folder of the user's own.
+    Machine code of another user would run, so it is a private folder of the user.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def folder_to_compile_into() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Make a folder, and tell whether this user can write to it and nobody else can."""
+    """Create a folder, and return whether only this user can write to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:

@@ -29,7 +29,7 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     order : int64 ndarray of shape (n,)
-        Records, group by group; groups that follow each other lie near each other. All together
+        Records, group by group. Groups that follow each other lie near each other. All together
         they satisfy the requirements.
     starts : int64 ndarray of shape (groups + 1,)
         Where each group begins in ``order``.
@@ -42,7 +42,7 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
 
     Notes
     -----
-    From the first group to the last; a group that violates a requirement takes in, one by one, the
+    From the first group to the last. A group that violates a requirement takes in, one by one, the
     finished group before it or the next one, whichever makes records times box edges grow less.
     A finished group that takes in another one is judged anew. O(n d)
     time, and one look at the values present for each merge.
@@ -133,7 +133,7 @@ def name_groups(path, groups):
 
 @kernel(uint64[::1](uint64[::1], int64[::1]))
 def name_groups_of_leaves(paths, groups):
-    """Return the names of the groups of several nodes, node by node; see :func:`name_groups`."""
+    """Return the names of the groups of several nodes, node by node. See :func:`name_groups`."""
     names = np.empty(groups.sum(), np.uint64)
     filled = 0
     for leaf in range(paths.shape[0]):

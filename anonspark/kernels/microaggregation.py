@@ -33,13 +33,13 @@ def cut_cells(points, largest, unit, varied, state):
     points : float64 ndarray of shape (n, d)
         What is cut, along the widest axis of each node.
     largest : int
-        Largest cell, at least twice ``unit``, or 1; equal points may exceed it by ``unit``.
+        Largest cell, at least twice ``unit``, or 1. Equal points may exceed it by ``unit``.
     unit : int
         Each cell but the last has a multiple of this many points.
     varied : bool
         Whether cuts stray from the median and from the widest axis, as ``state`` says.
     state : uint64
-        State of the generator; fixed numbers, no chance.
+        State of the generator. Fixed numbers, no chance.
 
     Returns
     -------
@@ -140,7 +140,7 @@ _NOISE = 1e-9
 
 @kernel(int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64))
 def _write_groups(members, group_of, groups, order, starts, written):
-    """Append groups to ``order`` and ``starts``; return how many are there by now."""
+    """Append groups to ``order`` and ``starts``. Return how many are there by now."""
     place = starts[written]
     ends = np.zeros(groups, np.int64)
     for i in range(members.shape[0]):
@@ -172,7 +172,7 @@ def _repair(axes, k, group_of, groups, tolerance, state):
         Values of the neighbours' records, axis by axis, which vary on each.
     k : int
     group_of : int64 ndarray of shape (n,)
-        Each record's group; changed in place.
+        Each record's group. Changed in place.
     groups : int
         How many there are.
     tolerance : float
@@ -275,9 +275,9 @@ def _repair_cell(points, k, members, sizes, groups, tolerance, state):
         All records.
     k : int
     members : int64 ndarray of shape (at least groups, capacity)
-        Records of each group; changed in place.
+        Records of each group. Changed in place.
     sizes : int64 ndarray of shape (at least groups,)
-        Their numbers; changed in place.
+        Their numbers. Changed in place.
     groups : int
         Groups of the cell.
     tolerance : float
@@ -343,7 +343,7 @@ def _repair_cell(points, k, members, sizes, groups, tolerance, state):
 def _pass_over(points, order, starts, k, largest, regrow, tolerance, state):
     """Cut the groups into cells of neighbours, by their middles, and repair each cell.
 
-    ``largest`` groups are a cell; without ``regrow`` records are exchanged and nothing else is
+    ``largest`` groups are a cell. Without ``regrow`` records are exchanged and nothing else is
     done. Returns ``order`` and ``starts`` as they are then.
     """
     n, d = points.shape
@@ -412,15 +412,15 @@ def form_groups(points, k):
     order : int64 ndarray of shape (n,)
         Records, group by group.
     starts : int64 ndarray of shape (groups + 1,)
-        Where each group begins in ``order``. Every group has k to 2 k - 1 records; fewer than 2 k
+        Where each group begins in ``order``. Every group has k to 2 k - 1 records. Fewer than 2 k
         records are one group.
 
     Notes
     -----
     The cheapest of three solutions. Groups are grown inside cells of about 4096 records, each from
-    the record furthest from the cell's mean; this wins for small k. The Hilbert curve through all
+    the record furthest from the cell's mean. This wins for small k. The Hilbert curve through all
     records is cut, see :func:`~anonspark.kernels.order_cutting.cut_order`, and all records are cut
-    where it costs least, see :func:`~anonspark.kernels.order_cutting.cut_where_best`; one of these
+    where it costs least, see :func:`~anonspark.kernels.order_cutting.cut_where_best`. One of these
     wins for large k. O(n log^2 n) time for sorting, O(n d max(4096, 8 k)) for growing, but O(n d)
     for k in the thousands, O(n d) memory.
     """
@@ -479,7 +479,7 @@ def refine_groups(points, order, starts, k, passes):
     starts : int64 ndarray of shape (groups + 1,)
         Where each group begins in ``order``.
     k : int
-        Smallest group, at least 1; no group may be smaller.
+        Smallest group, at least 1. No group may be smaller.
     passes : int
         How often all groups are repaired.
 
@@ -526,13 +526,13 @@ def microaggregate(codes, normalized, hashes, k, passes):
     codes : int64 ndarray of shape (n, d)
         Codes of the quasi-identifiers, in configuration order.
     normalized : float64 ndarray of shape (n, d)
-        Their positions, normalized and weighted; a function of the codes.
+        Their positions, normalized and weighted. A function of the codes.
     hashes : int64 ndarray of shape (n,)
         Keyed hash of each record's whole content.
     k : int
         Smallest group, at least 1.
     passes : int
-        How often all groups are repaired; more is better and slower.
+        How often all groups are repaired. More is better and slower.
 
     Returns
     -------
@@ -540,7 +540,7 @@ def microaggregate(codes, normalized, hashes, k, passes):
         Records, group by group, in canonical order inside each group. Groups that follow each
         other are neighbours in a median tree.
     starts : int64 ndarray of shape (groups + 1,)
-        Where each group begins in ``order``. Every group has k to 2 k - 1 records; fewer than 2 k
+        Where each group begins in ``order``. Every group has k to 2 k - 1 records. Fewer than 2 k
         records are one group.
 
     Notes

@@ -96,7 +96,7 @@ def further_ranks(size):
     int64 ndarray
         From 1, ascending: where the node is divided into 128 parts, or all but the last rank where
         it has no more records than that. Every boundary of a node of up to 128 records is beside
-        one of these runs; of a larger one as many as can be counted on the cluster in one pass.
+        one of these runs. Of a larger one as many as can be counted on the cluster in one pass.
     """
     ranks = np.empty(_PARTS - 1, np.int64)
     found = 0
@@ -219,7 +219,7 @@ def _move(
 
 @kernel(int64(int64[:, ::1], int64[::1], int64, int64, int64, int64, int64[::1]))
 def _split(codes, order, start, stop, attribute, last, moved):
-    """Put the records up to a code of one attribute first, in place; return where others begin."""
+    """Put the records up to a code of one attribute first, in place. Return where others begin."""
     left = start
     right = 0
     for i in range(start, stop):
@@ -308,7 +308,7 @@ def _extremes_of(codes, positions, order, start, stop, attribute):
 
 @kernel(int64(float64[::1], boolean[::1]))
 def _take_widest(widths, waiting):
-    """Return the widest attribute that waits, on a tie the first, which waits no more; or -1."""
+    """Return the widest attribute that waits, on a tie the first, which waits no more, or -1."""
     widest = -1
     for j in range(widths.shape[0]):
         if waiting[j] and (widest < 0 or widths[j] > widths[widest]):
@@ -343,7 +343,7 @@ def _order_ties(attribute, widths, tie_order):
     )
 )
 def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved):
-    """Put the first half by ``tie_order`` and hash first; return where the second half begins."""
+    """Put the first half by ``tie_order`` and hash first. Return where the second half begins."""
     levels, threshold_hash, equal_hash_left = _find_half(
         codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
     )
@@ -368,9 +368,9 @@ def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scrat
     )
 )
 def _cut_beside_median(codes, order, start, stop, attribute, k, balanced, scratch, moved):
-    """Cut at the better boundary of the median's run that leaves k; see :func:`choose_boundaries`.
+    """Cut at the better boundary of the median's run that leaves k. See :func:`choose_boundaries`.
 
-    Returns where the right side begins, ``start`` where there is no boundary; and the same of the
+    Returns where the right side begins, ``start`` where there is no boundary, and the same of the
     other boundary, at which nothing is cut, with the last code on its left.
     """
     size = stop - start
@@ -685,14 +685,14 @@ def cut_into_groups(
     Parameters
     ----------
     codes : int64 ndarray of shape (n, d)
-        Order-preserving code of each quasi-identifier; medians are taken on them, exactly.
+        Order-preserving code of each quasi-identifier. Medians are taken on them, exactly.
     positions : float64 ndarray of shape (n, d)
-        The same values on the real line; widths are measured on them.
+        The same values on the real line. Widths are measured on them.
     units : float64 ndarray of shape (d,)
         Difference of positions that counts as 1: the global range over the whole input, divided
-        by the weight; never 0.
+        by the weight. Never 0.
     hashes : int64 ndarray of shape (n,)
-        Keyed hash of each record's whole content; relaxed cuts break the last ties by it.
+        Keyed hash of each record's whole content. Relaxed cuts break the last ties by it.
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     low, high : float64 ndarray of shape (d,)
@@ -714,13 +714,13 @@ def cut_into_groups(
     order : int64 ndarray of shape (n,)
         The records, group by group.
     starts : int64 ndarray of shape (groups + 1,)
-        Where each group begins in ``order``; the last entry is n.
+        Where each group begins in ``order``. The last entry is n.
     paths : uint64 ndarray of shape (groups,)
         Name of each group.
 
     Notes
     -----
-    O(n d depth) time, O(n d) memory; with criteria beyond k, each boundary that is tried costs what
+    O(n d depth) time, O(n d) memory. With criteria beyond k, each boundary that is tried costs what
     :func:`anonspark.kernels.criteria.first_unsatisfied` says for either side, and a node that is
     left whole what :func:`_cut_further_out` says for each attribute. The groups depend on the set
     of records alone, not on their order: records equal in code and hash are interchangeable.

@@ -37,7 +37,7 @@ def build_tree(points):
         The points, leaf by leaf.
     nodes : int64 ndarray of shape (nodes, 4)
         Per node: first and last + 1 place in ``members``, the axis that it is cut on (-1 for a
-        leaf) and its right child; the left child is the next node.
+        leaf) and its right child. The left child is the next node.
     splits : float64 ndarray of shape (nodes,)
         Where a node is cut: the left child has ``x <= split``, the right one ``x >= split``.
 
@@ -185,7 +185,7 @@ def neighbor_distances(points, weights, neighbors, members, nodes, splits):
     weights : int64 ndarray of shape (n,)
         Records that each point stands for, at least 1.
     neighbors : int
-        At least 1 and at most ``weights.sum() - 1``; a record is not its own neighbour, the others
+        At least 1 and at most ``weights.sum() - 1``. A record is not its own neighbour, the others
         at the same point are.
     members, nodes, splits
         The tree, see :func:`build_tree`.

@@ -51,7 +51,7 @@ _CORE: Any = numba.core
 def _call_address(
     _: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, bound: Any
 ) -> Any:
-    """Call the C function at an address with numbers; it returns a whole number."""
+    """Call the C function at an address with numbers. It returns a whole number."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kinds = [context.get_value_type(one) for one in signature.args[1:]]
@@ -67,14 +67,14 @@ def type_of_address_call() -> Any:
 
 
 def keep_machine_code() -> None:
-    """Make Numba ask us first where machine code of this package is; others keep their places."""
+    """Make Numba ask us first where machine code of this package is. Others keep their places."""
     locators = caching.CacheImpl._locator_classes
     if KernelLocator not in locators:
         locators.insert(0, KernelLocator)
 
 
 class KernelLocator(caching._CacheLocator):
-    """Tell Numba where the machine code of one of our functions is.
+    """Show Numba where the machine code of one of our functions is.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class KernelLocator(caching._CacheLocator):
         return self._folder.name
 
     def get_disambiguator(self) -> str:
-        """Tell functions of one name in one file apart."""
+        """Distinguish functions of one name in one file."""
         return str(self._line)
 
 
@@ -125,7 +125,7 @@ class _Linked:
 def _put_aside(library: Any, linked: list[Any]) -> None:
     """Keep what is linked to a library so far until the library is complete.
 
-    Behind each kernel `pycc` looks through all that is linked, a tenth of the time; once is enough.
+    Behind each kernel `pycc` looks through all that is linked, a tenth of the time. Once is enough.
     """
     if "finalize" not in vars(library):
         complete = library.finalize
@@ -157,7 +157,7 @@ def _never_run() -> None:
 
 
 def _count_alone(module: Any, operation: str, ordering: str) -> Any:  # noqa: ARG001
-    """Define the function that counts a reference more or less: as nobody else counts meanwhile.
+    """Define the function that counts a reference up or down, as no other thread counts then.
 
     What a kernel is handed and what it makes is known to its own thread alone until it is done. A
     lock takes four times as long as all the rest.

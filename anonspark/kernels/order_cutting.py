@@ -26,14 +26,14 @@ def _find_cut(points, order, k, places, lows, highs):
     Parameters
     ----------
     points : float64 ndarray of shape (records, d)
-        Values of the records; d is even, for two axes are looked at together. Axes on which all
+        Values of the records. d is even, for two axes are looked at together. Axes on which all
         are equal change nothing.
     order : int64 ndarray of shape (n,)
         Some of the records, at least 2 k.
     k : int
         Neither part is smaller, and together they hold as many groups of k as before.
     places : int64 ndarray, lows, highs : float64 ndarray of d columns
-        Overwritten; n + 2 entries are enough.
+        Overwritten. n + 2 entries are enough.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def _find_cut(points, order, k, places, lows, highs):
 
     Notes
     -----
-    The records between two places that are allowed are looked at once; both boxes of a place are
+    The records between two places that are allowed are looked at once. Both boxes of a place are
     put together from what was found there.
     """
     d, n = points.shape[1], order.shape[0]
@@ -106,7 +106,7 @@ def cut_where_best(axes, k):
     axes : float64 ndarray of shape (d, n)
         Values of the records, axis by axis. Ties on an axis are broken by the records' numbers.
     k : int
-        A group has k to 2 k - 1 records; there are ``n // k`` of them.
+        A group has k to 2 k - 1 records. There are ``n // k`` of them.
 
     Returns
     -------
@@ -192,9 +192,9 @@ def hilbert_keys(cells, bits):
     Parameters
     ----------
     cells : int64 ndarray of shape (d, n)
-        Coordinates, axis by axis, from 0 to ``2**bits - 1``; ``d`` at least 1.
+        Coordinates, axis by axis, from 0 to ``2**bits - 1``. ``d`` at least 1.
     bits : int
-        Bits of a coordinate, at least 1; ``d * bits`` at most 62.
+        Bits of a coordinate, at least 1. ``d * bits`` at most 62.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def cut_curve(axes, k, group_of):
     Parameters
     ----------
     axes : float64 ndarray of shape (d, n)
-        Values of the records, axis by axis; at least one axis, and they vary on each. The curve
+        Values of the records, axis by axis. At least one axis, and they vary on each. The curve
         runs through the first 62.
     k : int
         Smallest group.

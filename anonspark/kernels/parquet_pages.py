@@ -28,7 +28,7 @@ def count_runs(page, start, width, values, counts):
     Returns
     -------
     int
-        Where the last run ends; -1 where there are fewer, runs that hold more, others than zeros
+        Where the last run ends. -1 where there are fewer, runs that hold more, others than zeros
         fill the last byte, or a number has no count.
     """
     position, size, left = start, len(page), values
@@ -78,14 +78,14 @@ def sum_texts(page, start, counts):
     page : uint8 ndarray
         Decompressed.
     start : int
-        Where the first text begins; four bytes before each say how long it is.
+        Where the first text begins. Four bytes before each say how long it is.
     counts : int64 ndarray
         How often each is there.
 
     Returns
     -------
     int
-        Of all texts, as often as they are there; -1 where they do not end with the page.
+        Of all texts, as often as they are there. -1 where they do not end with the page.
     """
     position, size, total = start, len(page), 0
     for count in counts:

@@ -33,7 +33,7 @@ def child_path(path, side):
     """Return the 64-bit name of a child from its parent's name and the side (0 left, 1 right).
 
     The same function names nodes on the driver and in the kernels, so a node is called the same
-    wherever the tree was cut, and its name does not tell its place in the order of the values.
+    wherever the tree was cut, and its name does not reveal its place in the order of the values.
     """
     return _mix(path * uint64(2) + side + uint64(0x9E3779B97F4A7C15))
 

@@ -18,7 +18,7 @@ _NONE_MISSING, _ALL_MISSING, _WHOLE_RANGE = 0, 1, 2
 
 
 class Spans(NamedTuple):
-    """What the certainty penalty of a class is computed from, as plain arrays for the kernels.
+    """Input of the certainty penalty of a class, as plain arrays for the kernels.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Spans(NamedTuple):
     is_whole : bool ndarray of shape (d,)
         Whether a class with present and missing values counts a whole range.
     first_node : int64 ndarray of shape (d + 1,)
-        Where the nodes of each attribute begin; none where it has no hierarchy.
+        Where the nodes of each attribute begin. None where it has no hierarchy.
     leaves : int64 ndarray of shape (d,)
         Leaves of each hierarchy.
     nodes : int64 ndarray of shape (nodes,)
@@ -154,7 +154,7 @@ def _lies_inside(spans, boxes, prefix, attribute, code):
 
 @kernel(int64[::1](int64[:, ::1], SPANS, int64[::1], int64[:, :, ::1]))
 def _first_boxes_around(codes, spans, records, boxes):
-    """Return, for each record, the first prefix whose box it lies in; O(m d log m)."""
+    """Return, for each record, the first prefix whose box it lies in. O(m d log m)."""
     m, d = records.shape[0], codes.shape[1]
     entries = np.empty(m, np.int64)
     for i in range(m):
@@ -196,7 +196,7 @@ def _first_boxes_around(codes, spans, records, boxes):
 def separate_where_paying(
     codes, normalized, values, order, starts, requirements, spans, neighbors, by_density, price
 ):
-    """Tell the records that each group keeps from those that it had better give up.
+    """Separate the records that each group keeps from those that it should give up.
 
     Parameters
     ----------
@@ -216,9 +216,9 @@ def separate_where_paying(
     Points are taken in the order of their distance from the reference. The box of a prefix of
     them keeps every record that lies in it, for those cost nothing. Of all boxes whose records
     satisfy the requirements the one is taken for which records kept * penalty of the box + records
-    given up * price is smallest; on a tie, to 33 bits, the one that keeps more. The whole group is
+    given up * price is smallest. On a tie, to 33 bits, the one that keeps more. The whole group is
     the last prefix, so nothing is given up unless that costs less. O(m d log m) time for a group of
-    m distinct points, beside what the scores cost; with criteria beyond k, a judgement for each
+    m distinct points, beside what the scores cost. With criteria beyond k, a judgement for each
     prefix that would be the best so far.
     """
     k = requirements.k

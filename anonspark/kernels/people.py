@@ -8,7 +8,7 @@ from anonspark.kernels.compiling import kernel
 from anonspark.kernels.signatures import boolean, float64, int64, types
 
 BY_PEOPLE = 16
-"""What is added to the constant of a criterion where it counts people instead of records."""
+"""Added to the constant of a criterion where it counts people instead of records."""
 
 ENTROPY, RECURSIVE, LARGEST_SHARE, EQUAL_DISTANCE, ORDERED_DISTANCE, RELATIVE_GAIN = (
     1,
@@ -29,19 +29,19 @@ _MOST_RECORDS = 2.0**53
 
 @kernel(int64[::1](int64[::1], int64[::1], int64))
 def match_values(values, people, most):
-    """Give as many values as possible a person each who has it, nobody two of them.
+    """Give as many values as possible a different person each who has the value.
 
     Parameters
     ----------
     values, people : int64 ndarray of shape (n,)
-        Pairs of a value and a person who has it, sorted by value; no pair twice.
+        Pairs of a value and a person who has it, sorted by value. No pair twice.
     most : int
         So many values are enough.
 
     Returns
     -------
     int64 ndarray of shape (values matched,)
-        Places of the chosen pairs; at most ``most``.
+        Places of the chosen pairs. At most ``most``.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def judge_people(kind, bound, c, counts, shares, people):
     counts : int64 ndarray of shape (values,)
         People of the group with each of its values, at least 1.
     shares : float64 ndarray of shape (values,)
-        Share of all people of the whole input who have it; of a distance the share that it has
+        Share of all people of the whole input who have it. Of a distance the share that it has
         where each of them counts as one, in equal parts for each value.
     people : int
         Of the group, at least 1.

@@ -58,7 +58,7 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
     Returns
     -------
     int64 ndarray of shape (n,)
-        The region that grows least, 0 for one that holds the point; of those that tie, in the first
+        The region that grows least, 0 for one that holds the point. Of those that tie, in the first
         33 bits, the one whose records lose least, then the first one. The same for any order.
 
     Notes

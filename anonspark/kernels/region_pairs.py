@@ -1,4 +1,4 @@
-"""Which regions of two releases meet, and what a record may be that lies in one of each.
+"""Find the regions of two releases that meet, and the records possible in both.
 
 Regions are those of :mod:`~anonspark.kernels.region_search`, of both releases in one list with one
 list of runs, so that their codes agree.
@@ -56,7 +56,7 @@ def _regions_meet(low, high, gaps, offsets, runs, first, second):
 def _regions_met(
     low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, found
 ):
-    """Fill ``found`` with the regions of the tree that a region meets; return how many."""
+    """Fill ``found`` with the regions of the tree that a region meets. Return how many."""
     d = low.shape[1]
     stack = np.empty(130, np.int64)
     stack[0] = 0
@@ -118,12 +118,12 @@ def match_payloads(
     first, last : int
         Regions of the other release that are looked at: from the first up to below the last.
     starts : int64 ndarray of shape (n + 1,)
-        Where the cells of each region begin; a cell is a class and a payload of its records.
+        Where the cells of each region begin. A cell is a class and a payload of its records.
     payloads : int64 ndarray of shape (cells,)
         Number of each cell's payload, ascending inside a region.
     own_cells, other_cells : int32 ndarray of shape (most,)
         Filled with the cells of one and of the other release that agree in their payload and whose
-        regions meet; what is beyond their end is counted only.
+        regions meet. What is beyond their end is counted only.
 
     Returns
     -------
@@ -196,10 +196,10 @@ def sum_candidates(
     ----------
     points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high
         Codes of the points in one release and its regions, see
-        :func:`~anonspark.kernels.region_search.count_points`; then the same of the other release.
+        :func:`~anonspark.kernels.region_search.count_points`. Then the same of the other release.
     pairs : int64 ndarray of shape (pairs,)
         Number of the one region times the regions of the other release, plus that of the other
-        region; ascending.
+        region. Ascending.
     figures : int64 ndarray of shape (pairs,)
         What is added.
     values : int64 ndarray of shape (pairs, attributes)

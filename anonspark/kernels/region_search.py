@@ -1,6 +1,6 @@
-"""Which regions hold a point: a tree of boxes over the regions of published classes.
+"""Find the regions that hold a point, by a tree of boxes over the published classes.
 
-A region is a product of sets of codes, one a dimension. Each set lies in a box; where it has gaps,
+A region is a product of sets of codes, one a dimension. Each set lies in a box. Where it has gaps,
 its runs of codes are listed beside and looked at once the box holds the point.
 
 Points and regions that belong together can be matched one to one: a region has room for as many
@@ -35,12 +35,12 @@ def build_region_tree(
     Parameters
     ----------
     low, high : int32 ndarray of shape (n, d)
-        First and last code of each box, both included; ``low > high`` holds nothing.
+        First and last code of each box, both included. ``low > high`` holds nothing.
 
     Returns
     -------
     members, nodes
-        Of :func:`~anonspark.kernels.box_tree.build_box_tree`, which tells the cost.
+        Of :func:`~anonspark.kernels.box_tree.build_box_tree`, which documents the cost.
     node_low, node_high : int32 ndarray of shape (nodes, d)
         The box around all boxes of a node.
     """
@@ -82,7 +82,7 @@ def _in_runs(points, point, gaps, offsets, runs, region):
 def _regions_of(
     points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, found
 ):
-    """Fill ``found`` with the regions that hold a point; return how many."""
+    """Fill ``found`` with the regions that hold a point. Return how many."""
     stack = np.empty(130, np.int64)
     stack[0] = 0
     depth = 1
@@ -120,9 +120,9 @@ def count_points(
     low, high : int32 ndarray of shape (n, d)
         The box of each region, both ends included.
     gaps : int32 ndarray of shape (n, d)
-        Which list of runs tells the codes of a region's set; -1 where it is its whole box.
+        The list of runs with the codes of a region's set. -1 where it is its whole box.
     offsets : int64 ndarray of shape (lists + 1,)
-        Where each list begins in ``runs``; none is empty.
+        Where each list begins in ``runs``. None is empty.
     runs : int32 ndarray of shape (runs, 2)
         First and last code of each run, ascending inside a list, apart from each other.
     members, nodes, node_low, node_high
@@ -132,7 +132,7 @@ def count_points(
 
     Notes
     -----
-    O(log n + found) a point where the regions overlap little; O(n) at worst.
+    O(log n + found) a point where the regions overlap little. O(n) at worst.
     """
     found = np.empty(len(members), np.int64)
     for point in range(len(points)):
@@ -159,7 +159,7 @@ def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low,
     -------
     float64 ndarray of shape (points,)
         Added from the smallest figure to the largest, so that the order of the regions is of no
-        account; 0 where no region holds the point.
+        account. 0 where no region holds the point.
     """
     found = np.empty(len(members), np.int64)
     sums = np.zeros(len(points), np.float64)
@@ -181,7 +181,7 @@ def _largest_matching(starts, pairs, room, held):
     Hopcroft and Karp (1973), with places that have room for several points: points without a place
     take over places along shortest ways, many ways at a time, as long as there is one.
 
-    ``starts`` and ``pairs`` tell the places of each point, ``held`` the points of each place.
+    ``starts`` and ``pairs`` give the places of each point, ``held`` the points of each place.
     """
     n, m = len(starts) - 1, len(room)
     # Where the points that were given a place are listed, place by place.
@@ -304,9 +304,9 @@ def match_groups(
     places : int64 ndarray of shape (places,)
         The region of each place, ascending inside a group, each once.
     room : int64 ndarray of shape (places,)
-        How many points each place takes; at least 1.
+        How many points each place takes. At least 1.
     most_pairs : int
-        Groups that have more pairs of a point and a place that holds it are not matched; at most
+        Groups that have more pairs of a point and a place that holds it are not matched. At most
         2^31 - 1.
     low, high, gaps, offsets, runs, members, nodes, node_low, node_high
         See :func:`count_points`.
@@ -318,12 +318,12 @@ def match_groups(
     holding : int64 ndarray of shape (points,)
         Places of the group whose region holds each point.
     matched : int64 ndarray of shape (groups,)
-        How many points can be given a place, at most; -1 where that is not known.
+        How many points can be given a place, at most. -1 where that is not known.
 
     Notes
     -----
     O(pairs) for groups none of whose points has a choice, O(pairs sqrt(points)) at worst, beside
-    the search for the regions; 4 bytes a pair of the largest group.
+    the search for the regions. 4 bytes a pair of the largest group.
     """
     groups = len(first_points) - 1
     held = np.zeros(len(places), np.int64)

@@ -15,7 +15,7 @@ def _select(values, start, stop, rank):
     Parameters
     ----------
     values : ndarray
-        Scratch space; ``values[start:stop]`` is permuted.
+        Scratch space. ``values[start:stop]`` is permuted.
     start, stop : int
         Bounds of the slice, ``start < stop``.
     rank : int

@@ -151,7 +151,7 @@ def local_outlier_factors(points, weights, neighbors):
     points : float64 ndarray of shape (n, d)
         Distinct points.
     weights : int64 ndarray of shape (n,)
-        Records that each point stands for, at least 1; ``weights.sum()`` at least 2.
+        Records that each point stands for, at least 1. ``weights.sum()`` at least 2.
     neighbors : int
         MinPts of the paper, at least 1 and at most ``weights.sum() - 1``.
 
@@ -166,7 +166,7 @@ def local_outlier_factors(points, weights, neighbors):
     As published: the neighbourhood holds every record at most as far as the ``neighbors``-th
     nearest, so ties need no rule. Points are summed up in an order that depends on their order in
     ``points`` alone. O(n d) memory. O(n^2) time up to 1,024 distinct points or 16 a
-    neighbour, O(n log n) expected above; n counts distinct points, duplicates cost nothing.
+    neighbour, O(n log n) expected above. n counts distinct points, duplicates cost nothing.
     """
     if points.shape[0] <= max(_FEW_POINTS, _FEW_POINTS_A_NEIGHBOR * neighbors):
         return _with_all_pairs(points, weights, neighbors)
@@ -203,7 +203,7 @@ def neighbor_distance_sums(points, weights, neighbors):
 
     Notes
     -----
-    O(n log n) expected time, O(n) memory; n counts distinct points.
+    O(n log n) expected time, O(n) memory. n counts distinct points.
     """
     n = points.shape[0]
     members, nodes, splits = build_tree(points)
@@ -231,15 +231,15 @@ def distinct_points(codes, order, start, stop):
     Parameters
     ----------
     codes : int64 ndarray of shape (n, d)
-        Codes of the quasi-identifiers; records equal in all of them are one point.
+        Codes of the quasi-identifiers. Records equal in all of them are one point.
     order : int64 ndarray of shape (m,)
-        Records; those of the group, ``order[start:stop]``, in canonical order.
+        Records. Those of the group, ``order[start:stop]``, in canonical order.
     start, stop : int
 
     Returns
     -------
     int64 ndarray of shape (points + 1,)
-        Places in ``order``; the last entry is ``stop``.
+        Places in ``order``. The last entry is ``stop``.
     """
     # Equal records are adjacent in canonical order.
     first = np.empty(stop - start + 1, np.int64)
@@ -271,7 +271,7 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
     first : int64 ndarray of shape (points + 1,)
         Of :func:`distinct_points`.
     neighbors : int
-        Neighbours that a record is judged by; at most group size - 1 are used.
+        Neighbours that a record is judged by. At most group size - 1 are used.
     by_density : bool
         Whether the reference is the point with the smallest sum of distances to its neighbours,
         not the one with the smallest local outlier factor.
@@ -282,7 +282,7 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
 
     Notes
     -----
-    Of equal scores the first in canonical order is the reference; scores are tied if they are equal
+    Of equal scores the first in canonical order is the reference. Scores are tied if they are equal
     in their first 33 bits. Points at the same distance stay in canonical order.
     """
     distinct = first.shape[0] - 1
@@ -326,12 +326,12 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
 def separate_outliers(
     codes, normalized, values, order, starts, requirements, neighbors, by_density
 ):
-    """Tell normal from outlier records in each group.
+    """Separate normal from outlier records in each group.
 
     Parameters
     ----------
     codes : int64 ndarray of shape (n, d)
-        Codes of the quasi-identifiers; records equal in all of them are one point.
+        Codes of the quasi-identifiers. Records equal in all of them are one point.
     normalized : float64 ndarray of shape (n, d)
         Min-max normalized quasi-identifiers.
     values : int64 ndarray of shape (n, s)
@@ -341,9 +341,9 @@ def separate_outliers(
     starts : int64 ndarray of shape (groups + 1,)
         Where each group begins in ``order``.
     requirements : Requirements
-        What the records that stay together satisfy; every group does as a whole.
+        What the records that stay together satisfy. Every group does as a whole.
     neighbors : int
-        Neighbours that a record is judged by; at most group size - 1 are used.
+        Neighbours that a record is judged by. At most group size - 1 are used.
     by_density : bool
         Whether the reference is the point with the smallest sum of distances to its neighbours,
         not the one with the smallest local outlier factor.
@@ -355,7 +355,7 @@ def separate_outliers(
 
     Notes
     -----
-    Normal are the k records nearest to the reference, in canonical order on a tie; with criteria
+    Normal are the k records nearest to the reference, in canonical order on a tie. With criteria
     beyond k the shortest such prefix of at least k records that satisfies them. Duplicates are
     counted, so with k alone a group of equal records costs linear time and memory. With criteria a
     prefix is judged anew only where it may have become long enough.

@@ -62,8 +62,8 @@ def sort_stably(values, order):
 
     Notes
     -----
-    Numba's own stable sort takes several times as long. Merge sort: O(n log n) time, O(n) memory;
-    of few values, evenly spread, linear time.
+    Numba's own stable sort takes several times as long. Merge sort: O(n log n) time, O(n) memory.
+    Of few values, evenly spread, linear time.
     """
     n = values.shape[0]
     if n == 0:

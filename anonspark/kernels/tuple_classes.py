@@ -2,9 +2,9 @@
 
 A table of distinct tuples has one row for every combination that occurs of groups of the
 quasi-identifiers (columns 0 to d - 1) and numbers of the sensitive values (the columns behind
-them), and tells how many records have it. Its rows are in lexicographic order, and stay so: groups
-are numbered in the order of their hierarchy, so that a coarser group takes in neighbours. Classes
-are runs of rows, and nothing is ever sorted or hashed.
+them), and the number of records that have it. Its rows are in lexicographic order, and stay so:
+groups are numbered in the order of their hierarchy, so that a coarser group takes in neighbours.
+Classes are runs of rows, and nothing is ever sorted or hashed.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def score_classes(codes, counts, d, requirements, first, groups):
     requirements : Requirements
         Of the s sensitive attributes, whose values are numbered through.
     first : int64 ndarray of shape (d,) or (0,)
-        Where the groups of each quasi-identifier begin in ``groups``; empty where they are not
+        Where the groups of each quasi-identifier begin in ``groups``. Empty where they are not
         counted.
     groups : int64 ndarray
         Records of the classes that satisfy the requirements in every group of every
@@ -184,7 +184,7 @@ def score_classes(codes, counts, d, requirements, first, groups):
     Returns
     -------
     classes, satisfied, suppressed : int
-        Classes; those that satisfy all requirements; records of the others.
+        Classes, those that satisfy all requirements, records of the others.
     squares_low, squares_high, satisfied_squares_low, satisfied_squares_high : int
         Sums of the squared sizes of all classes and of those, as low + high * 2^32.
 

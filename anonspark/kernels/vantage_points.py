@@ -12,7 +12,7 @@ UNITS = 2.0**44
 """Units of a distance key in a distance of 1.
 
 Whole multiples are evenly spread integers, whose medians histograms find as fast as those of any
-other key; so many fit that distances stay below 2^63 with any weights.
+other key. So many fit that distances stay below 2^63 with any weights.
 """
 
 # More than the rounding of sums of up to some thousand terms, none of them negative, relative to
@@ -126,7 +126,7 @@ def order_by_spread(candidates, samples):
     Returns
     -------
     int64 ndarray of shape (c,)
-        Candidates, the one with the largest spread first; on a tie in the order given.
+        Candidates, the one with the largest spread first. On a tie in the order given.
 
     Notes
     -----
