@@ -1,4 +1,4 @@
-"""What models lose on releases of Adult: the tables of docs/utility.md about models and privacy.
+"""What models lose on releases of Adult: the tables of docs/models.md about models and privacy.
 
     .venv/bin/python benchmarks/model_loss.py --data ../shared/data
 

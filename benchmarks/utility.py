@@ -1,4 +1,4 @@
-"""How useful the releases of every model are: the tables of docs/utility.md.
+"""How useful the releases of every model are: the tables of docs/models.md.
 
     .venv/bin/python benchmarks/utility.py --data ../shared/data
 
