@@ -25,7 +25,7 @@ CELL_FILES = (
 
 @dataclass(frozen=True)
 class CellResult:
-    """Figures of one cell; nothing in it is a record.
+    """Figures of one cell. Nothing in it is a record.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ class CellResult:
     input : str
         Tells whether two prepared inputs, and what they were evaluated with, are the same.
     reason : str or None
-        Why nothing was published; None where a release was made.
+        Why nothing was published. None where a release was made.
     configuration : dict
         Without its secrets.
     summary, rounds, attributes, privacy, risk
-        Rows of the metrics tables of the release; empty where there was none.
+        Rows of the metrics tables of the release. Empty where there was none.
     seconds : dict
         Seconds of each stage.
     version : str
         Of anonspark.
     evaluation : dict
-        Of :meth:`anonspark.comparison.evaluation.CellEvaluation.measure`; empty where nothing was
+        Of :meth:`anonspark.comparison.evaluation.CellEvaluation.measure`. Empty where nothing was
         published, or no evaluation was asked for.
     """
 
@@ -76,7 +76,7 @@ def cells_directory(output: str) -> str:
 
 
 def write_result(files: Files, output: str, result: CellResult) -> None:
-    """Write a cell's figures; the file is there as a whole or not at all."""
+    """Write a cell's figures. The file is there as a whole or not at all."""
     directory = cells_directory(output)
     path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
     told = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))

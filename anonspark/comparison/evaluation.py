@@ -38,7 +38,7 @@ FIGURES = (
     Figure("model_loss_error", "double", "standard error of model_loss"),
     Figure("accuracy_majority", "double", "accuracy of the most frequent class alone"),
 )
-"""Of a cell whose release was evaluated; others follow for each learner."""
+"""Of a cell whose release was evaluated. Others follow for each learner."""
 
 EVALUATED: frozenset[Need] = frozenset({"association"})
 """What an evaluation measures of that which figures of the summary need."""
@@ -63,9 +63,9 @@ class Holdout(Section):
     path : str
         Any Hadoop URI.
     format : str
-        Name of a data source; where none is given, the one that the name of the path tells.
+        Name of a data source. Where none is given, the one that the name of the path tells.
     options : dict
-        Of the data source; where neither they nor a format are given, those of an input of the
+        Of the data source. Where neither they nor a format are given, those of an input of the
         same format.
     """
 
@@ -87,7 +87,7 @@ class EvaluationOptions(Section):
     Attributes
     ----------
     target : str
-        A column that is published as it is; models learn to predict it.
+        A column that is published as it is. Models learn to predict it.
     holdout : Holdout
         Models are tested on them.
     queries : bool
@@ -205,7 +205,7 @@ class CellEvaluation:
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     def open(self) -> SideBySide:
-        """Open the input beside its releases; to be closed by the caller."""
+        """Open the input beside its releases. To be closed by the caller."""
         with self._reading(), _named_as_in_a_grid():
             original = self._engine.open_source(self._configuration)
             original = records_of(original, self._configuration.columns_of_records, self._markers)
@@ -269,7 +269,7 @@ def evaluation_row(found: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     found : mapping
-        Of :meth:`CellEvaluation.measure`; empty for a cell that published nothing.
+        Of :meth:`CellEvaluation.measure`. Empty for a cell that published nothing.
     """
     if not found:
         return {}

@@ -92,7 +92,7 @@ class Cell(Redacted):
     settings : dict
         Key path to value, of the axes that the cell takes part in, in their order.
     configuration : Configuration
-        Complete and checked; its output path is a stand-in.
+        Complete and checked. Its output path is a stand-in.
     """
 
     settings: dict[str, Any]
@@ -123,7 +123,7 @@ class Trial(Redacted):
     Parameters
     ----------
     model : str or None
-        Of the configuration; None where that chooses one by itself, or maps.
+        Of the configuration. None where that chooses one by itself, or maps.
     has_options : bool
         Whether the configuration gives its model options, which others may not have.
     k : int
@@ -176,7 +176,7 @@ class Grid(Redacted):
 
     @property
     def places(self) -> Places | None:
-        """Of a configuration, where its keys stand in its file; messages of a grid name cells."""
+        """Of a configuration, where its keys stand in its file. Messages of a grid name cells."""
         return None if self.trial is None else self.trial.places
 
 

@@ -21,12 +21,12 @@ class Contestant:
     Parameters
     ----------
     protection : tuple of str
-        Its privacy settings other than k; cells that differ here are not compared.
+        Its privacy settings other than k. Cells that differ here are not compared.
     k : int
     suppressed : int
         Records without a class.
     value : float or None
-        The figure that cells are ranked by, the smaller the better; None where nothing was
+        The figure that cells are ranked by, the smaller the better. None where nothing was
         published.
     """
 

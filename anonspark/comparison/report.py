@@ -23,7 +23,7 @@ _MOST_LINES = 12
 
 
 def write_report(files: Files, grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
-    """Write ``report.html`` into the output of a comparison; see :func:`comparison_report`."""
+    """Write ``report.html`` into the output of a comparison. See :func:`comparison_report`."""
     page = comparison_report(grid, rows, notes)
     files.write_text(f"{grid.output.rstrip('/')}/report.html", page)
 
@@ -42,7 +42,7 @@ def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()
     Returns
     -------
     str
-        HTML that loads nothing; of the data it holds figures of whole releases alone.
+        HTML that loads nothing. Of the data it holds figures of whole releases alone.
     """
     done = [row for row in rows if row["status"] == "done"]
     refused = [row for row in rows if row["status"] == "refused"]
@@ -113,7 +113,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
 
 
 def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
-    """Draw the main figures against the axis with the most numbers; k, if it is varied."""
+    """Draw the main figures against the axis with the most numbers. k, if it is varied."""
     across = _axis_across(grid, rows)
     if across is None:
         return []

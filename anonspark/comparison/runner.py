@@ -49,7 +49,7 @@ class Advice:
     sentence : str
         Without a full stop.
     overrides : tuple of str
-        What ``--set`` takes to do it; empty where the configuration is best as it is.
+        What ``--set`` takes to do it. Empty where the configuration is best as it is.
     """
 
     sentence: str
@@ -181,7 +181,7 @@ def compare(
     progress : Progress or None
         Where to tell what is going on.
     table : Table or None
-        The input; None opens what the base names.
+        The input. None opens what the base names.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def compare(
     Raises
     ------
     ConfigurationError
-        If the output cannot be used, holds something else, or figures of another input; or if a
+        If the output cannot be used, holds something else, or figures of another input, or if a
         cell asks for what only the data show to be impossible, such as a level that a hierarchy
         has not.
     DataError, PublishingError
@@ -200,7 +200,7 @@ def compare(
     Notes
     -----
     One pass over the input, also where no cell is missing, to know whether it is still the same,
-    and one over held-out records; then each cell costs what a run costs that does not read the
+    and one over held-out records. Then each cell costs what a run costs that does not read the
     input, and with an evaluation what :meth:`anonspark.utility.side_by_side.SideBySide.measure`
     costs. A cell whose guarantee
     cannot be met is recorded with the reason, and the others go on. Raw records and releases are in

@@ -41,7 +41,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
     Returns
     -------
     list of dict
-        By privacy settings, then by place; refused cells last among those of their settings.
+        By privacy settings, then by place. Refused cells last among those of their settings.
     """
     metric = METRICS[grid.rank_by]
     contestants = []
@@ -85,7 +85,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
 
 
 def write_tables(files: Files, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the rows as ``metrics`` (Parquet) and ``metrics.csv``; no Spark job."""
+    """Write the rows as ``metrics`` (Parquet) and ``metrics.csv``. No Spark job."""
     schema = _schema(grid, rows)
     output = grid.output.rstrip("/")
     write_rows(files, rows, schema, output, "metrics")

@@ -22,7 +22,7 @@ MODELS = (
     "full-domain",
     "rho-gain",
 )
-"""What is tried; of equal losses the first is best. The others are variants of these."""
+"""What is tried. Of equal losses the first is best. The others are variants of these."""
 
 FACTORS = (1, 2, 5)
 """Of the configuration's k."""
@@ -34,7 +34,7 @@ BESIDE = "-comparison"
 def load_comparison(
     path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
 ) -> Grid:
-    """Read a grid file, or make the grid of a configuration; parameters, errors: `load_grid`.
+    """Read a grid file, or make the grid of a configuration. Parameters, errors: `load_grid`.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def trial_grid(
     -------
     Grid
         Figures go beside the configuration's output. Models that refuse the configuration are no
-        cells; the trial says why.
+        cells. The trial says why.
     """
     own = configuration.model.name
     # Their rivals are what they would choose from, or need no earlier release.
@@ -122,7 +122,7 @@ def _cell(
     configuration: Configuration,
     read: TextReader,
 ) -> Cell:
-    """Return a cell; the configuration's own model keeps its options."""
+    """Return a cell. The configuration's own model keeps its options."""
     wanted = {"privacy.k": settings["privacy.k"]}
     if settings["model.name"] != configuration.model.name:
         wanted["model"] = {"name": settings["model.name"]}

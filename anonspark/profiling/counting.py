@@ -51,7 +51,7 @@ class ColumnCounts:
     Parameters
     ----------
     distinct : int
-        Different values; missing is none.
+        Different values. Missing is none.
     missing : int
         Rows in which it is missing.
     unique : int

@@ -43,7 +43,7 @@ class DraftedAttribute:
         None is a comment: not published.
     reason : str
     options : dict of str to str
-        What stands beside the role, as YAML; of one that is not published, beside that of a
+        What stands beside the role, as YAML. Of one that is not published, beside that of a
         quasi-identifier.
     usable : bool
         Whether it could be a quasi-identifier.
@@ -93,12 +93,12 @@ class Draft:
     unit_reason : str
         What k counts by it.
     possible_units : tuple of str or None
-        Without a unit, columns that may be one; None where each row is a person for sure.
+        Without a unit, columns that may be one. None where each row is a person for sure.
     output : str
     target : str or None
         Sensitive attribute that orders of categories can be learned from.
     missing_markers : tuple of str
-        Texts that mean missing; none, if they are those of any table.
+        Texts that mean missing. None, if they are those of any table.
     hierarchies : dict of str to str
         Name of each file beside the configuration, and its text.
     """
@@ -120,7 +120,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a person said; None takes what the profile proposes.
+    """What a person said. None takes what the profile proposes.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Answers:
     k : int
     output : str
     unit : str or None
-        Column that numbers people or households; None where each row is a person. It counts where
+        Column that numbers people or households. None where each row is a person. It counts where
         there are roles.
     """
 

@@ -55,7 +55,7 @@ def count_categories(
     Returns
     -------
     dict of str to dict of str to int
-        Values without blanks at their ends, as hierarchies compare them; without missing ones.
+        Values without blanks at their ends, as hierarchies compare them. Without missing ones.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def tail_hierarchy(counts: Mapping[str, int], rows: int, k: int) -> str | None:
     Returns
     -------
     str or None
-        Values from the most frequent to the rarest; None if rare ones are not at least half of
+        Values from the most frequent to the rarest. None if rare ones are not at least half of
         them, or a value cannot stand in such a file.
     """
     least = max(k, _RARE * rows)

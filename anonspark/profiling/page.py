@@ -24,7 +24,7 @@ from anonspark.profiling.wording import (
 
 
 def write_page(files: Files, path: str, profile: Profile) -> None:
-    """Write the page to a file; one that is there is replaced.
+    """Write the page to a file. One that is there is replaced.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def profile_page(profile: Profile) -> str:
     Returns
     -------
     str
-        HTML that loads nothing and runs no script; with values only if the profile has them.
+        HTML that loads nothing and runs no script. With values only if the profile has them.
     """
     sections = [
         Section(

@@ -78,7 +78,7 @@ class ColumnProfile:
     told_by : str or None
         ``values`` or ``name``: what says so.
     role : str or None
-        That is proposed; None is not published.
+        That is proposed. None is not published.
     reason : str
         Of the proposal.
     length : int or None
@@ -103,7 +103,7 @@ class ColumnProfile:
     order: tuple[str, ...] = field(default=(), repr=False)
 
     def as_dict(self, rows: int) -> dict[str, Any]:
-        """Return it as JSON has it; shares are of all rows."""
+        """Return it as JSON has it. Shares are of all rows."""
         told = {
             "name": self.name,
             "type": self.type,
@@ -140,14 +140,14 @@ class Profile(Redacted):
     seed : int
         Key by which they were drawn.
     columns : list of ColumnProfile
-        In the table's order; of a struct its fields.
+        In the table's order. Of a struct its fields.
     measured : list of str
         Columns of the sets.
     uniqueness : Uniqueness
         Of the sample.
     dependencies : list of Dependency
         Of the sample: what proposed quasi-identifiers give away, and which other columns give
-        them away; identifiers and names of people aside.
+        them away. Identifiers and names of people aside.
     unit : str or None
         Column that tells people apart who have several records.
     keys : tuple of UnitKey
@@ -179,7 +179,7 @@ class Profile(Redacted):
 
     @property
     def possible_units(self) -> tuple[str, ...] | None:
-        """Columns that may number people; None if one does for sure, or if each row is a person."""
+        """Columns that may number people. None if one does for sure, or if each row is a person."""
         is_person = any(
             unit_of_name(one.name) == "person" and one.counts.unique == self.rows
             for one in self.columns
@@ -193,7 +193,7 @@ class Profile(Redacted):
         return [one for one in self.columns if one.role == role]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it; without values, unless they were asked for."""
+        """Return it as JSON has it. Without values, unless they were asked for."""
         sets = self.uniqueness
         return {
             "path": self.source.path,
@@ -236,9 +236,9 @@ def profile_table(
         Of :func:`anonspark.profiling.source.find_source`.
     progress : Progress
     k : int
-        What few records are fewer than; at least 2.
+        What few records are fewer than. At least 2.
     sample : int
-        Records at most by which sets of columns are measured; all, if there are no more.
+        Records at most by which sets of columns are measured. All, if there are no more.
     seed : int
         Key of the hashes by which they are drawn.
     show_values : bool
@@ -259,7 +259,7 @@ def profile_table(
     Notes
     -----
     A pass over the table that counts, with a shuffle of the different values of each column, and
-    those of :func:`anonspark.staged.sampling.sample_records`; the sample is collected. Sets of
+    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected. Sets of
     columns are then measured in this process: see
     :func:`anonspark.profiling.uniqueness.measure_sets`.
     """
@@ -308,7 +308,7 @@ class _Sampled:
         return [str(one) for one in self.values[:most].to_pylist()]
 
     def length(self) -> int | None:
-        """Return how many letters nearly all different values have; none has one letter only."""
+        """Return how many letters nearly all different values have. None has one letter only."""
         lengths = np.bincount([len(text) for text in self.texts(_LOOKED_AT)] or [0])
         most = int(lengths.argmax())
         is_nearly_all = lengths[most] >= _NEARLY_ALL * lengths.sum()
@@ -509,7 +509,7 @@ def _column(
 
 
 def _natural_order(one: Described, sampled: _Sampled) -> tuple[str, ...]:
-    """Return all values of groups in their order; none where letters order them so, too."""
+    """Return all values of groups in their order. None where letters order them so, too."""
     texts = sampled.texts(_MOST_ORDERED + 1)
     # A rare value is not written into a file that others may read.
     if one.few or one.form is not None or not 2 < one.distinct == len(texts) <= _MOST_ORDERED:

@@ -56,7 +56,7 @@ class Proposal:
     role : str or None
         None is not published.
     reason : str
-        For a person; no value of the data.
+        For a person. No value of the data.
     is_name : bool
         Whether its values are names or addresses of people.
     """
@@ -220,7 +220,7 @@ def _conversion(one: Described) -> str:
 def _is_shared_by_few(one: Described) -> bool:
     """Return whether nearly all values are of so few records as those of a key are.
 
-    Of numbers a range says little; of texts it names who is in it.
+    Of numbers a range says little. Of texts it names who is in it.
     """
     return one.kind in ("text", "code", "mixed") and one.few >= _NEARLY_ALL * one.present > 0
 

@@ -95,7 +95,7 @@ class Source:
         )
 
     def open(self, engine: Engine) -> Table:
-        """Open the table; lazy.
+        """Open the table. Lazy.
 
         Raises
         ------
@@ -115,12 +115,12 @@ def find_source(
     Parameters
     ----------
     path : str
-        A file, a directory of files or a pattern; an address of another file system is told by its
+        A file, a directory of files or a pattern. An address of another file system is told by its
         name alone, and :meth:`Source.recognized` looks into it.
     data_format : str or None
         None recognizes it.
     options : mapping of str to str or None
-        Of the format; they go before what is recognized.
+        Of the format. They go before what is recognized.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def find_source(
     DataError
         If nothing is at the path, or it cannot be read.
     ConfigurationError
-        If nothing tells the format, or whether a CSV file has a header; if names tell several
+        If nothing tells the format, or whether a CSV file has a header. If names tell several
         formats.
     """
     given = dict(options or {})

@@ -18,7 +18,7 @@ SHOWN = 5
 
 
 def share_text(part: int, whole: int) -> str:
-    """Return a share in percent; one that is neither none nor all does not look like it."""
+    """Return a share in percent. One that is neither none nor all does not look like it."""
     if part in (0, whole):
         return "0%" if part == 0 else "100%"
     percent = 100 * part / whole

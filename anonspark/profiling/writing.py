@@ -260,7 +260,7 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     Raises
     ------
     ConfigurationError
-        If one of the files is there already; nothing is written then.
+        If one of the files is there already. Nothing is written then.
     PublishingError
         If they cannot be written.
     """
@@ -275,7 +275,7 @@ def write_draft(draft: Draft, path: str) -> list[str]:
 
 
 def write_files(private: Mapping[str, str], public: Mapping[str, str], last: str) -> None:
-    """Write files that are not there; the last one says that all are."""
+    """Write files that are not there. The last one says that all are."""
     done: list[str] = []
     names = [*private, *(name for name in public if name != last), last]
     try:

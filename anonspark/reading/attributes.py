@@ -55,13 +55,13 @@ class ReadAttribute:
     columns : tuple of str
         Published columns that tell of it.
     published : PublishedAttribute or None
-        How it is generalized; None where it is published as it is.
+        How it is generalized. None where it is published as it is.
     leaves : mapping of str to collection of str, or None
         What the labels of the hierarchy of a file stand for, where that file is at hand.
     is_opaque : bool
         Whether its labels are those of a hierarchy that is not at hand.
     raw_type : pyarrow.DataType or None
-        Type of the raw column; None where the release does not tell it.
+        Type of the raw column. None where the release does not tell it.
     """
 
     name: str

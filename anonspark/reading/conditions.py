@@ -26,14 +26,14 @@ class Has:
 
 @dataclass(frozen=True)
 class Every:
-    """All of some conditions hold; of none, always."""
+    """All of some conditions hold. Of none, always."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True)
 class Some:
-    """One of some conditions holds; of none, never."""
+    """One of some conditions holds. Of none, never."""
 
     parts: tuple[Formula, ...]
 

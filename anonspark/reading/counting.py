@@ -107,7 +107,7 @@ class CountedRegions:
     records: Integers
 
     def judge(self, formula: Formula) -> Judged:
-        """Judge the rows by a condition; see :func:`judge`."""
+        """Judge the rows by a condition. See :func:`judge`."""
         return judge(formula, self.regions, len(self.records))
 
     def groups(self, formula: Formula, judged: Judged, by: ReadAttribute) -> dict[Any, Count]:
@@ -241,7 +241,7 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
 
     Notes
     -----
-    One attribute after the other is cut into parts of which no test tells two values apart; of
+    One attribute after the other is cut into parts of which no test tells two values apart. Of
     each part it is judged what is left of the condition. A conjunction has one part an attribute.
     """
     found = _Judge(regions, rows).visit(formula)

@@ -58,7 +58,7 @@ class GivenHierarchy:
         published : collection of str
             Different labels of the attribute.
         known : collection of str
-            Those of the file; what is missing need not be one of them.
+            Those of the file. What is missing need not be one of them.
 
         Raises
         ------

@@ -40,9 +40,9 @@ class Mapped:
     level : int
         Of the hierarchy, 0 for values as they are.
     value : str or None
-        As the hierarchy's file has it; None for all values that the label itself tells of.
+        As the hierarchy's file has it. None for all values that the label itself tells of.
     low, high : str or None
-        Ends of an interval or period of a rule; None where there are none.
+        Ends of an interval or period of a rule. None where there are none.
     high_included : bool or None
         Whether the upper end belongs to it.
     label : str
@@ -94,7 +94,7 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
     path : str
         Directory of the release.
     given : mapping of str to str
-        Files of hierarchies by attribute; others are read from where the manifest says.
+        Files of hierarchies by attribute. Others are read from where the manifest says.
 
     Returns
     -------

@@ -47,9 +47,9 @@ class Answer:
     by : str or None
         The column of the groups.
     groups : dict or None
-        A count for each value, None for missing; None where no groups were asked for.
+        A count for each value, None for missing. None where no groups were asked for.
     left_out : int or None
-        Records that were left out of the release and are not counted; None where their number is
+        Records that were left out of the release and are not counted. None where their number is
         not told.
     warnings : tuple of str
         Values that no record can have.
@@ -183,7 +183,7 @@ class PublishedRelease:
         question : str
             As in SQL behind ``where``: ``age between 30 and 40 and sex = 'f'``, with ``=``, ``!=``,
             ``<``, ``<=``, ``>``, ``>=``, ``between``, ``in (...)``, ``is null``, ``and``, ``or``,
-            ``not`` and parentheses; names of columns in double quotes where they are not words. It
+            ``not`` and parentheses. Names of columns in double quotes where they are not words. It
             may end in ``by column``. An empty one counts all records.
         by : str or None
             A column: records are counted for each of its values.
@@ -191,7 +191,7 @@ class PublishedRelease:
         Returns
         -------
         Count or dict
-            ``estimate`` with ``lower`` and ``upper``; with ``by`` one for each value, None for
+            ``estimate`` with ``lower`` and ``upper``. With ``by`` one for each value, None for
             missing.
 
         Raises
@@ -321,7 +321,7 @@ def open_published(
         Files of hierarchies, by attribute.
     open_engine : callable
     key : str
-        What names such a file in messages; see :func:`anonspark.reading.hierarchies.read_given`.
+        What names such a file in messages. See :func:`anonspark.reading.hierarchies.read_given`.
 
     Raises
     ------

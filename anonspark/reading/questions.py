@@ -105,14 +105,14 @@ class Not:
 
 @dataclass(frozen=True)
 class All:
-    """Conditions with ``and`` between; none is true."""
+    """Conditions with ``and`` between. None is true."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class Any:
-    """Conditions with ``or`` between; none is false."""
+    """Conditions with ``or`` between. None is false."""
 
     parts: tuple[Condition, ...]
 
@@ -147,7 +147,7 @@ def parse_question(text: str, names: Collection[str] | None = None) -> Question:
     text : str
         An empty one asks for all records.
     names : collection of str or None
-        Of the columns, so that a message can name the one that was meant; None if not at hand.
+        Of the columns, so that a message can name the one that was meant. None if not at hand.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class OrderedSet:
     Parameters
     ----------
     cuts : tuple of Cut
-        Ascending; the values are those from the first to the second, from the third to the
+        Ascending. The values are those from the first to the second, from the third to the
         fourth, and so on.
     missing : bool
         Whether missing is one of them.
@@ -127,7 +127,7 @@ def combined_all(sets: Sequence[ValueSet], keep: Callable[[bool, bool], bool]) -
 
 
 def cuts_of(interval: Interval, *, whole: bool) -> tuple[Cut, Cut]:
-    """Return where an interval begins and ends; of whole numbers between two of them.
+    """Return where an interval begins and ends. Of whole numbers between two of them.
 
     The cuts are equal or crossed where it has no value.
     """

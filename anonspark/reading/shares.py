@@ -75,7 +75,7 @@ class Regions:
     values: Sequence[Any] = ()
 
     def may_have(self, wanted: ValueSet) -> Flags:
-        """Return for each row whether its value may be in a set; bool ndarray of shape (rows,)."""
+        """Return for each row whether its value may be in a set. bool ndarray of shape (rows,)."""
         if self.attribute.is_opaque:
             own = self._opaque(wanted)
         elif isinstance(wanted, CategorySet):
@@ -112,7 +112,7 @@ class Regions:
         ]
 
     def shares(self, wanted: ValueSet) -> Figures:
-        """Return for each row how much of its region is in a set; float64 ndarray, 0 to 1."""
+        """Return for each row how much of its region is in a set. float64 ndarray, 0 to 1."""
         if self.attribute.published is None:
             return self.may_have(wanted).astype(np.float64)
         if self.attribute.is_opaque and isinstance(wanted, CategorySet):

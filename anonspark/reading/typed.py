@@ -36,7 +36,7 @@ def with_typed_columns(
     pyarrow.Table
         ``<name>_min``, ``<name>_max`` and ``<name>_mid`` of numbers, dates and times, with
         ``<name>_max_included`` where intervals are half-open, ``<name>_set`` of categories and
-        ``<name>_missing``; those that are published already are not made again. Null where
+        ``<name>_missing``. Those that are published already are not made again. Null where
         nothing is known, as of suppressed records.
     """
     added: dict[str, list[tuple[str, pa.Array]]] = {}
@@ -134,7 +134,7 @@ def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
 
 
 def _sets(regions: Regions) -> pa.Array:
-    """Return sets as lists of texts, with null for missing; null for all values."""
+    """Return sets as lists of texts, with null for missing. Null for all values."""
     members: list[list[str | None] | None] = []
     for region in regions.regions:
         if not isinstance(region, CategoryRegion) or region.values is None:

@@ -25,7 +25,7 @@ _MOST_ATTRIBUTES = 5
 
 
 def advice(evidence: Evidence) -> Section | None:
-    """Say what can be done, with the line that does it; None of a union, which no run made."""
+    """Say what can be done, with the line that does it. None of a union, which no run made."""
     if evidence.manifest.parts:
         return None
     items = [*_broken(evidence), *_larger_classes(evidence), *_stricter(evidence)]
@@ -112,7 +112,7 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
 def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
     """Return what was tried, without what the requirements ask for already.
 
-    Where a release holds, none of its classes violates that; where it does not, some may.
+    Where a release holds, none of its classes violates that. Where it does not, some may.
     """
     required = [
         Criterion(

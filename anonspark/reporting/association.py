@@ -33,7 +33,7 @@ class Part:
         Of the attribute.
     ordered : bool
         Whether its columns are presence, position and squared position, which is the third one
-        and the fourth one by SCALE; else parts of its groups.
+        and the fourth one by SCALE, else parts of its groups.
     columns : slice
     """
 
@@ -53,7 +53,7 @@ def weighted_products(columns: Figures) -> Integers:
     Returns
     -------
     int64 ndarray of shape (m, m)
-        In units of ``SCALE ** -2``; exact, whatever the order of the rows.
+        In units of ``SCALE ** -2``. Exact, whatever the order of the rows.
     """
     units = np.rint(columns * SCALE)
     total = np.zeros((columns.shape[1],) * 2, np.int64)

@@ -28,7 +28,7 @@ def numbers_axis(attribute: PublishedAttribute) -> Axis:
 
 
 def spread_present(axis: Axis, regions: Sequence[Region]) -> Spread:
-    """Spread regions over the present values that they cover; over none where all are possible."""
+    """Spread regions over the present values that they cover. Over none where all are possible."""
     runs = (Runs(()) if one.is_everything else axis.runs(one) for one in regions)
     present = [Runs(one.ends, elsewhere=one.elsewhere or int(not one.ends)) for one in runs]
     return spread_out(present, whole=axis.whole)
@@ -61,9 +61,9 @@ class OrderedAxis:
     ----------
     bins : Bins
     low, high : float
-        Smallest and largest value, between which positions are measured; never shown.
+        Smallest and largest value, between which positions are measured. Never shown.
     axis : Axis or None
-        On which published regions lie; None of what is published as it is.
+        On which published regions lie. None of what is published as it is.
     """
 
     bins: Bins
@@ -116,7 +116,7 @@ class OrderedAxis:
         return self.columns(spread_present(_known(self.axis), regions).centers())
 
     def columns(self, values: Figures) -> Figures:
-        """Return presence, position and squared position; values are not finite where missing.
+        """Return presence, position and squared position. Values are not finite where missing.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class GroupAxis:
     ----------
     groups : Groups
     axis : Axis or None
-        On which published regions lie; None of what is published as it is.
+        On which published regions lie. None of what is published as it is.
     """
 
     groups: Groups
@@ -186,7 +186,7 @@ class GroupAxis:
         return self.parts(regions)[:, :-2]
 
     def columns(self, values: pa.Array) -> Figures:
-        """Return 1 in the column of each value's group; none where it is missing and not in one."""
+        """Return 1 in the column of each value's group. None where it is missing and not in one."""
         encoded = values.dictionary_encode()
         last = len(self.groups) - 1
         places = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]

@@ -32,13 +32,13 @@ _MOMENTS = tuple(
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of an ordered attribute; the first and the last one are open.
+    """Bins of an ordered attribute. The first and the last one are open.
 
     Parameters
     ----------
     scale : Scale
     edges : tuple of float
-        Ascending; bin i holds the values from edge i - 1, included, to edge i, not included.
+        Ascending. Bin i holds the values from edge i - 1, included, to edge i, not included.
     """
 
     scale: Scale
@@ -60,7 +60,7 @@ class Bins:
         return [*names, after.format(self._text(self.edges[-1]))]
 
     def ranges(self, *, whole: bool) -> tuple[Figures, Figures]:
-        """Return the first and last value of each bin; of whole numbers, whole ones."""
+        """Return the first and last value of each bin. Of whole numbers, whole ones."""
         edges = np.array(self.edges, np.float64)
         before = edges - 1 if whole else np.nextafter(edges, -np.inf)
         return np.append(-np.inf, edges), np.append(before, np.inf)
@@ -112,7 +112,7 @@ def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:
     Returns
     -------
     Bins
-        At most 14; edges are round numbers, months, years, or parts of the clock.
+        At most 14. Edges are round numbers, months, years, or parts of the clock.
     """
     order = np.argsort(values, kind="stable")
     values, reached = values[order], np.cumsum(counts[order])

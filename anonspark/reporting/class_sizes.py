@@ -58,7 +58,7 @@ def class_sizes(evidence: Evidence) -> Section | None:
 
 
 def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
-    """Return bins of class sizes: label, classes, records; each with k records or more."""
+    """Return bins of class sizes: label, classes, records. Each with k records or more."""
     starts = _size_starts(k, max(sizes))
     found: list[list[int]] = []
     for place, low in enumerate(starts):
@@ -78,7 +78,7 @@ def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
 
 
 def _size_starts(k: int, largest: int) -> list[int]:
-    """Return where bins of class sizes begin; what is below k is one bin."""
+    """Return where bins of class sizes begin. What is below k is one bin."""
     if largest - k < _MOST_BINS:
         own = list(range(k, largest + 1))
     elif largest < 3 * k:

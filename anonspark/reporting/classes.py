@@ -42,11 +42,11 @@ class ShownClass:
     Parameters
     ----------
     labels : mapping of str to str
-        Published column to what it has in the class; ``missing`` for null.
+        Published column to what it has in the class. ``missing`` for null.
     size : int
         Records.
     attribute : str
-        A sensitive attribute; empty where the release has none.
+        A sensitive attribute. Empty where the release has none.
     distinct : int
         Its different values in the class.
     share : float
@@ -111,7 +111,7 @@ def show_classes(
     Notes
     -----
     One job with three shuffles of counts, and one more for each further sensitive attribute where
-    the worst are asked for; some hundred classes of each batch are collected at most.
+    the worst are asked for. Some hundred classes of each batch are collected at most.
     """
     if sum(sizes.values()) < 2:
         return ShownClasses()
@@ -188,7 +188,7 @@ class _Take:
     columns : tuple of str
         Those that form classes.
     usual : int
-        Records of a typical class; 0 for none.
+        Records of a typical class. 0 for none.
     worst : bool
     """
 
@@ -240,7 +240,7 @@ class _Take:
 
 
 def _texts(column: pa.Array) -> list[str | None]:
-    """Return what is published as texts; the style of bounds has lists for sets."""
+    """Return what is published as texts. The style of bounds has lists for sets."""
     if pa.types.is_list(column.type):
         sets = column.to_pylist()
         return [None if one is None else f"{{{', '.join(map(str, one))}}}" for one in sets]

@@ -33,11 +33,11 @@ class Disclosure:
         return f"fewer than {self.k:,}"
 
     def hides(self, people: float) -> bool:
-        """Return whether a count of people must not be shown; none at all may be."""
+        """Return whether a count of people must not be shown. None at all may be."""
         return 0 < people < self.k
 
     def count(self, people: int | None) -> str:
-        """Return a count as text; None stands for one that the run has withheld."""
+        """Return a count as text. None stands for one that the run has withheld."""
         return self.few if people is None or self.hides(people) else f"{people:,}"
 
     def rounded(self, people: float) -> int:
@@ -49,7 +49,7 @@ class Disclosure:
         return self.few if self.hides(round(people)) else f"{self.rounded(people):,}"
 
     def shares(self, people: Sequence[float]) -> list[float]:
-        """Return the shares of some counts in their total, made of rounded counts; 0 if hidden.
+        """Return the shares of some counts in their total, made of rounded counts. 0 if hidden.
 
         Parameters
         ----------

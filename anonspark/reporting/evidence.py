@@ -25,15 +25,15 @@ class Evidence:
     Parameters
     ----------
     release : str
-        Path of the release, as it was given; credentials in it are redacted.
+        Path of the release, as it was given. Credentials in it are redacted.
     manifest : Manifest
     verification : mapping
         What ``anonspark verify --json`` prints.
     figures : Figures
     summary, rounds, attributes : sequence of mapping
-        Rows of the metrics tables; empty where a release came without them.
+        Rows of the metrics tables. Empty where a release came without them.
     original : str or None
-        Path of the original, likewise; None without one.
+        Path of the original, likewise. None without one.
     risk_before : sequence of mapping
         Rows as those of the table ``risk``, of the original.
     tried : sequence of MeasuredCriterion
@@ -42,7 +42,7 @@ class Evidence:
     proven_by_run : bool
         Whether the verification is that of the run, before it published.
     learning : Learning or None
-        What models learn from the release and from its original, with a loss; None where none were
+        What models learn from the release and from its original, with a loss. None where none were
         trained.
     only_untrue : bool
         Whether nothing failed but the match with the original, which may be another table.
@@ -75,7 +75,7 @@ class Evidence:
 
     @property
     def counts(self) -> Row:
-        """The figures of the whole release: those of the manifest, or of the metrics; as told."""
+        """The figures of the whole release: those of the manifest, or of the metrics. As told."""
         found = self.manifest.summary or (self.summary[0] if self.summary else {})
         return _as_told(found, self.k)
 
@@ -86,7 +86,7 @@ class Evidence:
 
     @property
     def people(self) -> Mapping[int, int]:
-        """Classes of each number of people; empty where every record counts as a person."""
+        """Classes of each number of people. Empty where every record counts as a person."""
         units = self.verification.get("units") or {}
         return {int(people): int(classes) for people, classes in units.get("classes") or ()}
 
@@ -110,7 +110,7 @@ class Evidence:
 
     @property
     def losses(self) -> Sequence[Row]:
-        """Rows of the table ``attributes``; none where means hide what is lost."""
+        """Rows of the table ``attributes``. None where means hide what is lost."""
         return [row for row in self.attributes if row["ncp"] is not None]
 
     @property

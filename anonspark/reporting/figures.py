@@ -43,7 +43,7 @@ _MOST_FREQUENT = 100
 
 @dataclass(frozen=True)
 class Associations:
-    """How strongly pairs of attributes go together; see :mod:`anonspark.reporting.association`.
+    """How strongly pairs of attributes go together. See :mod:`anonspark.reporting.association`.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from anonspark.reporting.weaknesses import weakness_items
 from anonspark.utility.usefulness import kept_of
 
 LIMITS = ((0.05, "A"), (0.15, "B"), (0.30, "C"), (0.60, "D"))
-"""Largest share that is lost for each letter; beyond all of them the letter is E."""
+"""Largest share that is lost for each letter. Beyond all of them the letter is E."""
 
 
 def grade(lost: float) -> str:
@@ -25,7 +25,7 @@ def grade(lost: float) -> str:
 
 
 def quality(evidence: Evidence) -> Section | None:
-    """Grade each quasi-identifier by what is lost of it; None without the metrics."""
+    """Grade each quasi-identifier by what is lost of it. None without the metrics."""
     rows = evidence.losses
     if not rows:
         return None

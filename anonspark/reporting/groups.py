@@ -26,9 +26,9 @@ class Groups:
     Parameters
     ----------
     names : tuple of str
-        Of the groups; the last one is :data:`OTHER`, perhaps with missing values in it.
+        Of the groups. The last one is :data:`OTHER`, perhaps with missing values in it.
     places : mapping of str to int
-        Group of each value that has one of its own; all others are in the last.
+        Group of each value that has one of its own. All others are in the last.
     with_missing : bool
         Whether missing values are in the last group, because fewer than k are missing.
     """

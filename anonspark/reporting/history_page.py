@@ -78,7 +78,7 @@ def history_page(nights: Sequence[Night], directory: str) -> str:
     Returns
     -------
     str
-        HTML that loads nothing; it holds figures of whole releases alone.
+        HTML that loads nothing. It holds figures of whole releases alone.
     """
     failed = [one for one in nights if one.failed]
     sections = [Section("trend", "Trend", _charts(nights))]

@@ -15,7 +15,7 @@ from anonspark.reporting.evidence import Evidence
 
 
 def loss(evidence: Evidence) -> Section | None:
-    """Show what was lost of each quasi-identifier; None without the metrics."""
+    """Show what was lost of each quasi-identifier. None without the metrics."""
     rows = evidence.losses
     if not rows:
         return None
@@ -76,7 +76,7 @@ def loss(evidence: Evidence) -> Section | None:
 
 
 def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
-    """Return how many values of each attribute are missing, as text; None is withheld."""
+    """Return how many values of each attribute are missing, as text. None is withheld."""
     # With one of them hidden, the sum of all of them could tell it.
     if any(one is None or rules.hides(one) for one in missing):
         return ["withheld"] * len(missing)
@@ -98,7 +98,7 @@ def _extremes(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def rounds(evidence: Evidence) -> Section | None:
-    """Show how many records each round finished, and at what loss; None without the metrics."""
+    """Show how many records each round finished, and at what loss. None without the metrics."""
     rows = [row for row in evidence.rounds if row["gcp_total"] is not None]
     if not rows:
         return None

@@ -75,7 +75,7 @@ def make_report(
         Records like the original's that were not anonymized, or their path: models are tested on
         them, else on a part of the original, which flatters the release.
     verified : Verification or None
-        What the run has just proven of the release; None proves it here.
+        What the run has just proven of the release. None proves it here.
     inside : bool
         Whether the worst classes are named: then the report is not for who gets the release.
 
@@ -96,7 +96,7 @@ def make_report(
     Notes
     -----
     The jobs of :func:`anonspark.verification.audit.audit_table`, or with a verification those of
-    :func:`anonspark.verification.audit.complete_verification`; of
+    :func:`anonspark.verification.audit.complete_verification`. Of
     :func:`anonspark.reporting.figures.measure`, of
     :func:`anonspark.reporting.classes.show_classes` and of
     :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
@@ -278,7 +278,7 @@ def report_release(
     holdout: str | None = None,
     inside: bool = False,
 ) -> WrittenReport:
-    """Write the report of a release; costs and errors as :func:`make_report`.
+    """Write the report of a release. Costs and errors as :func:`make_report`.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def report_release(
     original : str or None
         Path of the table that it was made of, in the format that the manifest tells.
     out : str or None
-        Where to write it; None writes it into the release.
+        Where to write it. None writes it into the release.
     target : str or None
     holdout : str or None
         As of :func:`make_report`.
@@ -327,7 +327,7 @@ def report_run(
     engine : Engine
     configuration : Configuration
     verified : Verification or None
-        What the run has proven, which is not proven again; see :func:`make_report`.
+        What the run has proven, which is not proven again. See :func:`make_report`.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def _tells_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
 def _metrics(
     engine: Engine, release: str, name: str, order: str | None = None
 ) -> list[Mapping[str, Any]]:
-    """Read a small table of metrics; nothing where the release came without it."""
+    """Read a small table of metrics. Nothing where the release came without it."""
     path = f"{release}/metrics/{name}"
     if not engine.files.exists(path):
         return []

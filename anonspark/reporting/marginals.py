@@ -41,7 +41,7 @@ class Marginal:
     labels : tuple of str
         Of bins or groups, in order.
     before : tuple of int or None
-        Records of the original; each k or more, or 0. None without an original.
+        Records of the original. Each k or more, or 0. None without an original.
     after : tuple of float
         Records of the release, each spread evenly over what its published value covers.
     """
@@ -73,7 +73,7 @@ class OrderedLabels(NamedTuple):
 
 
 def ordered_labels(data: Table, attribute: Attribute, k: int) -> OrderedLabels:
-    """Collect what is published of an ordered attribute; one job with a shuffle."""
+    """Collect what is published of an ordered attribute. One job with a shuffle."""
     published, scale = attribute.published, attribute.scale
     if published is None or scale is None:
         raise TypeError(f"{attribute.name}: not an ordered quasi-identifier")
@@ -168,7 +168,7 @@ def _marginal(
     special: Figures,
     k: int,
 ) -> Marginal:
-    """Put a marginal together; rows of nobody, and those of too few, are left out."""
+    """Put a marginal together. Rows of nobody, and those of too few, are left out."""
     names = [*labels, MISSING, UNTOLD]
     ours = np.array([*after, *special])
     if 0 < special[1] < k:

@@ -55,11 +55,11 @@ class Night:
     stage : str or None
         Which one failed, where that is known.
     message : str
-        Why it failed; empty where it did not.
+        Why it failed. Empty where it did not.
     release : str or None
-        Where its release is, if it still is; one that a later run replaced is not.
+        Where its release is, if it still is. One that a later run replaced is not.
     figures : mapping of str to number or None
-        Of :data:`FIGURES`; None where a figure is withheld or unknown.
+        Of :data:`FIGURES`. None where a figure is withheld or unknown.
     """
 
     run_id: str
@@ -94,7 +94,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     Returns
     -------
     list of Night
-        By the time that they began. A run that is told of in several places is there once; one
+        By the time that they began. A run that is told of in several places is there once. One
         that failed and whose id succeeded later is not a failure.
 
     Raises
@@ -193,7 +193,7 @@ def _failed(files: Files, root: str) -> Iterator[Night]:
 
 
 def _of_prometheus(text: str) -> Night | None:
-    """Return the run that a file for Prometheus tells of; it says which code, and not why."""
+    """Return the run that a file for Prometheus tells of. It says which code, and not why."""
     samples: dict[str, float] = {}
     labels: dict[str, str] = {}
     for name, told, value in _SAMPLE.findall(text):

@@ -129,7 +129,7 @@ def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
 
 
 def count_bins(records: Table, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
-    """Count the bins of ordered attributes, by their places; one job for all of them."""
+    """Count the bins of ordered attributes, by their places. One job for all of them."""
     count = _CountBins({place: tuple(own) for place, own in edges.items()})
     found = records.map_batches(count, _COUNTED).collect()
     rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
@@ -157,7 +157,7 @@ _COUNTED = pa.schema(
 
 @dataclass(frozen=True)
 class _CountBins:
-    """Counts, batch by batch, the values that reach each edge; place -1 has the records.
+    """Counts, batch by batch, the values that reach each edge. Place -1 has the records.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
     release : str
         Directory of the release.
     out : str or None
-        ``--out``; None is ``report.html`` in the release.
+        ``--out``. None is ``report.html`` in the release.
     inside : bool
         Whether the report names the worst classes: it cannot be a part of the release then.
 
@@ -61,7 +61,7 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
 
 
 def place_report(files: Files, release: str, path: str, report: str) -> None:
-    """Write a report; that of a release becomes one of the files that its manifest lists.
+    """Write a report. That of a release becomes one of the files that its manifest lists.
 
     Parameters
     ----------

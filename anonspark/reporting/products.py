@@ -30,7 +30,7 @@ class Reader:
         Of the attribute.
     axis : OrderedAxis or GroupAxis
     columns : tuple of str
-        Of the table; none where it lacks the attribute.
+        Of the table. None where it lacks the attribute.
     published : PublishedAttribute or None
         None where the columns hold values, as numbers, times or texts.
     leaves : mapping of str to collection of str, or None
@@ -94,7 +94,7 @@ class _SumUp:
 
 
 def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Figures, list[Part]]:
-    """Sum up the products of all pairs of columns; one pass, a shuffle of some thousand sums."""
+    """Sum up the products of all pairs of columns. One pass, a shuffle of some thousand sums."""
     parts: list[Part] = []
     columns: dict[str, str] = {}
     readings: list[Reading] = []

@@ -222,7 +222,7 @@ def _untruthful(truth: Row, evidence: Evidence) -> str:
 
 
 def gates(evidence: Evidence) -> Section | None:
-    """Show the bounds that the configuration sets on figures; None where it sets none."""
+    """Show the bounds that the configuration sets on figures. None where it sets none."""
     found = evidence.manifest.document.get("gates") or []
     if not found:
         return None

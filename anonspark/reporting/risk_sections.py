@@ -24,7 +24,7 @@ def share_above(sizes: Mapping[int, int], threshold: float) -> float:
     Parameters
     ----------
     sizes : mapping of int to int
-        Groups of records that look alike, or of their people, of each size; at least one.
+        Groups of records that look alike, or of their people, of each size. At least one.
     threshold : float
     """
     total = sum(size * groups for size, groups in sizes.items())

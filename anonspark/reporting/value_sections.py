@@ -93,7 +93,7 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
 
 
 def _people_and_share(people: str, share: str, rules: Disclosure) -> str:
-    """Return what a bar says; of few records no more than that."""
+    """Return what a bar says. Of few records no more than that."""
     return f"{people} records" if people == rules.few else f"{people} records, {share}"
 
 
@@ -163,7 +163,7 @@ def _measure(first: bool, second: bool) -> str:
 
 
 def example(evidence: Evidence) -> Section | None:
-    """Show one published class as who gets the release sees it; None where there is none."""
+    """Show one published class as who gets the release sees it. None where there is none."""
     one = evidence.shown.typical
     if one is None or evidence.rules.hides(one.size):
         return None
@@ -204,7 +204,7 @@ def _found(one: ShownClass, evidence: Evidence) -> str:
 
 
 def worst_classes(evidence: Evidence) -> Section | None:
-    """Name the worst classes; None outside, where nobody is to look for them first."""
+    """Name the worst classes. None outside, where nobody is to look for them first."""
     found = evidence.shown.worst
     if not evidence.inside or not found:
         return None
@@ -259,14 +259,14 @@ def learn(
     manifest : Manifest
     original : Table or None
     target : str or None
-        What to learn; None learns nothing.
+        What to learn. None learns nothing.
     holdout : Table, str or None
         As of :func:`anonspark.utility.evaluation.evaluate`.
 
     Returns
     -------
     Learning or None
-        With a loss; None without a target.
+        With a loss. None without a target.
 
     Raises
     ------
@@ -279,7 +279,7 @@ def learn(
 
     Notes
     -----
-    What ``anonspark evaluate`` costs for its models; counts and associations are not measured.
+    What ``anonspark evaluate`` costs for its models. Counts and associations are not measured.
     """
     require_holdout_used(target, holdout)
     if target is None:

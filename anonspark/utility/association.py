@@ -40,7 +40,7 @@ class AttributeAssociation:
     name : str
     before, after : float or None
         Share of the target's uncertainty that the original's values remove, and that is removed by
-        who believes the release; below 0 where that misleads. None where the target is constant.
+        who believes the release. Below 0 where that misleads. None where the target is constant.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Association:
     attributes : list of AttributeAssociation
         In the order of the names.
     loss : float or None
-        0 of a release that is its original, about 1 of one that tells nothing; None where the
+        0 of a release that is its original, about 1 of one that tells nothing. None where the
         original tells nothing.
     """
 

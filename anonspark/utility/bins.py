@@ -51,7 +51,7 @@ class Bins:
         counts : int64 ndarray of shape (n, c)
             Records that have them, by class.
         unit : float
-            Shares are rounded to whole multiples of it; the sums are not, so that how records are
+            Shares are rounded to whole multiples of it. The sums are not, so that how records are
             divided among tasks decides no digit.
         sums : int64 ndarray of shape (number, c)
             To which the records are added, in units.
@@ -96,5 +96,5 @@ def quantile_places(counts: Integers) -> Integers:
 
 
 def frequent_of(records: Integers) -> Figures:
-    """Return the places of the most frequent values, ascending; of equal ones the first."""
+    """Return the places of the most frequent values, ascending. Of equal ones the first."""
     return np.sort(np.argsort(-records, kind="stable")[:MOST_FREQUENT]).astype(np.float64)

@@ -43,7 +43,7 @@ class BinnedClasses:
     ----------
     bins : Bins
     records : int64 ndarray of shape (bins, c)
-        By class of the target; records without one are left out.
+        By class of the target. Records without one are left out.
     """
 
     bins: Bins
@@ -84,7 +84,7 @@ def count_classes(
 
     Notes
     -----
-    One pass, with a shuffle of the different values of parts; another
+    One pass, with a shuffle of the different values of parts. Another
     pass over the numbers with more than about 2,048 different ones in a part of more than 32,768
     records, if there are any. Different values or ranges of parts are collected, and different
     values in the ranges with quantiles.

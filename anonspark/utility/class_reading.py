@@ -26,7 +26,7 @@ def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Fl
     """Return the values of a column as numbers or texts that compare, and which are missing.
 
     Texts of a dictionary stay numbers of its different ones, of which several may be equal, and one
-    null; no number is null.
+    null. No number is null.
     """
     if not pa.types.is_dictionary(column.type):
         values, missing = read_values(reading, column)
@@ -49,7 +49,7 @@ def read_coded(
 
 
 def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Integers:
-    """Return the class of each record, int64 ndarray; to have none is one more of these."""
+    """Return the class of each record, int64 ndarray. To have none is one more of these."""
     texts, _, codes = read_coded(reading, records.column(reading.column))
     numbers = pc.fill_null(target.numbers(texts), float(len(target.classes)))
     classes: Integers = numbers.to_numpy(zero_copy_only=False).astype(np.int64)[codes]
@@ -82,7 +82,7 @@ def count_pairs(
 
 @dataclass(frozen=True)
 class ReadRecords:
-    """Reads what is asked for of records; in tasks, so that no engine hands them over twice.
+    """Reads what is asked for of records. In tasks, so that no engine hands them over twice.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class ReadRecords:
         return replace(self, readings=some)
 
     def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
-        """Return the values by attribute, and the classes; to have none is one more of these.
+        """Return the values by attribute, and the classes. To have none is one more of these.
 
         See :func:`read_column`.
         """

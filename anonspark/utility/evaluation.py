@@ -41,7 +41,7 @@ class Utility:
     workload : WorkloadError
         Answers to counting queries.
     association : Association or None
-        What quasi-identifiers still tell of the target; None where none was given.
+        What quasi-identifiers still tell of the target. None where none was given.
     learning : Learning or None
         None where no target was given.
     """
@@ -58,7 +58,7 @@ class Utility:
 
     @property
     def kept(self) -> Kept | None:
-        """What the release's best model keeps of the original's; None without models."""
+        """What the release's best model keeps of the original's. None without models."""
         return kept_of(self.learning)
 
     def as_dict(self) -> dict[str, object]:
@@ -77,7 +77,7 @@ class Evaluation:
     holdout : Table or None
         Records like the original's that were not anonymized.
     quasi_identifiers, others : tuple of Axis
-        Of the release; the others are published as they are.
+        Of the release. The others are published as they are.
     sensitive : tuple of str
         Names of the sensitive ones among the others.
     records : int
@@ -101,7 +101,7 @@ class Evaluation:
     drops_missing: bool
 
     def workload(self) -> WorkloadError:
-        """Compare counts; see :func:`~anonspark.utility.workload.measure_workload`."""
+        """Compare counts. See :func:`~anonspark.utility.workload.measure_workload`."""
         tell("answering counts")
         return measure_workload(
             self.release,
@@ -136,7 +136,7 @@ class Evaluation:
         Parameters
         ----------
         trained_on : sequence of str
-            Which models; see :class:`~anonspark.utility.models.Learning`.
+            Which models. See :class:`~anonspark.utility.models.Learning`.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class Evaluation:
             kept.unpersist()
 
     def tested(self, test: Table, target: Target) -> Tested:
-        """Count test records; see :meth:`anonspark.utility.models.Tested.of`."""
+        """Count test records. See :meth:`anonspark.utility.models.Tested.of`."""
         left_out = 0 if self.holdout is None else target.count_others(self.holdout)
         return Tested.of(test, target, held_out=self.holdout is not None, left_out=left_out)
 
@@ -256,7 +256,7 @@ def open_evaluation(
     target: str | None = None,
     holdout: str | Table | None = None,
 ) -> Evaluation:
-    """Open a release and its original; parameters and errors: :func:`evaluate`.
+    """Open a release and its original. Parameters and errors: :func:`evaluate`.
 
     Notes
     -----
@@ -283,7 +283,7 @@ def open_evaluation(
 def look_at(
     engine: Engine, release: str, manifest: Manifest, original: Table, holdout: Table | None
 ) -> Evaluation:
-    """Look at the original of a release, without a target; errors: :func:`evaluate`.
+    """Look at the original of a release, without a target. Errors: :func:`evaluate`.
 
     Notes
     -----

@@ -35,7 +35,7 @@ class FeatureSpace:
     A number, day or time is one feature: the value, or the middle of the values that a class
     covers. A text is one feature for each of the 100 most frequent texts of the original: 1 for its
     own, or, for a class that covers several values, the share of each, 1 / values. An attribute
-    with missing values in the original has one more feature, the share of missing; a missing number
+    with missing values in the original has one more feature, the share of missing. A missing number
     is the middle of the original's range.
 
     Parameters
@@ -83,7 +83,7 @@ class Examples:
     ----------
     space : FeatureSpace
     target : Target
-        What is learned; records without a class of it are left out.
+        What is learned. Records without a class of it are left out.
     missing_markers : tuple of str
         Texts that mean missing.
     """
@@ -105,7 +105,7 @@ class Examples:
         Returns
         -------
         Table
-            Lazy; no shuffle.
+            Lazy. No shuffle.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Examples:
         return learned, self._encode(hashed, test_share=test_share, test=True)
 
     def of_release(self, release: Table) -> Table:
-        """Return published records as examples; costs and errors: :meth:`of_records`."""
+        """Return published records as examples. Costs and errors: :meth:`of_records`."""
         own, others = self.space.quasi_identifiers, self.space.others
         readings = readings_of(release, others, self.missing_markers, "release", len(own))
         records = read_published(
@@ -154,7 +154,7 @@ class _Encode:
     published : int
         How many of the space's attributes are told by what is published of them.
     test_share : float or None
-        Share of the records that is for testing; None takes all records.
+        Share of the records that is for testing. None takes all records.
     test : bool
         Whether those are wanted, or the others.
     """

@@ -138,16 +138,16 @@ def arrange(
     ----------
     engine : Engine
     configuration : Configuration
-        Of the table; it is not changed.
+        Of the table. It is not changed.
     target : str
         A column of 2 to 100 different values.
     out : str
         A directory: ``orders.yaml`` is written there, or a file for each attribute.
     attributes : sequence of str
-        Quasi-identifiers; without any, all of text that have neither order nor hierarchy.
+        Quasi-identifiers. Without any, all of text that have neither order nor hierarchy.
     form : {"order", "hierarchy"}
     min_records : int or None
-        Rarer values tell nothing, and smaller groups are joined; None takes ``privacy.k``.
+        Rarer values tell nothing, and smaller groups are joined. None takes ``privacy.k``.
     selection : str or None
         Directory of a selection: its noisy tables are taken, of which ``min_records`` asks nothing,
         and the table of the configuration is not opened.
@@ -449,7 +449,7 @@ def _lost(counts: Integers, groups: Sequence[Sequence[int]]) -> float:
 
 
 def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
-    """Return what is written where; an order has the name of nothing."""
+    """Return what is written where. An order has the name of nothing."""
     directory = out.rstrip("/")
     if form == "order":
         return {"": f"{directory}/{_ORDERS}"}

@@ -57,7 +57,7 @@ class Target:
         return pc.index_in(texts, value_set=classes, skip_nulls=True).cast(pa.float64())
 
     def count_others(self, table: Table) -> int:
-        """Return how many records have a value that is none of the classes; one job."""
+        """Return how many records have a value that is none of the classes. One job."""
         texts = table.read([self.reading(table)]).select([LABEL])
         counted = texts.map_batches(_CountOthers(self), _OTHERS).aggregate([], sums=["records"])
         return sum(one or 0 for one in counted.collect().column("records").to_pylist())
@@ -84,7 +84,7 @@ def describe_target(
 
     Notes
     -----
-    One job; the different values are collected.
+    One job. The different values are collected.
     """
     count = _CountLabels(_reading_of(original, name, missing_markers, key))
     counted = original.select([name]).map_batches(count, _LABELS)
@@ -105,7 +105,7 @@ _LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
 
 @dataclass(frozen=True)
 class _CountLabels:
-    """Counts a task's records of each class; in the task, so that no row is handed over."""
+    """Counts a task's records of each class. In the task, so that no row is handed over."""
 
     reading: Reading
 

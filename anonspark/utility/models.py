@@ -33,11 +33,11 @@ class Score:
     learner : str
     accuracy : float
     f1 : float
-        Of two classes that of the rarer one; of more the mean, weighted by their records.
+        Of two classes that of the rarer one. Of more the mean, weighted by their records.
     f1_macro : float
         Mean of all classes.
     roc_auc : float or None
-        Area under the curve; None for more than two classes, and where the test has one only.
+        Area under the curve. None for more than two classes, and where the test has one only.
     """
 
     trained_on: str
@@ -74,7 +74,7 @@ class ModelLoss:
     measure : str
         ``roc_auc`` for two classes, ``accuracy`` for more.
     original, release : str
-        The learners that are best by it; of equal ones the first.
+        The learners that are best by it. Of equal ones the first.
     loss : float
         Positive where the original's best model is better.
     standard_error : float or None
@@ -103,19 +103,19 @@ class Learning:
         comparable: the release has seen the test.
     test_records : int
     test_left_out : int
-        Held-out records of a class that the original has not; they are no test records.
+        Held-out records of a class that the original has not. They are no test records.
     majority : float
         Accuracy of always predicting the original's most frequent class.
     scores : list of Score
         ``release``: trained on all published records. ``original``: on the original's records,
         without those of the test. ``original_with_test``, where nothing was held out: on all of
-        them; the release, too, has published forms of the test records.
+        them. The release, too, has published forms of the test records.
     differences : list of ModelDifference
-        Of each learner, ``release`` beside ``original``; empty where one of them was not trained.
+        Of each learner, ``release`` beside ``original``. Empty where one of them was not trained.
     loss : ModelLoss or None
         None where there are no differences, or no area.
     without_area : str or None
-        Why there is no area under the curve; None where there is one.
+        Why there is no area under the curve. None where there is one.
     """
 
     target: str
@@ -187,7 +187,7 @@ class Tested:
         return cls(test, target, held_out, left_out, records, {})
 
     def with_models(self, examples: Table, trained_on: str, records: int) -> Tested:
-        """Train each learner, and add what it predicts; lazy but for the training.
+        """Train each learner, and add what it predicts. Lazy but for the training.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Tested:
 
         Notes
         -----
-        Two jobs over the predictions, which are kept meanwhile; nothing but counts and sums is
+        Two jobs over the predictions, which are kept meanwhile. Nothing but counts and sums is
         collected.
         """
         columns = [column for name in self.models for column in (name, f"{name} probability")]
@@ -277,7 +277,7 @@ class Tested:
 
 
 def _best(scores: Sequence[Score], measure: Measure) -> str:
-    """Return the learner with the best score; the first where there is no such score."""
+    """Return the learner with the best score. The first where there is no such score."""
     return max(scores, key=lambda score: getattr(score, measure) or 0.0).learner
 
 

@@ -49,7 +49,7 @@ class PlannedValues:
     ----------
     scale : Scale
     published : PublishedAttribute or None
-        How it is generalized; None where it is published as it is.
+        How it is generalized. None where it is published as it is.
     reading : Reading
     """
 

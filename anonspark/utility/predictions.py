@@ -64,7 +64,7 @@ def count_predictions(
 
     Notes
     -----
-    One job with a small shuffle; at most 4 times 10,001 counts of a model are collected, or the
+    One job with a small shuffle. At most 4 times 10,001 counts of a model are collected, or the
     square of the classes.
     """
     shape = _shape(len(models), classes)
@@ -93,7 +93,7 @@ def compare_predictions(
     Returns
     -------
     list of (Difference, Difference or None)
-        Of the accuracy and of the area under the curve; the latter is None for more than two
+        Of the accuracy and of the area under the curve. The latter is None for more than two
         classes, and where the test has records of one class only.
 
     Notes

@@ -69,7 +69,7 @@ def readings_of(
 
 
 def read_values(table: Table, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Table:
-    """Return the values of some columns, by the names of the readings, and others; no shuffle."""
+    """Return the values of some columns, by the names of the readings, and others. No shuffle."""
     names = [*(reading.name for reading in readings), *carried]
     return table.read(readings, carried).select(names)
 
@@ -90,7 +90,7 @@ def read_published(
     Returns
     -------
     Table
-        The columns of the readings, then those that :func:`published_columns` names; no shuffle.
+        The columns of the readings, then those that :func:`published_columns` names. No shuffle.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def require_published(release: Table, published: Sequence[Sequence[str]]) -> Non
 def as_comparable(
     records: Table, readings: Sequence[Reading], target: Target | None = None
 ) -> Table:
-    """Return the values of some columns as float64 and texts; no shuffle.
+    """Return the values of some columns as float64 and texts. No shuffle.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class _MakeComparable:
 
 
 CELLS = pa.schema([("cell", pa.int64()), ("records", pa.decimal128(38, 0))])
-"""What tasks have counted, by the numbers of cells; all of them may be more than 64 bits hold."""
+"""What tasks have counted, by the numbers of cells. All of them may be more than 64 bits hold."""
 
 
 def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch:
@@ -205,7 +205,7 @@ def sum_cells(
 
     Notes
     -----
-    One job with a small shuffle; at most a number a cell is collected.
+    One job with a small shuffle. At most a number a cell is collected.
     """
     counted = table.map_batches(work, CELLS).aggregate(["cell"], sums=["records"]).collect()
     numbers = counted["cell"].to_numpy()

@@ -74,7 +74,7 @@ class SideBySide:
         self._tested: Tested | None = None
 
     def measure(self, release: str, *, queries: bool) -> Measured:
-        """Measure a release; errors: :func:`anonspark.utility.evaluation.evaluate`.
+        """Measure a release. Errors: :func:`anonspark.utility.evaluation.evaluate`.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class SideBySide:
 
         Notes
         -----
-        Of the first release all that ``evaluate`` costs; of the others the description of the
+        Of the first release all that ``evaluate`` costs. Of the others the description of the
         original and the training of its models are not done again.
         """
         opened = self._open(release)

@@ -38,13 +38,13 @@ class Kept:
         What the release's model gains over guessing, as a share of what the original's gains: 1 is
         as good, 0 is worth nothing. None where the original's models gain nothing.
     low, high : float or None
-        1.96 standard errors of the difference of the scores around the share; None where there are
+        1.96 standard errors of the difference of the scores around the share. None where there are
         none.
     held_out : bool
         Whether the test records were no part of the original. Else the share flatters.
     test_records : int
     margin : float or None
-        1.96 standard errors of the difference of the scores; None where there are none.
+        1.96 standard errors of the difference of the scores. None where there are none.
     enough : bool
         Whether there are enough test records to tell a share: :data:`LEAST_TEST_RECORDS`, of each
         of two classes :data:`LEAST_OF_A_CLASS`, and so many that the interval reaches no farther
@@ -115,13 +115,13 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     Parameters
     ----------
     workload : WorkloadError or None
-        Errors of counts; they are told where no models were trained.
+        Errors of counts. They are told where no models were trained.
     learning : Learning or None
 
     Returns
     -------
     str
-        Without a full stop; with the interval of the test records, where there is one.
+        Without a full stop. With the interval of the test records, where there is one.
     """
     kept = kept_of(learning)
     if kept is not None:

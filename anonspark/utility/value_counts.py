@@ -1,8 +1,8 @@
 """Different values of attributes with the classes of a target, counted in parts of a table.
 
 A number is counted by its key, a whole number of 64 bits in the order of the numbers. In a part
-with very many different ones the last bits of the keys are left out, so that ranges are counted;
-the values in those that hold a quantile are then counted in another pass.
+with very many different ones the last bits of the keys are left out, so that ranges are counted.
+The values in those that hold a quantile are then counted in another pass.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> 
     ----------
     place : int
     values : pyarrow.Array
-        Texts, or float64; see :func:`~anonspark.utility.class_reading.read_column`.
+        Texts, or float64. See :func:`~anonspark.utility.class_reading.read_column`.
     labels : int64 ndarray
-        Class of each record; to have none is one more of these.
+        Class of each record. To have none is one more of these.
     classes : int
 
     Returns
@@ -86,7 +86,7 @@ def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> 
 
 
 def counts_table(place: int, classes: Integers, records: Integers, **others: object) -> pa.Table:
-    """Return rows of :data:`COUNTS`; other columns are arrays or one value for all rows."""
+    """Return rows of :data:`COUNTS`. Other columns are arrays or one value for all rows."""
     columns: dict[str, object] = {"place": place, "class": classes, "records": records, **others}
     arrays = []
     for field in COUNTS:
@@ -128,7 +128,7 @@ def _bits_left_out(keys: Integers) -> int:
 
 
 def collect_counts(parts: Table) -> pa.Table:
-    """Return each value and class once, of :data:`COUNTS`; one shuffle of what parts counted."""
+    """Return each value and class once, of :data:`COUNTS`. One shuffle of what parts counted."""
     counted = parts.aggregate(
         _PAIR, sums=["records"], least=["smallest"], most=["largest", "broken"]
     )
@@ -184,7 +184,7 @@ class Numbers:
 
 
 def counts_by_class(rows: Integers, number: int, counted: pa.Table, classes: int) -> Integers:
-    """Return the records by row and class, int64 ndarray; those without a class are left out."""
+    """Return the records by row and class, int64 ndarray. Those without a class are left out."""
     counts = np.zeros((number, classes + 1), np.int64)
     records = counted["records"].to_numpy().astype(np.int64)
     np.add.at(counts, (rows, counted["class"].to_numpy()), records)
@@ -203,7 +203,7 @@ def count_near_quantiles(
 
     Notes
     -----
-    One pass; the different numbers in the ranges with quantiles are collected.
+    One pass. The different numbers in the ranges with quantiles are collected.
     """
     ranges = {place: (own.shift, own.with_quantiles) for place, own in numbers.items()}
     if not ranges:

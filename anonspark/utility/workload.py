@@ -167,7 +167,7 @@ def count_queries(
 
     Notes
     -----
-    One job; one pass, all queries at once.
+    One job. One pass, all queries at once.
     """
     axes = [*quasi_identifiers, *filters]
     values = read_values(original, readings_of(original, axes, missing_markers, "--original"))
@@ -183,7 +183,7 @@ def estimate_queries(
 ) -> Figures:
     """Estimate, from the published records alone, how many records each query selects.
 
-    Parameters, cost: :func:`count_queries`, of classes and their sensitive values; those are found
+    Parameters, cost: :func:`count_queries`, of classes and their sensitive values. Those are found
     by a shuffle.
 
     Returns
@@ -204,7 +204,7 @@ def estimate_queries(
 
 
 def _selected(position: Figures, queries: Queries, place: int) -> npt.NDArray[np.bool_]:
-    """Return whether raw values are in the ranges of an attribute; shape (asking queries, rows)."""
+    """Return whether raw values are in the ranges of an attribute. Shape (asking queries, rows)."""
     asked = queries.asked[place]
     return (queries.low[place, asked, None] <= position) & (
         position <= queries.high[place, asked, None]

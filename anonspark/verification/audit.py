@@ -69,7 +69,7 @@ def audit_release(
     release : str
         The directory that ``output.path`` named, or a table of another tool.
     configuration : Configuration or None
-        What to require; without it, what the release's manifest promises.
+        What to require. Without it, what the release's manifest promises.
     roles : Roles or None
         What to require of a table without a manifest, where there is no configuration.
     original : str or None
@@ -94,7 +94,7 @@ def audit_release(
     -----
     One job that reads every file of the release once as bytes
     (:func:`~anonspark.verification.release_files.read_contents`). One pass over the published
-    files and one shuffle of class sizes; two more jobs for each sensitive attribute, two
+    files and one shuffle of class sizes. Two more jobs for each sensitive attribute, two
     passes over the population for delta-presence, and the jobs of
     :func:`~anonspark.verification.truthfulness.measure_truthfulness` and
     :func:`~anonspark.verification.linkage.measure_linkage` for the tables given.
@@ -117,7 +117,7 @@ def audit_opened(
     original: str | Table | None = None,
     population: str | None = None,
 ) -> Verification:
-    """Measure what an opened release keeps of its promise; see :func:`audit_release`."""
+    """Measure what an opened release keeps of its promise. See :func:`audit_release`."""
     described = opened.manifest or Manifest({})
     if original is not None and described.parts:
         raise ConfigurationError(
@@ -159,7 +159,7 @@ def audit_table(
     where: str = "the table",
     trials: Trials | None = None,
 ) -> Verification:
-    """Measure what published records keep of a claim; see :func:`audit_release`.
+    """Measure what published records keep of a claim. See :func:`audit_release`.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
 
 
 def _odd_pseudonyms(data: Table, claim: Claim, where: str) -> list[str]:
-    """Tell which columns of pseudonyms hold something else; one pass over each."""
+    """Tell which columns of pseudonyms hold something else. One pass over each."""
     odd = []
     for name in claim.pseudonyms:
         counted = data.select([name]).map_batches(_count_odd_pseudonyms, _ODD)
@@ -416,7 +416,7 @@ def _count_odd_pseudonyms(batches: Batches) -> Batches:
 def _risk(
     sizes: Mapping[int, int], counts: RegionCounts | None, claim: Claim
 ) -> list[dict[str, object]]:
-    """Return the risk by attacker; of a population that does not cover the release, nothing."""
+    """Return the risk by attacker. Of a population that does not cover the release, nothing."""
     covered = counts is not None and bool((counts.population >= counts.released).all())
     population = (counts.released, counts.population) if counts is not None and covered else None
     return risk_rows(claim.risk, {}, sizes, None, population)

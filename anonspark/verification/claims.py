@@ -49,7 +49,7 @@ class Requirements:
     risk : RiskOptions
         From where on a risk is called high.
     publishable : tuple of str or None
-        All columns that a release may have; None where nobody said.
+        All columns that a release may have. None where nobody said.
     as_they_came : tuple of str
         Attributes that are published so.
     pseudonyms : tuple of str
@@ -73,7 +73,7 @@ class Requirements:
 
     @property
     def people_columns(self) -> tuple[str, ...]:
-        """The published columns that tell people apart; none where the files do not."""
+        """The published columns that tell people apart. None where the files do not."""
         unit = tuple(self.privacy.unit)
         return self.pseudonyms or (unit if set(unit) <= set(self.as_they_came) else ())
 
@@ -95,7 +95,7 @@ class Claim(Requirements):
     Parameters
     ----------
     attributes : tuple of PublishedAttribute or None
-        How the columns of quasi-identifiers are read; None where the table has to show it.
+        How the columns of quasi-identifiers are read. None where the table has to show it.
     missing_markers : sequence of str
         Texts that mean missing.
     drops_missing : bool
@@ -117,12 +117,12 @@ class Claim(Requirements):
 
     @property
     def units(self) -> Mapping[int, int] | None:
-        """Classes of each number of people, as the run counted them; None where it did not."""
+        """Classes of each number of people, as the run counted them. None where it did not."""
         return None if self.statements is None else self.statements.units
 
     @property
     def criteria_of_people(self) -> Mapping[Criterion, float] | None:
-        """Figures that the run measured where it counted people for them; None where it did not."""
+        """Figures that the run measured where it counted people for them. None where it did not."""
         return None if self.statements is None else self.statements.criteria_of_people
 
 

@@ -144,7 +144,7 @@ def read_class_table(
     weight : float
         Of all quasi-identifiers together: the largest loss of a record.
     files : int
-        Of the table; which of them a class is in follows from its name.
+        Of the table. Which of them a class is in follows from its name.
 
     Notes
     -----
@@ -253,7 +253,7 @@ class _ReadClasses:
 
 
 def _row_batch(columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-    """Return rows of sums; of what they do not sum up nothing."""
+    """Return rows of sums. Of what they do not sum up nothing."""
     keys = {name: pa.nulls(rows) for name in _KEYS}
     none = keys | {name: pa.repeat(0, rows) for name in _SUMS.names if name not in keys}
     own = {**none, **columns}
@@ -275,14 +275,14 @@ def _numbers(names: pa.Array) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class ReadLabels:
-    """What the labels of the records say, in records; an entry an attribute.
+    """What the labels of the records say, in records. An entry an attribute.
 
     Parameters
     ----------
     unsound : tuple of int
         Of labels that no run writes.
     wider : tuple of int
-        Of labels that stand for several values; of means and labels of hierarchies 0.
+        Of labels that stand for several values. Of means and labels of hierarchies 0.
     missing, only_missing : tuple of int
         Of labels of which a value may be missing, and of those that are missing.
     fine : tuple of int

@@ -32,19 +32,19 @@ class PublishedClasses:
     classes : int
         Different tuples of quasi-identifiers.
     smallest, largest : int
-        Records of the smallest and largest class; 0 where nothing was published.
+        Records of the smallest and largest class. 0 where nothing was published.
     sizes : mapping of int to int
         Classes of each size.
     hash_sum, hash_xor : int
         Sum and exclusive or of the hashes of the records.
     homogeneous : mapping of str to int
-        Records of the classes with only one value of an attribute; of those that were asked for.
+        Records of the classes with only one value of an attribute. Of those that were asked for.
     values : mapping of str to mapping of int to int
-        How many values of a column occur how often; of the columns that were asked for.
+        How many values of a column occur how often. Of the columns that were asked for.
     missing : mapping of str to int
         Records without a value in each of these columns.
     labels : ReadLabels or None
-        What labels say; None where they were not read.
+        What labels say. None where they were not read.
     """
 
     rows: int
@@ -83,13 +83,13 @@ def count_published_classes(
     quasi_identifiers : sequence of str
         Published columns that tell of quasi-identifiers.
     attributes : sequence of str
-        Published columns of which classes with only one value are counted, too; missing is one
+        Published columns of which classes with only one value are counted, too. Missing is one
         more value. Values are compared by 64-bit hashes, of which a class needs the smallest and
         the largest alone, however many values it has.
     labels : ClassLabels or None
         How the labels of these columns are read, each different one of a batch of classes once.
     counted : sequence of str
-        Published columns of which is counted how many values occur how often; missing is one more.
+        Published columns of which is counted how many values occur how often. Missing is one more.
     divisor : int
         Of these values those are counted whose hash is a multiple of this power of two.
 
@@ -99,7 +99,7 @@ def count_published_classes(
 
     Notes
     -----
-    One job; one shuffle of one row a class and task, and a value and task, and one of a row a size
+    One job. One shuffle of one row a class and task, and a value and task, and one of a row a size
     and task. Nothing but the files is trusted.
     """
     # Numbered, so that no published name clashes with ours.
@@ -241,7 +241,7 @@ class _Rows:
 class _DescribeClasses:
     """Yields sizes and hashes of classes, and the records that are counted otherwise.
 
-    Of each attribute those of the classes whose smallest value is the largest one; and what labels
+    Of each attribute those of the classes whose smallest value is the largest one, and what labels
     say.
     """
 

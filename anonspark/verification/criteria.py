@@ -58,7 +58,7 @@ class MeasuredCriterion:
     violating_records: int
 
     def as_dict(self) -> dict[str, str | float | None]:
-        """Return plain values; a figure without bounds is None."""
+        """Return plain values. A figure without bounds is None."""
         return {
             "attribute": self.criterion.attribute,
             "criterion": self.criterion.kind,
@@ -154,7 +154,7 @@ def worst_classes(
 
 
 def collect_worst(measured: Table, criteria: Sequence[Criterion]) -> list[MeasuredCriterion]:
-    """Return what the worst of all classes have; one job.
+    """Return what the worst of all classes have. One job.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def values_of_classes(
     -------
     Table
         A row a class: the lists ``value`` and ``count``, which hold a list of each batch that has
-        records of the class, and ``holder`` where that is kept. Lazy; one shuffle of a row a class
+        records of the class, and ``holder`` where that is kept. Lazy. One shuffle of a row a class
         and batch.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
@@ -343,7 +343,7 @@ def measure_criteria(
     data : Table
         Published records, read from their files.
     quasi_identifiers : sequence of str
-        Published columns that tell of quasi-identifiers; they form the classes.
+        Published columns that tell of quasi-identifiers. They form the classes.
     asked : sequence of (Criterion, SensitiveValues)
         With the values that the whole input has.
     uncertainty : mapping of str to Uncertainty or None
@@ -360,8 +360,8 @@ def measure_criteria(
 
     Notes
     -----
-    One job for each sensitive attribute, see :func:`values_of_classes`; one row a criterion and
-    task is collected. Every class is measured; nothing but the files is trusted.
+    One job for each sensitive attribute, see :func:`values_of_classes`. One row a criterion and
+    task is collected. Every class is measured. Nothing but the files is trusted.
     """
     found: dict[int, MeasuredCriterion] = {}
     for name in dict.fromkeys(values.name for _, values in asked):

@@ -67,7 +67,7 @@ class Levels:
     names : tuple of str
         Of the quasi-identifiers.
     low, high : tuple of int
-        Of each attribute, the least and the largest level; none where they may be null.
+        Of each attribute, the least and the largest level. None where they may be null.
     taken : frozenset of str
         Levels of other recodings.
     """

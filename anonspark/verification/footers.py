@@ -35,7 +35,7 @@ class Footer:
     columns : list of str
         Name and type of every column, in order, as they are stored.
     strange : list of str
-        Names of what neither Spark nor we write, if it was looked for; no values.
+        Names of what neither Spark nor we write, if it was looked for. No values.
     runs : int
         How often the labels change from one record to the next, and one for the first of a group.
     row_groups : int
@@ -66,7 +66,7 @@ def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ())
     Parameters
     ----------
     tail : bytes
-        The end of the file; the footer is in it as a whole.
+        The end of the file. The footer is in it as a whole.
     whole : bool
         Whether it is the whole file, and a Parquet file's other bytes are to be looked at, too.
     labels : sequence of str

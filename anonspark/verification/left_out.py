@@ -45,7 +45,7 @@ class LeftOut:
     failures : tuple of str
         What contradicts the manifest.
     suppressed : int or None
-        Records of a table of another tool that are suppressed as a whole; None where nobody said
+        Records of a table of another tool that are suppressed as a whole. None where nobody said
         how they look.
     """
 
@@ -67,12 +67,12 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     engine : Engine
     release : str
     manifest : Manifest
-        Of the release; read are ``published.rows``, ``published.rows_left_out`` and
+        Of the release. Read are ``published.rows``, ``published.rows_left_out`` and
         ``published.sensitive_values``.
 
     Notes
     -----
-    One job; the values are gathered.
+    One job. The values are gathered.
     """
     published = manifest.published
     # Null where they are fewer than k.
@@ -115,7 +115,7 @@ def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
     name : str
         Of the attribute.
     counted : pyarrow.Table
-        Columns ``value`` and ``records``; days and microseconds of times become whole numbers.
+        Columns ``value`` and ``records``. Days and microseconds of times become whole numbers.
     """
     values = counted["value"].combine_chunks()
     texts = write(time_numbers(values) if is_time(values.type) else values)

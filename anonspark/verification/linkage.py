@@ -30,7 +30,7 @@ class Linkage:
     fewer_than_k : int
         Of them, those with at least one candidate, but fewer than k.
     smallest_candidates : int
-        Fewest candidates of a matched record; 0 where none is matched.
+        Fewest candidates of a matched record. 0 where none is matched.
     singled_out : int
         Published records that are alone in their class and in whose region one record of the table
         lies. Where the table covers the released people, that one is theirs, whatever other
@@ -73,11 +73,11 @@ def measure_linkage(
     Parameters
     ----------
     labels : LabelledTable
-        Published records; attributes that the attacker does not know are left out.
+        Published records. Attributes that the attacker does not know are left out.
     table : Table
         The originals, or what an attacker knows of a population: raw records, with a column of
         each attribute's name. Numbers and times are compared by value, whatever types the two
-        tables have; texts exactly, without blanks at their ends.
+        tables have. Texts exactly, without blanks at their ends.
     k : int
         Candidates that everybody should have.
     drops_missing : bool
@@ -101,7 +101,7 @@ def measure_linkage(
     -----
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the table's quasi-identifiers, with one shuffle of a row a task and, in each task, a row for
-    each class of one record. The published classes are collected; they and their tree go to every
+    each class of one record. The published classes are collected. They and their tree go to every
     task. No record of the table reaches the driver.
     """
     prepared = labels.prepare(table, subject, drops_missing=drops_missing)

@@ -20,14 +20,14 @@ from anonspark.verification.presence import RegionCounts, count_regions
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
 
 _VALUES = "hash of values that are published as they are"
-"""Column of the hash; no column of a table has a name like it by accident."""
+"""Column of the hash. No column of a table has a name like it by accident."""
 
 INSENSITIVE, ALL_VALUES = "insensitive", "insensitive and sensitive"
 """What an attacker knows besides quasi-identifiers."""
 
 
 def labelled(data: Table, claim: Claim, table: Table) -> LabelledTable:
-    """Return published records, and how a claim says that they are read; else a table shows it."""
+    """Return published records, and how a claim says that they are read, else a table shows it."""
     own = claim.attributes or infer_attributes(data, claim.names, table.schema)
     leaves = {name: leaves_by_label(one) for name, one in claim.hierarchies.items()}
     return LabelledTable(data, own, leaves, claim.missing_markers)
@@ -95,7 +95,7 @@ def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[s
     Returns
     -------
     dict of str to (Linkage or None)
-        Of all insensitive attributes, and with the sensitive ones; None where the release has too
+        Of all insensitive attributes, and with the sensitive ones. None where the release has too
         many different combinations.
     """
     data = labels.data

@@ -52,7 +52,7 @@ class PeopleOfClasses:
     number, records : int64 ndarray of shape (classes,)
         Different people, and records.
     classes, values, owners : int64 ndarray of shape (pairs,)
-        Of values that few people of a class have, who they are; classes ascending.
+        Of values that few people of a class have, who they are. Classes ascending.
     """
 
     number: Integers
@@ -203,7 +203,7 @@ def _find_owner(
 
 
 def entropy(table: ValueCounts) -> Figures:
-    """Return the entropy of each class, in nats; its exponential is the effective l.
+    """Return the entropy of each class, in nats. Its exponential is the effective l.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def recursive_c(table: ValueCounts, least: int) -> Figures:
     Returns
     -------
     float64 ndarray of shape (classes,)
-        r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest; infinite where a class
+        r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest. Infinite where a class
         has fewer than l values. A class is (c, l)-diverse where this is smaller than c, strictly.
     """
     table = table.least_even()
@@ -290,7 +290,7 @@ def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
     Returns
     -------
     float64 ndarray of shape (classes,)
-        1 / (m - 1) times the sum over i of abs((p_1 - q_1) + ... + (p_i - q_i)), in [0, 1]; 0 for
+        1 / (m - 1) times the sum over i of abs((p_1 - q_1) + ... + (p_i - q_i)), in [0, 1]. 0 for
         a domain of one value.
 
     Notes
@@ -331,7 +331,7 @@ def hierarchical_distance(
     reference : float64 ndarray of shape (m,)
         Shares q of the leaves, sum 1.
     parents : int64 ndarray of shape (nodes,)
-        Parent of each node, -1 for the one root; the leaves are the nodes 0 to m - 1, parents
+        Parent of each node, -1 for the one root. The leaves are the nodes 0 to m - 1, parents
         come after their children.
     heights : int64 or float64 ndarray of shape (nodes,)
         Level of each node, 0 for leaves, at most that of the root.
@@ -340,7 +340,7 @@ def hierarchical_distance(
     -------
     float64 ndarray of shape (classes,)
         Sum of height(N) / H * min(pos_extra(N), neg_extra(N)) over the inner nodes N, where H is
-        the height of the root; in [0, 1].
+        the height of the root. In [0, 1].
 
     Raises
     ------
@@ -400,7 +400,7 @@ def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) 
     Returns
     -------
     float64 ndarray of shape (classes,)
-        Largest (p - q) / q over the values of the class, at least 0; infinite where a class has a
+        Largest (p - q) / q over the values of the class, at least 0. Infinite where a class has a
         value that the distribution lacks (basic beta-likeness, Cao and Karras 2012).
     """
     largest = reference[table.values] * (1.0 - unknown) + unknown
@@ -481,5 +481,5 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def measure_of(criterion: Criterion) -> Measure:
-    """Return how a criterion is measured; one of another package has its own measure."""
+    """Return how a criterion is measured. One of another package has its own measure."""
     return criterion.type.measure or MEASURES[criterion.kind]

@@ -77,7 +77,7 @@ def plain_double(number: float) -> float:
 
 
 def _plain_number(text: str) -> str | None:
-    """Return a number as all that are equal but for the last digits; None where there is none."""
+    """Return a number as all that are equal but for the last digits. None where there is none."""
     match = _NUMBER.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         return None
@@ -89,7 +89,7 @@ def _plain_number(text: str) -> str | None:
 
 
 def _without_punctuation(text: str) -> str:
-    """Return a text without punctuation, but that between digits; a text of nothing else stays."""
+    """Return a text without punctuation, but that between digits. A text of nothing else stays."""
     last = len(text) - 1
     left = [
         sign
@@ -115,14 +115,14 @@ def group_spellings(
     ----------
     values : sequence of str or None
     markers : sequence of str
-        Texts that mean missing; an empty text and None always do.
+        Texts that mean missing. An empty text and None always do.
 
     Returns
     -------
     groups : int64 ndarray of shape (values,)
         From 0 without gaps, in the order in which they first appear.
     missing : int or None
-        The number of missing values; None where there are none.
+        The number of missing values. None where there are none.
     """
     missing = {"", *map(plain_spelling, markers)}
     numbers: dict[str | None, int] = {}
@@ -143,7 +143,7 @@ class MergedValues:
     groups : int64 ndarray of shape (values,)
         The number of what each of the values says, from 0 without gaps.
     missing : int or None
-        The number of what is missing; None where nothing is.
+        The number of what is missing. None where nothing is.
     """
 
     attribute: SensitiveValues
@@ -162,7 +162,7 @@ class MergedValues:
 
     @property
     def merged(self) -> int:
-        """How many different things they say; missing is one of them."""
+        """How many different things they say. Missing is one of them."""
         return len(np.unique(self.groups[self._occurs]))
 
     @property
@@ -226,15 +226,15 @@ class MergedFigures:
     values : int
         Different values as they are published.
     merged : int
-        Different things that they say; missing is one of them.
+        Different things that they say. Missing is one of them.
     distinct_published : int
         Fewest different values of a class as they are published (distinct l).
     distinct : int
         Fewest different things of a class.
     distinct_present : int
-        The same where missing does not count; 0 where all values of a class are missing.
+        The same where missing does not count. 0 where all values of a class are missing.
     criteria : dict of Criterion to float
-        Figures of other criteria; none of the hierarchical distance, whose hierarchy knows the
+        Figures of other criteria. None of the hierarchical distance, whose hierarchy knows the
         values as they are written.
     """
 
@@ -284,7 +284,7 @@ def describe_merged(figures: MergedFigures) -> tuple[WarningCode, str] | None:
     Returns
     -------
     tuple of str or None
-        Code of the warning, and its text without any value; None where there is nothing to warn
+        Code of the warning, and its text without any value. None where there is nothing to warn
         of: all values say something else, and without the missing ones no criterion about the
         number of values would be missed.
     """

@@ -44,7 +44,7 @@ class OpenedRelease:
     configuration: Configuration | None = None
 
     def rows(self, engine: Engine) -> int:
-        """Return the number of records; one job."""
+        """Return the number of records. One job."""
         with self.reading(engine):
             return self.data.count()
 
@@ -56,7 +56,7 @@ class OpenedRelease:
         ----------
         engine : Engine
         paths : sequence of str or None
-            What is read; None for the records.
+            What is read. None for the records.
         """
         own = (self.where,) if paths is None else tuple(paths)
         looked_at = None if self.manifest is None else self.where
@@ -81,7 +81,7 @@ def open_release(
     release : str
         The directory that ``output.path`` named, or a table of another tool.
     configuration : Configuration or None
-        What to require; without it, what the release's manifest promises.
+        What to require. Without it, what the release's manifest promises.
     roles : Roles or None
         What to require of a table without a manifest, where there is no configuration.
     matched : bool
@@ -145,7 +145,7 @@ def _telling_first(
     failures : sequence of str
     looked_at : str or None
         Where the records are, if each of their files was compared with a list: what is wrong with
-        the files there is among the failures; a reader, who stops at the first
+        the files there is among the failures. A reader, who stops at the first
         one and does not know which are listed, has nothing to add.
 
     Raises

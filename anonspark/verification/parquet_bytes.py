@@ -55,7 +55,7 @@ _WRITER = re.compile(
 
 
 class _OddPartError(Exception):
-    """A part of a file that holds more than, or other than, values; named in words."""
+    """A part of a file that holds more than, or other than, values. Named in words."""
 
 
 def find_odd_part(content: bytes, metadata: parquet.FileMetaData) -> str | None:
@@ -71,7 +71,7 @@ def find_odd_part(content: bytes, metadata: parquet.FileMetaData) -> str | None:
     Returns
     -------
     str or None
-        In words, without a value; None where every byte is one of a page or the footer.
+        In words, without a value. None where every byte is one of a page or the footer.
     """
     try:
         _walk(content, metadata.schema)

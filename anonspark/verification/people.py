@@ -60,7 +60,7 @@ class MeasuredUnits:
     with_criteria : bool
         Whether criteria beyond k count people, too.
     agreeing : mapping of int to int or None
-        Groups of each number of people who have as many records as each other in every class; None
+        Groups of each number of people who have as many records as each other in every class. None
         where the files do not tell which records are of one person.
     """
 
@@ -72,7 +72,7 @@ class MeasuredUnits:
 
     @property
     def fewest_agreeing(self) -> int | None:
-        """People who agree with somebody in the classes of all records, at least; with him."""
+        """People who agree with somebody in the classes of all records, at least. With him."""
         return None if self.agreeing is None else min(self.agreeing)
 
     @property
@@ -154,7 +154,7 @@ def measure_units(
         Published records.
     claim : Claim
     counted : mapping of int to int or None
-        Classes of each number of people, as the run counted them; None where it did not.
+        Classes of each number of people, as the run counted them. None where it did not.
 
     Returns
     -------
@@ -303,7 +303,7 @@ class _Encode:
 
 @dataclass(frozen=True)
 class _ListOwners:
-    """Yields of each class and value the people who have it; of rare ones also who they are."""
+    """Yields of each class and value the people who have it. Of rare ones also who they are."""
 
     rare: int
     schema: pa.Schema
@@ -374,7 +374,7 @@ def measure_people(
     Notes
     -----
     One job with three shuffles: of the different triples of class, value and person, twice, and of
-    their numbers; one more with three for ordered distances. Nothing of what formed the classes is
+    their numbers. One more with three for ordered distances. Nothing of what formed the classes is
     called.
     """
     ordered = [one for one in criteria if one.kind == "ordered distance"]
@@ -465,7 +465,7 @@ def _measure_ranges(
 
 @dataclass(frozen=True)
 class _Parts:
-    """Yields for each value of a person how many values he or she has; and people themselves."""
+    """Yields for each value of a person how many values he or she has, and people themselves."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:

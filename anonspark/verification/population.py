@@ -108,7 +108,7 @@ def broken_promises(
     Returns
     -------
     list of str
-        One sentence each; no value of the data is in them.
+        One sentence each. No value of the data is in them.
     """
     broken = []
     if published.smallest < k:

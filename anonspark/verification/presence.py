@@ -6,7 +6,7 @@ published tuple leaves possible. Of the population's records in the region, |C| 
 its share is |C| / records in the region. The presence of a record of the population is the sum of
 the shares of all classes whose region holds it, at most 1: the probability that it is in the
 release, for an attacker who looks at every class by itself. Where regions do not overlap this is
-exact; where they do, it is an estimate, for nobody is in two classes.
+exact. Where they do, it is an estimate, for nobody is in two classes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Presence:
     ----------
     smallest, largest : float
         Of the population's records, the smallest and the largest probability to be in
-        the release, in [0, 1]; 0 where the population is empty.
+        the release, in [0, 1]. 0 where the population is empty.
     population : int
         Records of the population.
     out_of_bounds : int
@@ -96,9 +96,9 @@ def measure_presence(
         Published records.
     population : Table
         Raw records, with a column of each attribute's name. Numbers and times are compared by
-        value, whatever types the two tables have; texts exactly, without blanks at their ends.
+        value, whatever types the two tables have. Texts exactly, without blanks at their ends.
     lower, upper : float
-        delta_min and delta_max, both in [0, 1]; a probability equal to one of them is within.
+        delta_min and delta_max, both in [0, 1]. A probability equal to one of them is within.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def measure_presence(
     -----
     Three jobs: one pass over the release, with one shuffle of a row a class and task, and two
     passes over the population's quasi-identifiers, with one shuffle of a count a class and task.
-    The published classes and their counts are collected; they and their tree go to every task. No
+    The published classes and their counts are collected. They and their tree go to every task. No
     record of the population reaches the driver. A record takes time in proportion to the logarithm
     of the classes and to the regions that hold it.
     """
@@ -174,7 +174,7 @@ _BOUNDS = pa.schema(
 def _population_counts(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
-    """Count the population's records in each region; refuse values that cannot be read."""
+    """Count the population's records in each region. Refuse values that cannot be read."""
     counting = population.records.map_batches(_CountRecords(search), _COUNTS)
     counted = counting.aggregate(["class"], sums=["records"]).collect()
     numbers: Integers = counted.column("class").to_numpy()
@@ -189,7 +189,7 @@ def _population_counts(
 
 @dataclass(frozen=True)
 class _CountRecords:
-    """Counts a task's records in each region; unreadable values of attribute i as -1 - i."""
+    """Counts a task's records in each region. Unreadable values of attribute i as -1 - i."""
 
     search: RegionSearch
 
@@ -210,7 +210,7 @@ class _CountRecords:
 
 @dataclass(frozen=True)
 class _BoundPresence:
-    """Bounds the probability of a task's records; one row a task."""
+    """Bounds the probability of a task's records. One row a task."""
 
     search: RegionSearch
     shares: Figures

@@ -49,7 +49,7 @@ class Content:
     Parameters
     ----------
     sha256 : str or None
-        In hexadecimal digits; None where the file cannot be read, or not as Hadoop's checksum of
+        In hexadecimal digits. None where the file cannot be read, or not as Hadoop's checksum of
         it says.
     footer : Footer or None
         None where it is no file of Parquet or ORC.
@@ -88,9 +88,9 @@ def read_contents(
     Notes
     -----
     One job whose tasks read every file below the directory once: hashes in Java, footers (at most
-    a mebibyte of each file) in Python; some lines for each file reach the driver. Files that Spark
+    a mebibyte of each file) in Python. Some lines for each file reach the driver. Files that Spark
     passes over (names with a dot or an underscore in front), or that are larger than 256 MiB, are
-    read by the driver, which keeps none of them; so are all if the job fails, to tell which one
+    read by the driver, which keeps none of them. So are all if the job fails, to tell which one
     cannot be read.
     """
     wanted = {entry.path: entry for entry in entries}
@@ -336,7 +336,7 @@ def _one_table(
     ----------
     where : str
     footers : mapping
-        By path; None where a file has none.
+        By path. None where a file has none.
     columns : sequence of str or None
         Names in order, where the manifest tells them.
     ours : bool
@@ -379,7 +379,7 @@ def _one_table(
 
 
 def audit_table_files(engine: Engine, path: str) -> list[str]:
-    """Tell what is wrong with the files of a table of another tool; costs as those of a release.
+    """Tell what is wrong with the files of a table of another tool. Costs as those of a release.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
     Returns
     -------
     list of str
-        One sentence, or none; none of a release of another version, which may word it otherwise.
+        One sentence, or none. None of a release of another version, which may word it otherwise.
     """
     columns = {name for one in published_attributes(manifest) for name in one.columns}
     if manifest.version != __version__ or not columns <= {*schema.names}:  # which is refused itself

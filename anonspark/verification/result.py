@@ -41,20 +41,20 @@ class Verification(Redacted):
     risk : list of dict
         Rows as those of the table ``risk``: attackers, figures, and whether each is high.
     units : MeasuredUnits or None
-        Those of the classes; None where records count.
+        Those of the classes. None where records count.
     presence : Presence or None
-        What an attacker learns of who is in the release; None where that was not required.
+        What an attacker learns of who is in the release. None where that was not required.
     truthfulness : Truthfulness or None
-        How the originals lie in the published regions; None without them.
+        How the originals lie in the published regions. None without them.
     loss : Loss or None
-        What the labels lose of the original; None without it.
+        What the labels lose of the original. None without it.
     linkage : dict of str to Linkage
         The linkage attack with the ``original`` and with a ``population``.
     linkage_with_values : dict of str to (Linkage or None)
         The same with the original for an attacker who also knows values that are published as they
         are: ``insensitive`` ones, and with the sensitive ones. None was not measured.
     classes_not_covered : int or None
-        Classes with more records than the population has in their region; None without one.
+        Classes with more records than the population has in their region. None without one.
     failures : list of str
         What does not hold, one sentence each.
     warnings : list of str
@@ -62,7 +62,7 @@ class Verification(Redacted):
     tried : list of MeasuredCriterion
         Criteria that nobody required, and how many classes violate them.
     suppressed : int or None
-        Records that are left out, as all of their quasi-identifiers are suppressed; None where
+        Records that are left out, as all of their quasi-identifiers are suppressed. None where
         nobody said how these look.
     columns_published, columns_in : int or None
         Columns that are published, and those of the input, as the run counted them. None without
@@ -118,7 +118,7 @@ class Verification(Redacted):
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all figures as plain values, for JSON; infinite ones are null."""
+        """Return all figures as plain values, for JSON. Infinite ones are null."""
         presence = None
         if self.presence is not None:
             presence = {

@@ -31,7 +31,7 @@ class Roles:
     sensitive : tuple of str
         Attributes that nobody should learn.
     k : int or None
-        Smallest class size required; None for 2.
+        Smallest class size required. None for 2.
     l : int or None
         Different values that every class has of each sensitive attribute, at least.
     t : float or None
@@ -79,7 +79,7 @@ def required_roles(roles: Roles, document: str | None) -> Roles | None:
     ----------
     roles : Roles
     document : str or None
-        What messages call the configuration that is given; None where none is.
+        What messages call the configuration that is given. None where none is.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tupl
 
     Notes
     -----
-    One job, and one for each sensitive attribute; of suppressed records the different values of
+    One job, and one for each sensitive attribute. Of suppressed records the different values of
     these are collected.
     """
     if roles is None or roles.suppressed is None:

@@ -38,7 +38,7 @@ def describe_values(
     order : sequence of str or None
         Declared order of the values.
     hierarchy : Hierarchy or None
-        Its hierarchy; then its order counts, not the declared one.
+        Its hierarchy. Then its order counts, not the declared one.
     left_out : pyarrow.Table or None
         Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well.
 
@@ -54,7 +54,7 @@ def describe_values(
 
     Notes
     -----
-    One job and one shuffle of counts; the values and their counts are collected.
+    One job and one shuffle of counts. The values and their counts are collected.
     """
     _require_comparable(data, name)
     counted = data.select({"value": name}).aggregate(["value"], count="records")
@@ -90,7 +90,7 @@ def describe_values_by(
 
     Notes
     -----
-    One job and one shuffle of counts; the values of each group and their counts are collected.
+    One job and one shuffle of counts. The values of each group and their counts are collected.
     """
     _require_comparable(data, name)
     counted = data.select({"by": by, "value": name}).aggregate(["by", "value"], count="records")

@@ -119,7 +119,7 @@ def measure_sensitive(
     rows : int
         Their number.
     trials : callable or None
-        Is asked for every sensitive attribute; what it names is measured in the same pass.
+        Is asked for every sensitive attribute. What it names is measured in the same pass.
     people : bool
         Whether criteria count people where these are told apart and somebody has several records.
 
@@ -178,7 +178,7 @@ def _people_repeat(data: Table, claim: Claim, rows: int) -> bool:
 def _measure_attribute(
     data: Table, claim: Claim, name: str, rows: int, trials: Trials | None, repeat: bool
 ) -> MeasuredSensitive:
-    """Measure an attribute; its criteria count people where these repeat."""
+    """Measure an attribute. Its criteria count people where these repeat."""
     required = [one for one in claim.privacy.criteria if one.attribute == name]
     data_type = data.schema.field(name).type
     key = f"attributes.{name}"

@@ -20,11 +20,11 @@ class SensitiveValues:
     name : str
         Of the attribute and its published column.
     values : pyarrow.Array
-        In order; a null, which is a value of its own, comes last.
+        In order. A null, which is a value of its own, comes last.
     shares : float64 ndarray of shape (values,)
         Of all records, those with each value.
     parents, heights : int64 ndarray of shape (nodes,)
-        Nodes of its hierarchy bottom up, the values first; empty where it has none.
+        Nodes of its hierarchy bottom up, the values first. Empty where it has none.
     as_text : bool
         Whether values are compared as texts without blanks at their ends.
     is_ordered : bool

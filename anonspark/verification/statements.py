@@ -1,6 +1,6 @@
 """What manifest and metrics say of a release, held against one another and against counts.
 
-A manifest is written by the run that made the release; whoever changes it afterwards, or puts
+A manifest is written by the run that made the release. Whoever changes it afterwards, or puts
 another one there, should not be believed. Everything that can be counted is counted.
 """
 
@@ -114,9 +114,9 @@ class Statements:
     nodes : mapping
         What was counted of them in the table ``classes``.
     classes : ClassTable or None
-        What that table says; None where there is none.
+        What that table says. None where there is none.
     labels : ClassLabels or None
-        How the labels of the records are read; None where the manifest does not say it.
+        How the labels of the records are read. None where the manifest does not say it.
     claimed : set of str
         What was compared with bounds alone, as far as statements were compared by now:
         ``manifest: summary.rows_in``, ``metrics/rounds: loss``.
@@ -135,13 +135,13 @@ class Statements:
 
     @property
     def units(self) -> dict[int, int] | None:
-        """Classes of each number of units, as the run counted them; None where it did not."""
+        """Classes of each number of units, as the run counted them. None where it did not."""
         said = self.manifest["published"].get("units")
         return dict(said) if said else None
 
     @property
     def criteria_of_people(self) -> Mapping[Criterion, float] | None:
-        """Figures of the criteria, in which the run counted people; None where it did not."""
+        """Figures of the criteria, in which the run counted people. None where it did not."""
         said = self.manifest["published"].get("criteria_of_people")
         if said is None:
             return None
@@ -187,7 +187,7 @@ class Statements:
         presence : Presence or None
             Measured with the population that the manifest names.
         values : mapping of str to int or None
-            Different values of each sensitive attribute; None where they are too many to count.
+            Different values of each sensitive attribute. None where they are too many to count.
         """
         said = self.manifest["published"]
         counted: dict[str, Any] = {
@@ -255,7 +255,7 @@ class Statements:
 
     @property
     def unproven(self) -> list[str]:
-        """What no file and no table that was compared tells, in order; a closed list."""
+        """What no file and no table that was compared tells, in order. A closed list."""
         prefix = "manifest: summary."
         figures = {one.removeprefix(prefix) for one in self.claimed if one.startswith(prefix)}
         found = {"manifest: published.rows_left_out"} if "rows_left_out" in figures else set()
@@ -389,7 +389,7 @@ class Statements:
 
     @cached_property
     def derivation(self) -> Derivation | None:
-        """What the tables follow from; None where their classes are not there."""
+        """What the tables follow from. None where their classes are not there."""
         if self.classes is None or self.labels is None or not self.classes.rounds:
             return None
         return Derivation(self.classes, self.manifest, self.labels.readers)
@@ -594,7 +594,7 @@ def read_statements(
 
     Notes
     -----
-    Small tables are read by the driver; one pass over the table of classes with a small shuffle
+    Small tables are read by the driver. One pass over the table of classes with a small shuffle
     (:func:`~anonspark.verification.class_table.read_class_table`). Where the table ``nodes`` is
     there, one more that collects the labels of up to 200,000 classes.
     """
@@ -628,7 +628,7 @@ def read_statements(
 
 
 def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLabels | None:
-    """Return how the labels of a release are read; None where its types are none."""
+    """Return how the labels of a release are read. None where its types are none."""
     described = manifest["published"]["quasi_identifiers"]
     tells_missing = manifest["configuration"].get("missing", "drop") == "category"
     readers = []

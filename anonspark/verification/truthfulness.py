@@ -91,7 +91,7 @@ class Truthfulness:
 
     @property
     def holds(self) -> bool:
-        """Whether no violation was found; a proof where ``not_proven`` is 0."""
+        """Whether no violation was found. A proof where ``not_proven`` is 0."""
         return not self.unpaired_originals and not self.unpaired_published
 
     @property
@@ -159,11 +159,11 @@ def measure_truthfulness(
         Published records.
     original : Table
         Original records. Columns have the names of the attributes and of the payload.
-        Quasi-identifiers are compared by value, whatever types the two tables have; texts exactly,
+        Quasi-identifiers are compared by value, whatever types the two tables have. Texts exactly,
         without blanks at their ends.
     payload : sequence of str
         Columns that are published as they are. The original's values are cast to the type of the
-        release; a value that this would change is equal to no published one.
+        release. A value that this would change is equal to no published one.
     drops_missing : bool
         Whether originals with a missing value were dropped on purpose.
     left_out : int
@@ -191,7 +191,7 @@ def measure_truthfulness(
     groups are in one task each, together some 250,000 originals, with 4 bytes for each possible
     pair of the largest one. A task's time grows with the regions that hold its originals, and at
     worst with the possible pairs of a group times the square root of its originals. To the driver
-    come the classes with their counts, and sums; no record of a person.
+    come the classes with their counts, and sums. No record of a person.
 
     Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
     equal with a probability of 2^-64.
@@ -301,7 +301,7 @@ class _CountOriginals:
 
 @dataclass(frozen=True)
 class _PickCommon:
-    """Yields the payloads of a task that have many originals; and the sums of the others."""
+    """Yields the payloads of a task that have many originals, and the sums of the others."""
 
     schema: pa.Schema
     most: int

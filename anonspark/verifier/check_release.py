@@ -62,7 +62,7 @@ class Release:
 
 
 def files_below(release: Release, folder: Path) -> Iterator[str]:
-    """Yield the names of all files; refuse links, empty folders, and what is no file."""
+    """Yield the names of all files. Refuse links, empty folders, and what is no file."""
     entries = sorted(folder.iterdir())
     if not entries:
         release.refused.append(f"{str(folder)!r} is an empty folder")
@@ -130,10 +130,10 @@ def check_columns(release: Release) -> None:
 
 
 class Numbers:
-    """Gives each different value of a column a number; a missing value is one of them."""
+    """Gives each different value of a column a number. A missing value is one of them."""
 
     def __init__(self, *, as_text: bool = False) -> None:
-        """Begin without values; `as_text` compares them as texts, without blanks at their ends."""
+        """Begin without values. `as_text` compares them as texts, without blanks at their ends."""
         self.as_text = as_text
         self.values: Any = None
 
@@ -160,7 +160,7 @@ def add_up(table: pa.Table) -> pa.Table:
 
 
 def count(release: Release, columns: list[str], *last: Numbers) -> pa.Table:
-    """Count the records of each combination of values; `last` numbers the last columns."""
+    """Count the records of each combination of values. `last` numbers the last columns."""
     numbers = [*(Numbers() for _ in columns[len(last) :]), *last]
     names = [*(f"value {index}" for index in range(len(columns))), "records"]
     parts: list[pa.Table] = []
@@ -174,7 +174,7 @@ def count(release: Release, columns: list[str], *last: Numbers) -> pa.Table:
 
 
 def check_classes(release: Release) -> tuple[bool, ...]:
-    """Count classes, people; return if nobody has two records in a class, and in the table."""
+    """Count classes, people. Return if nobody has two records in a class, and in the table."""
     k, unit = release.privacy["k"], release.pseudonyms or release.privacy.get("unit") or []
     sizes = count(release, release.classes)["records"]
     rows, smallest = pc.sum(sizes).as_py(), pc.min(sizes).as_py()
@@ -191,7 +191,7 @@ def check_classes(release: Release) -> tuple[bool, ...]:
 
 
 def keeps(asked: dict[str, Any], counts: Counter[int], whole: dict[int, float]) -> bool:
-    """Return whether the values of a class keep what is asked; `whole` has all shares, in order."""
+    """Return whether the values of a class keep what is asked. `whole` has all shares, in order."""
     size, largest = counts.total(), sorted(counts.values(), reverse=True)
     key = next(key for key in ("l", "t", "alpha", "beta") if key in asked)
     bound, slack = float(asked[key]), 1e-9 * (1 + float(asked[key]))  # sums are rounded

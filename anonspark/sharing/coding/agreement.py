@@ -45,7 +45,7 @@ class CodingFile(Section):
     privacy : PrivacyOptions
         What every holder's release guarantees at least.
     levels : dict of str to int
-        Level of each quasi-identifier, by which all holders recode; empty where each finds its own.
+        Level of each quasi-identifier, by which all holders recode. Empty where each finds its own.
     """
 
     name: NonEmptyText = Field(description="What the holders call it.")
@@ -207,7 +207,7 @@ def coding_fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def agreed_digests(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the SHA-256 of the hierarchy files of a coding, by attribute; none of no coding."""
+    """Return the SHA-256 of the hierarchy files of a coding, by attribute. None of no coding."""
     return {
         attribute["name"]: attribute["hierarchy"]["sha256"]
         for attribute in document.get("attributes", [])

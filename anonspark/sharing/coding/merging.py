@@ -56,7 +56,7 @@ def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]
 
 
 def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
-    """Read a coding with its hierarchy files; None where something is wrong."""
+    """Read a coding with its hierarchy files. None where something is wrong."""
 
     def read_named(place: str) -> str:
         return read_named_text(place, read)
@@ -95,7 +95,7 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
 
 
 def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[str]) -> None:
-    """Take the attributes from the coding; beside them the holder lists its identifiers."""
+    """Take the attributes from the coding. Beside them the holder lists its identifiers."""
     own = document.get("attributes")
     merged: dict[str, Any] = {
         name: one.model_dump(mode="json", exclude_defaults=True)

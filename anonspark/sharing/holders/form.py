@@ -30,7 +30,7 @@ class Form:
         Those of the coding.
     holder_column : str or None
     holders : tuple of str
-        What stands in that column for each part; empty without it.
+        What stands in that column for each part. Empty without it.
     """
 
     description: dict[str, Any]
@@ -57,12 +57,12 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     parts : sequence of Part
         Of :func:`anonspark.sharing.holders.parts.read_parts`.
     holder_column : str or None
-        Name of the column that tells the holder of each record; None tells nobody.
+        Name of the column that tells the holder of each record. None tells nobody.
 
     Raises
     ------
     ConfigurationError
-        If the column cannot have this name, or two parts the same one; or the coding asks for what
+        If the column cannot have this name, or two parts the same one, or the coding asks for what
         a union cannot promise.
     """
     first = parts[0].manifest

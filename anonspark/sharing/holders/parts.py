@@ -157,7 +157,7 @@ def _require_as_coded(part: Part) -> None:
 
 
 def _require_same_columns(first: Part, part: Part) -> None:
-    """Check what manifests say of columns; the types of the files are looked at when opened."""
+    """Check what manifests say of columns. The types of the files are looked at when opened."""
     mine, others = first.manifest.published, part.manifest.published
     if mine["columns"] != others["columns"]:
         raise ConfigurationError(

@@ -173,7 +173,7 @@ _DIGITS, _ROUNDING = 10_000, 1e-6
 def prove_parts(
     engine: Engine, parts: Sequence[Part], opened: Sequence[OpenedRelease]
 ) -> list[Verification]:
-    """Prove each part as ``anonspark verify`` does; costs as of that.
+    """Prove each part as ``anonspark verify`` does. Costs as of that.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def prove_parts(
 
 
 def fingerprint_of(proofs: Sequence[PublishedClasses]) -> str:
-    """Return the fingerprint of the records of several releases together; no job."""
+    """Return the fingerprint of the records of several releases together. No job."""
     return table_fingerprint(
         sum(one.rows for one in proofs),
         sum(one.hash_sum for one in proofs),
@@ -227,7 +227,7 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
 
     Notes
     -----
-    One pass with a shuffle of class sizes; two more jobs for each attribute of a criterion.
+    One pass with a shuffle of class sizes. Two more jobs for each attribute of a criterion.
     """
     claim = claim_of_description(engine, form.manifest, matched=False)
     # Of attributes that no criterion is about nothing is required.
@@ -252,7 +252,7 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
 
 
 def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
-    """Say what distance a union needs, and what to do; None where the criterion holds."""
+    """Say what distance a union needs, and what to do. None where the criterion holds."""
     criterion = measured.criterion
     if not measured.violating_classes or not criterion.is_distance:
         return None
@@ -340,15 +340,15 @@ def unite(
     ----------
     engine : Engine
     releases : sequence of str
-        Their directories; at least two. Their order changes nothing.
+        Their directories. At least two. Their order changes nothing.
     out : str
         Directory of the union, where nothing is yet.
     holder_column : str or None
-        Name of a column that tells who held a record, by the name of the release's directory; then
+        Name of a column that tells who held a record, by the name of the release's directory. Then
         every class is of one holder, and the coding's criteria are required of each holder's
         records. None tells nobody.
     seed : int or None
-        Key of the order of the records, 64 bits, signed; a secret. None draws one.
+        Key of the order of the records, 64 bits, signed. A secret. None draws one.
     progress : Progress or None
         Where to tell what is going on.
 
@@ -453,7 +453,7 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
 
 
 def _published(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -> list[Table]:
-    """Return the records of each part, as the union has them; lazy."""
+    """Return the records of each part, as the union has them. Lazy."""
     tables = [one.data.select(schema.names) for one in opened]
     if form.holder_column is not None:
         told = schema.append(pa.field(form.holder_column, pa.string()))

@@ -1,7 +1,7 @@
 """The records of a union: where each stands tells nothing of the part that it came from.
 
 Classes are divided among files, and ordered in them, by a keyed hash of what is published of their
-quasi-identifiers; inside of a class the order is that of a keyed hash of the whole record. So the
+quasi-identifiers. Inside of a class the order is that of a keyed hash of the whole record. So the
 same records give the same files, whoever held which of them.
 """
 
@@ -36,7 +36,7 @@ _NAME, _CONTENT = "class_name", "content"
 """Keyed hashes of a record's class, and of all that is published of it."""
 
 _COPIES, _FILE = "copies", "file"
-"""How many equal records a row stands for, and the file that it was sent to; -1 for a record."""
+"""How many equal records a row stands for, and the file that it was sent to. -1 for a record."""
 
 _RECORDS = "records"
 
@@ -198,7 +198,7 @@ def _starts(
     contents: Integers,
     together: Flags | None = None,
 ) -> Integers:
-    """Return where equal pairs begin, in order; where they are not together each is one."""
+    """Return where equal pairs begin, in order. Where they are not together each is one."""
     first = np.ones(len(names), bool)
     first[1:] = (names[1:] != names[:-1]) | (contents[1:] != contents[:-1])
     if together is not None:
@@ -237,7 +237,7 @@ def write_union(
         Columns that form classes.
     extent : Extent
     key : int
-        Of the hashes that order the records; 64 bits, signed, and secret.
+        Of the hashes that order the records. 64 bits, signed, and secret.
     staging : Staging
         Of the release.
 
@@ -248,7 +248,7 @@ def write_union(
     Notes
     -----
     One job with one shuffle of all records. Where a class may be too large for a file, one with a
-    shuffle of class sizes; where one is, another that counts equal records of such classes.
+    shuffle of class sizes. Where one is, another that counts equal records of such classes.
     """
     schema = pa.schema([field.with_nullable(True) for field in tables[0].schema])
     names = schema.names

@@ -90,7 +90,7 @@ class Entry:
     number : int
         1, 2, ...
     told : mapping
-        What is told of it; ``epsilon``, ``spent_before`` and ``spent_after`` are fractions as
+        What is told of it. ``epsilon``, ``spent_before`` and ``spent_after`` are fractions as
         texts. Of a release there is no ``epsilon``.
     limit : Fraction
         Of the budget.
@@ -209,7 +209,7 @@ def in_words(unit: Unit) -> str:
 
 
 def read_budget(files: Files, path: str) -> Budget | None:
-    """Read a budget and check its chain; None where there is none.
+    """Read a budget and check its chain. None where there is none.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def _broken(text: str) -> GuaranteeError:
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
-    """Return what is spent with an entry; None where it does not add up."""
+    """Return what is spent with an entry. None where it does not add up."""
     told = link.told
     try:
         loss = Fraction(0 if told["kind"] == RELEASE else told["epsilon"])
@@ -302,9 +302,9 @@ def charge(
     ----------
     files : Files
     path : str
-        Directory of the data set; made where it is not there.
+        Directory of the data set. Made where it is not there.
     limit : Limit
-        What the configuration says of it; ``neighbors`` is that of ``epsilon``.
+        What the configuration says of it. ``neighbors`` is that of ``epsilon``.
     epsilon : Fraction
         Greater than 0.
     told : mapping
@@ -338,17 +338,17 @@ def charge(
 
 
 def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any]) -> Entry:
-    """Write down a release, which has no loss; one that is listed already is not listed again.
+    """Write down a release, which has no loss. One that is listed already is not listed again.
 
     Parameters
     ----------
     files : Files
     path : str
-        Directory of the data set; made where it is not there.
+        Directory of the data set. Made where it is not there.
     limit : Limit
         What the configuration says of it.
     told : mapping
-        What is told; the same release has the same ``run_id`` and ``release``.
+        What is told. The same release has the same ``run_id`` and ``release``.
 
     Returns
     -------
@@ -376,7 +376,7 @@ def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any])
 
 
 def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction) -> Budget | None:
-    """Check, before any work, that something could be charged; return the budget, if there is one.
+    """Check, before any work, that something could be charged. Return the budget, if there is one.
 
     Raises
     ------
@@ -433,7 +433,7 @@ def require_limit(path: str, limit: Limit) -> None:
 
 
 def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fraction) -> Entry | None:
-    """Write the next entry; None where another process was faster."""
+    """Write the next entry. None where another process was faster."""
     sums = {"spent_before": str(budget.spent), "spent_after": str(spent)}
     own = {**told, **sums, "version": __version__}
     try:

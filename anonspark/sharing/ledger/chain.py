@@ -78,7 +78,7 @@ def read_chain(
     path_of : callable
         Returns where the file of a number belongs.
     sign : callable or None
-        Returns the signature of a text; None where signatures are not checked.
+        Returns the signature of a text. None where signatures are not checked.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def read_chain(
 
 
 def _files_of(files: Files, directory: str, head: str) -> list[str]:
-    """Return the files of a chain in their order; drafts of killed processes are passed over.
+    """Return the files of a chain in their order. Drafts of killed processes are passed over.
 
     Raises
     ------

@@ -80,7 +80,7 @@ def required_coalitions(
 
 
 def members_of(engine: Engine, ledger: Ledger, release: LedgerRelease) -> MembersOf:
-    """Return who is in which class of a release of a ledger; lazy."""
+    """Return who is in which class of a release of a ledger. Lazy."""
     columns = members_schema(len(release.sensitive)).names
     table = kept(engine, ledger.layout.members(release.name), columns)
     return MembersOf(release.name, release.recipient, table, release.sensitive)
@@ -109,7 +109,7 @@ def check_ledger(
 
     Notes
     -----
-    Reads all files of the ledger for their hashes on the driver; two shuffles of the classes of
+    Reads all files of the ledger for their hashes on the driver. Two shuffles of the classes of
     each release, then as :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
     """
     found = LedgerCheck(wrong_files(ledger), len(ledger.counted))

@@ -31,7 +31,7 @@ def list_coalitions(
     together : sequence of sequence of str
         Recipients that are always one.
     size : int or None
-        How many recipients may collude; None for all.
+        How many recipients may collude. None for all.
     of_plan : collection of str
         Those who are to get a release: of others nothing changes.
 

@@ -147,7 +147,7 @@ class Events:
     digests : list of str
         SHA-256 of the head and of each file.
     key : Key or None
-        Of the signatures; without it nothing can be added.
+        Of the signatures. Without it nothing can be added.
     """
 
     files: Files
@@ -218,6 +218,6 @@ class Events:
         return event
 
     def remember(self, *, older: bool = False) -> None:
-        """Write down beside the key which event is the last one; see :func:`remember`."""
+        """Write down beside the key which event is the last one. See :func:`remember`."""
         if self.key is not None:
             remember(self.key, self.digests, older=older)

@@ -88,7 +88,7 @@ class Signatures:
     def of(
         cls, releases: Sequence[MembersOf], attributes: Sequence[str], *, repeated: bool = False
     ) -> Signatures:
-        """Bring together what all releases tell of each person; one shuffle of all members.
+        """Bring together what all releases tell of each person. One shuffle of all members.
 
         Parameters
         ----------

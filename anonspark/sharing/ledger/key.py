@@ -30,9 +30,9 @@ class Key:
     Parameters
     ----------
     secret : bytes
-        At most 64; shown nowhere.
+        At most 64. Shown nowhere.
     path : str
-        Absolute path of its file, beside which the last event of a ledger is remembered; empty
+        Absolute path of its file, beside which the last event of a ledger is remembered. Empty
         where it has none, and is of no ledger.
     """
 

@@ -54,7 +54,7 @@ class Ledger:
 
     @property
     def record(self) -> list[str]:
-        """The columns that tell the records of a person apart; empty where everybody has one."""
+        """The columns that tell the records of a person apart. Empty where everybody has one."""
         return list(self.head.get("record", []))
 
     @property
@@ -82,7 +82,7 @@ class Ledger:
 
     @property
     def subject_types(self) -> list[str] | None:
-        """Families of the types of the subject's columns; None where no plan has come so far."""
+        """Families of the types of the subject's columns. None where no plan has come so far."""
         planned = (one.told for one in self.events.events if one.type == PLANNED)
         return next((list(told["subject_types"]) for told in planned), None)
 
@@ -106,7 +106,7 @@ def init_ledger(
     subject : sequence of str
         The columns that tell people apart.
     record : sequence of str
-        The columns that tell the records of a person apart; empty where everybody has one.
+        The columns that tell the records of a person apart. Empty where everybody has one.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def open_ledger(
     files : Files
     path : str
     key : Key or None
-        None where nothing is added and nobody looked up; signatures are not checked then.
+        None where nothing is added and nobody looked up. Signatures are not checked then.
     as_newest : bool
         Whether it is taken for the newest, whatever is remembered beside the key.
 
@@ -233,7 +233,7 @@ def withdraw_release(
     reason, by : str
         Why, and who says so.
     key_file : str or None
-        File of the key; None is the one with which the ledger was made.
+        File of the key. None is the one with which the ledger was made.
 
     Raises
     ------

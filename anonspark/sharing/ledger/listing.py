@@ -16,12 +16,12 @@ _PLACES = {"delta_presence": {"population", "format", "options"}}
 
 
 def require_listable(context: RunContext) -> None:
-    """Check, before any work, that a release can be written down; make the ledger if there is none.
+    """Check, before any work, that a release can be written down. Make the ledger if there is none.
 
     Raises
     ------
     ConfigurationError
-        If the ledger has another limit, or there is none and no limit is told; or if it lies
+        If the ledger has another limit, or there is none and no limit is told, or if it lies
         inside input or output, or one of them inside it.
     GuaranteeError
         If its chain is broken.
@@ -45,7 +45,7 @@ def list_staged(context: RunContext, release: Release) -> None:
     ConfigurationError, GuaranteeError
         As of :func:`require_listable`.
     PublishingError
-        If the entry cannot be written; nothing is published then.
+        If the entry cannot be written. Nothing is published then.
 
     Notes
     -----

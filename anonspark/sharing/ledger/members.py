@@ -29,7 +29,7 @@ def sensitive_column(index: int) -> str:
 
 
 def members_schema(sensitive: int) -> pa.Schema:
-    """Return the schema of members; ``sensitive`` is the number of sensitive attributes."""
+    """Return the schema of members. ``sensitive`` is the number of sensitive attributes."""
     values = [(sensitive_column(index), pa.int64()) for index in range(sensitive)]
     return pa.schema([(SUBJECT, _SUBJECT_TYPE), (CLASS, pa.int64()), *values])
 
@@ -77,5 +77,5 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
 
 
 def kept(engine: Engine, directory: str, columns: Sequence[str]) -> Table:
-    """Return columns of a table that :func:`keep` wrote; lazy."""
+    """Return columns of a table that :func:`keep` wrote. Lazy."""
     return engine.published(f"{directory}/data", _FORMAT).select(list(columns))

@@ -29,9 +29,9 @@ class LedgerRelease:
         Of that event.
     state : str
     told : mapping
-        What the event says; see docs/recipients.md, Events.
+        What the event says. See docs/recipients.md, Events.
     withdrawn : mapping
-        Who withdrew it and why; empty where nobody did.
+        Who withdrew it and why. Empty where nobody did.
     """
 
     name: str

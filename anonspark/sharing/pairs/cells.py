@@ -120,7 +120,7 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     -----
     Two or, where sensitive attributes are among the payload, three jobs a release, with a shuffle
     of a row a class, cell or payload and task. To the driver come the classes, a key, a hash and a
-    count of each cell, and the sensitive values of each different payload; no record of a person.
+    count of each cell, and the sensitive values of each different payload. No record of a person.
     """
     payload = _payload(first, second)
     schema = first.data.schema

@@ -55,7 +55,7 @@ class CompatiblePairs:
     pairs : int
         Pairs of classes whose regions meet.
     first, second : int32 ndarray of shape (n,)
-        Of such pairs, the cells of both releases that agree in their payload; those of one pair of
+        Of such pairs, the cells of both releases that agree in their payload. Those of one pair of
         classes follow each other.
     """
 
@@ -89,7 +89,7 @@ def compatible_pairs(
     Notes
     -----
     O(log n + pairs) for each class where regions overlap little, and the cells of both classes of a
-    pair; 8 bytes a pair of cells.
+    pair. 8 bytes a pair of cells.
     """
     for release in releases:
         require_readable(release.attributes)

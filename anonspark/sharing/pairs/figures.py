@@ -26,10 +26,10 @@ class Margin:
     Parameters
     ----------
     records : int64 ndarray of shape (cells,)
-        Of each cell; at most so many where they are not known.
+        Of each cell. At most so many where they are not known.
     known : bool ndarray of shape (cells,)
         Whether each of these records is in one of the unknowns of the cell, so that those add up to
-        ``records``; else they add up to no more.
+        ``records``, else they add up to no more.
     """
 
     records: Integers
@@ -60,7 +60,7 @@ def bound_unknowns(one: Margin, other: Margin, of_one: _Indices, of_other: _Indi
     one, other : Margin
         Of the two releases.
     of_one, of_other : int32 ndarray of shape (unknowns,)
-        The cell of each unknown on both sides; no two unknowns agree in both.
+        The cell of each unknown on both sides. No two unknowns agree in both.
 
     Returns
     -------
@@ -134,7 +134,7 @@ class PairFigures:
     proven : int
         Pairs in which somebody certainly is.
     breaches : int
-        Pairs in which somebody certainly is and fewer than k may be; a class and absence from the
+        Pairs in which somebody certainly is and fewer than k may be. A class and absence from the
         other release is such a pair, too.
     breaches_absent : int
         Of them, those of a class and absence.
@@ -146,7 +146,7 @@ class PairFigures:
     disclosed_required : int
         Of them, those where the manifests require l of the attribute.
     absent_from_first, absent_from_second : int or None
-        People of the other release who are certainly not in this one, at least; None where they are
+        People of the other release who are certainly not in this one, at least. None where they are
         fewer than k, and somebody.
     rounds : int
         Of the bounds, in which something changed.
@@ -174,7 +174,7 @@ class BoundedPairs:
     Parameters
     ----------
     first, second : int64 ndarray of shape (n,)
-        The classes; the number of classes of a release stands for absence from it.
+        The classes. The number of classes of a release stands for absence from it.
     lower, upper : int64 ndarray of shape (n,)
         People who are certainly in both, and who may be.
     fewest, most : mapping of str to int64 ndarray of shape (n,)
@@ -275,7 +275,7 @@ def _certainly_absent(
 ) -> tuple[int, int]:
     """Return how many people of the second release are not in the first, and the other way round.
 
-    Who is in a cell of one release is in a compatible cell of the other, or absent; and no more
+    Who is in a cell of one release is in a compatible cell of the other, or absent, and no more
     people of a payload are in a release than it has records of it. Whose records they are, and
     who was left out, is of no account.
     """

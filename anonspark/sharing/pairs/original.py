@@ -80,7 +80,7 @@ def count_pair_candidates(
     required : collection of str
         Sensitive attributes of which the manifests require several values.
     missing_markers : iterable of str
-        Texts of the original that mean missing; null and NaN do, always.
+        Texts of the original that mean missing. Null and NaN do, always.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def count_pair_candidates(
 
     Notes
     -----
-    One job over the original's quasi-identifiers; the classes of both releases and their pairs go
+    One job over the original's quasi-identifiers. The classes of both releases and their pairs go
     to every task. To the driver comes a row of sums a task.
     """
     first, second = releases

@@ -153,7 +153,7 @@ class Attack:
     said : {"same people", "inside"} or None
         How their people are related where manifests do not tell.
     joint_k : int or None
-        People that nobody should be told apart from; None for what the manifests say.
+        People that nobody should be told apart from. None for what the manifests say.
     original : str, Table or None
         The table that they were made of, or its path.
     population : str or None
@@ -182,7 +182,7 @@ def audit_releases(
     paths : sequence of str
         At least two releases, or tables of other tools.
     configuration, roles
-        See :func:`~anonspark.verification.audit.audit_release`; roles are those of the tables
+        See :func:`~anonspark.verification.audit.audit_release`. Roles are those of the tables
         without a manifest.
     attack : Attack or None
         None for what the manifests say.
@@ -201,7 +201,7 @@ def audit_releases(
 
     Notes
     -----
-    The jobs of :func:`~anonspark.verification.audit.audit_release` for each release; for every two
+    The jobs of :func:`~anonspark.verification.audit.audit_release` for each release. For every two
     those of :func:`~anonspark.sharing.pairs.cells.read_cells` and, with the original, one
     over its quasi-identifiers. Pairs and bounds are made by the driver, with 100 bytes a pair of
     classes and payload.
@@ -267,7 +267,7 @@ def _require_different(opened: Sequence[OpenedRelease]) -> None:
 def _open(
     engine: Engine, path: str, configuration: Configuration | None, roles: Roles | None
 ) -> OpenedRelease:
-    """Open a release; of a table without a manifest the roles count that it has columns of."""
+    """Open a release. Of a table without a manifest the roles count that it has columns of."""
     has_manifest = engine.files.exists(f"{path.rstrip('/')}/{MANIFEST}")
     own = None
     if not has_manifest and roles is not None:
@@ -416,7 +416,7 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
 
 
 def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
-    """Tell what is not decided; see :func:`_failures`."""
+    """Tell what is not decided. See :func:`_failures`."""
     where = f"{found.first} and {found.second} together"
     told = []
     if found.relation == "unknown":

@@ -52,7 +52,7 @@ def strata_of(
 
     Notes
     -----
-    One job with a shuffle for each attribute of which several values are demanded; the different
+    One job with a shuffle for each attribute of which several values are demanded. The different
     values of each stratum are collected, as hashes. Two jobs and shuffles for people, of whom
     fewer than are demanded are collected for each stratum.
     """
@@ -74,7 +74,7 @@ def strata_of(
 
 
 def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> dict[int, set[int]]:
-    """Return the people of each stratum that has too few; of others as many as are enough."""
+    """Return the people of each stratum that has too few. Of others as many as are enough."""
     schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
     people = frozen.fresh(SUBJECT, PATTERN).map_batches(TellPeople(schema), schema)
     people = people.aggregate([PATTERN, PERSON]).persist()
@@ -126,7 +126,7 @@ class PartitionMaker:
     generation: int = 0
 
     def snapshot(self, frozen: FrozenSource, becomes: Mapping[int, int] | None = None) -> Snapshot:
-        """Stage what atoms are made of, of all records that are given; one pass over the source.
+        """Stage what atoms are made of, of all records that are given. One pass over the source.
 
         The others have no part in it, or a range, and by it every loss, would show their values.
 
@@ -134,7 +134,7 @@ class PartitionMaker:
         ----------
         frozen : FrozenSource
         becomes : mapping of int to int, or None
-            As of :meth:`atoms`; None where the records have the patterns that they are given by.
+            As of :meth:`atoms`. None where the records have the patterns that they are given by.
         """
         directory = f"{self.staging.records}/base"
         self.engine.files.delete(directory)
@@ -150,7 +150,7 @@ class PartitionMaker:
         Parameters
         ----------
         snapshot : Snapshot
-            Of :meth:`snapshot`; records that have atoms already are passed over.
+            Of :meth:`snapshot`. Records that have atoms already are passed over.
         becomes : mapping of int to int
             Of :func:`anonspark.core.atom_reuse.join_strata`.
         counts : mapping of int to int
@@ -159,7 +159,7 @@ class PartitionMaker:
         Returns
         -------
         Table
-            Of :data:`ATOMS`; lazy.
+            Of :data:`ATOMS`. Lazy.
 
         Notes
         -----
@@ -261,7 +261,7 @@ class NameAtoms:
     generation : int
         Base partitions that the ledger has.
     pattern : int or None
-        Of the stratum; None where the third column says it.
+        Of the stratum. None where the third column says it.
     """
 
     generation: int

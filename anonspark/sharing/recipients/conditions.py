@@ -76,7 +76,7 @@ class Condition:
         Parameters
         ----------
         values : pyarrow.Array of shape (n,)
-            Of the type that :meth:`problems` was asked about; null where they are missing.
+            Of the type that :meth:`problems` was asked about. Null where they are missing.
         missing : bool ndarray of shape (n,)
 
         Returns

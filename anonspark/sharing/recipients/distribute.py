@@ -78,9 +78,9 @@ class Distribution(Redacted):
     releases : dict of str to Release
         By recipient.
     coalitions : list of dict
-        What the joint check found; see docs/recipients.md.
+        What the joint check found. See docs/recipients.md.
     other_strategy : dict of str to float or None
-        By recipient, ``gcp`` of its release made the other way, None where it cannot be; empty
+        By recipient, ``gcp`` of its release made the other way, None where it cannot be. Empty
         where the plan does not ask for it.
     withheld : dict of str to int
         By recipient, records that are withheld: for who carries the plan out. Releases with a
@@ -151,12 +151,12 @@ def distribute(
     engine : Engine
     plan : Plan
     run_id : str or None
-        Name of the run; None makes a random one.
+        Name of the run. None makes a random one.
     resume : bool
         Whether to continue a run that was killed, as :func:`anonspark.pipeline.run.run`.
     progress : Progress or None
     table : Table or None
-        The source; None opens what the base names.
+        The source. None opens what the base names.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def distribute(
     Notes
     -----
     The source is read once (:func:`~anonspark.sharing.recipients.frozen_source.freeze`), then each
-    release costs what a run costs that reads the private copy, with a shuffle of its members; the
+    release costs what a run costs that reads the private copy, with a shuffle of its members. The
     joint check costs a shuffle of all members and one for each coalition.
     """
     files = engine.files
@@ -278,7 +278,7 @@ def _about(recipient: Recipient) -> Iterator[None]:
 
 @dataclass
 class _Carrying:
-    """A plan while it is carried out; parameters as of :func:`distribute`."""
+    """A plan while it is carried out. Parameters as of :func:`distribute`."""
 
     engine: Engine
     plan: Plan
@@ -458,7 +458,7 @@ class _Carrying:
     def _check(
         self, made: Sequence[_Made], coalitions: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
-        """Check all coalitions; what does not hold is written down before it is refused."""
+        """Check all coalitions. What does not hold is written down before it is refused."""
         own = {one.name for one in made}
         earlier = [
             one for one in (self.ledger.counted if self.ledger else []) if one.name not in own

@@ -45,7 +45,7 @@ class PlanLook:
 
 
 def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanLook:
-    """Check a plan, its source and its ledger; nothing is anonymized.
+    """Check a plan, its source and its ledger. Nothing is anonymized.
 
     Parameters
     ----------

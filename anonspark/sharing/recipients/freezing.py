@@ -25,7 +25,7 @@ from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
 from anonspark.sharing.recipients.conditions import Condition
 
 PATTERN = "pattern"
-"""64-bit integer; bit i is set where a record satisfies the i-th recipient's conditions, and has
+"""64-bit integer. Bit i is set where a record satisfies the i-th recipient's conditions, and has
 every quasi-identifier of that recipient where records without are dropped."""
 
 _MOST_IN_TASK = 2**40
@@ -54,7 +54,7 @@ class RowsOf:
 
 @dataclass(frozen=True)
 class FreezeRows:
-    """Takes the columns that are asked for, and says who gets each record; runs in tasks.
+    """Takes the columns that are asked for, and says who gets each record. Runs in tasks.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class FreezeRows:
     requests : tuple of RowsOf
         In the order of the recipients' names.
     subject : tuple of str
-        Columns that tell people apart; empty where records do.
+        Columns that tell people apart. Empty where records do.
     key : Key
     record : tuple of str
-        Columns that tell the records of a person apart; empty where everybody has one.
+        Columns that tell the records of a person apart. Empty where everybody has one.
     """
 
     columns: tuple[str, ...]
@@ -156,7 +156,7 @@ class FreezeRows:
         return pa.array(both, pa.binary())
 
     def _digests(self, batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes | None]:
-        """Return the keyed hash of some columns of each record; None where one is missing."""
+        """Return the keyed hash of some columns of each record. None where one is missing."""
         texts = []
         for name in names:
             reading = Reading(name, name, None, ("", *self.markers))

@@ -46,17 +46,17 @@ class _Select:
 
 @dataclass(frozen=True)
 class OpenFrozen:
-    """Opens the records of a recipient; see :data:`anonspark.engine.protocol.OpenInput`.
+    """Opens the records of a recipient. See :data:`anonspark.engine.protocol.OpenInput`.
 
     Parameters
     ----------
     frozen : FrozenSource
     bit : int or None
-        The recipient's place; None for all records that anybody gets.
+        The recipient's place. None for all records that anybody gets.
     with_patterns : bool
         Whether patterns travel beside the records.
     becomes : mapping of int to int, or None
-        What becomes of the patterns of records without an atom; 0 are withheld.
+        What becomes of the patterns of records without an atom. 0 are withheld.
     """
 
     frozen: FrozenSource
@@ -67,7 +67,7 @@ class OpenFrozen:
     def __call__(
         self, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
     ) -> FrozenInput:
-        """Open the records; parameters as of :data:`anonspark.engine.protocol.OpenInput`."""
+        """Open the records. Parameters as of :data:`anonspark.engine.protocol.OpenInput`."""
         companions = {SUBJECT: SUBJECT} | ({ATOM: ATOM} if self.frozen.has_atoms else {})
         companions |= {PATTERN: PATTERN} if self.with_patterns else {}
         # Whatever the columns of the input are called.
@@ -132,7 +132,7 @@ class FrozenInput(RecordInput):
         return replace(reader, listed=(), companions=companions)
 
     def rows(self, names: Sequence[str]) -> Table:
-        """Return some columns of the records; lazy."""
+        """Return some columns of the records. Lazy."""
         staged = {name: column_of(index) for index, name in enumerate(self.frozen.columns)}
         staged |= {name: own for own, name in self.companions.items()}
         wanted = [name for name in self.given.names if name in names]

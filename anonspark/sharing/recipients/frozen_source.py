@@ -32,7 +32,7 @@ class FrozenSource:
     Parameters
     ----------
     records : Records
-        Columns as they came, numbered; :data:`~anonspark.core.columns.SUBJECT`,
+        Columns as they came, numbered. :data:`~anonspark.core.columns.SUBJECT`,
         :data:`PATTERN`, and :data:`~anonspark.core.columns.ATOM` where there are atoms.
     columns : tuple of str
         Names of the columns in the input.
@@ -63,7 +63,7 @@ class FrozenSource:
         return ATOM in self.records.schema.names
 
     def fresh(self, *names: str) -> Table:
-        """Return some columns of the records that have no atom; lazy."""
+        """Return some columns of the records that have no atom. Lazy."""
         if not self.has_atoms:
             return self.records.rows(*names)
         schema = pa.schema([self.records.schema.field(name) for name in names])
@@ -171,7 +171,7 @@ _COUNTS = pa.schema([("records", pa.int64()), ("subjects", pa.int64())])
 
 @dataclass(frozen=True)
 class _CountRepeated:
-    """Counts subjects by the number of their records; missing ones are of 0 records."""
+    """Counts subjects by the number of their records. Missing ones are of 0 records."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -195,7 +195,7 @@ def require_subjects(
     subject : sequence of str
         The columns that tell people apart.
     record : sequence of str
-        The columns that tell the records of a person apart; empty where everybody has one.
+        The columns that tell the records of a person apart. Empty where everybody has one.
 
     Raises
     ------

@@ -74,13 +74,13 @@ class StagedMembers:
         return {"sensitive": self.sensitive, "columns": self.columns, "schema": schema}
 
     def members(self, engine: Engine) -> MembersOf:
-        """Return who is in which class; lazy."""
+        """Return who is in which class. Lazy."""
         schema = members_schema(len(self.sensitive))
         table = engine.staged([f"{self.path}/members"], schema)
         return MembersOf(self.release, self.recipient, table, self.sensitive)
 
     def classes(self, engine: Engine) -> Table:
-        """Return the classes; lazy."""
+        """Return the classes. Lazy."""
         return engine.staged([f"{self.path}/classes"], self.schema)
 
 

@@ -67,7 +67,7 @@ def reused_atoms(
     *,
     repeated: bool = False,
 ) -> Table | None:
-    """Return the atoms of a ledger as they are in a new plan; None where it has none.
+    """Return the atoms of a ledger as they are in a new plan. None where it has none.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def reused_atoms(
     -------
     Table or None
         Of :data:`~.base_partition.ATOMS`, a row for each person who was ever in
-        an atom that is not forgotten; the pattern is 0 for those who are given to nobody now. Lazy.
+        an atom that is not forgotten. The pattern is 0 for those who are given to nobody now. Lazy.
 
     Notes
     -----
@@ -536,7 +536,7 @@ def _with_atoms(
     path : str
         A new directory, private.
     new : bool
-        Whether records without an atom keep their patterns; else nobody gets them.
+        Whether records without an atom keep their patterns, else nobody gets them.
 
     Notes
     -----

@@ -47,7 +47,7 @@ class OtherStrategy:
     run_id: str
 
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
-        """Return ``gcp`` of each recipient's release, made the other way; None where it cannot be.
+        """Return ``gcp`` of each recipient's release, made the other way. None where it cannot be.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class OtherStrategy:
 
         Notes
         -----
-        As the plan costs that is carried out, but for publishing and the joint check; of an
+        As the plan costs that is carried out, but for publishing and the joint check. Of an
         independent plan once more for each different k of its recipients.
         """
         found: dict[str, float | None] = {}

@@ -75,7 +75,7 @@ class Plan(Redacted):
     file : PlanFile
         As it says it.
     base : Configuration
-        What may be given at all; its output is a stand-in.
+        What may be given at all. Its output is a stand-in.
     source : Configuration
         The same, of the requested attributes alone.
     partition : Configuration
@@ -146,7 +146,7 @@ def load_plan(
     overrides : sequence of str
         What ``--set`` was given: they replace values of the plan.
     only : sequence of str
-        Recipients that get something; all where it is empty.
+        Recipients that get something. All where it is empty.
     read : callable
         Reads the file, and that of the base.
 
@@ -162,7 +162,7 @@ def load_plan(
 
 
 def parse_plan(mapping: Mapping[str, Any], read: TextReader = read_local_text) -> Plan:
-    """Check a plan that is in memory; see :func:`load_plan`."""
+    """Check a plan that is in memory. See :func:`load_plan`."""
     return _build(mapping, [], ".", (), (), read)
 
 
@@ -222,7 +222,7 @@ def _base_document(
 
 
 class _Reading:
-    """A plan file on its way to a plan; what is wrong is collected."""
+    """A plan file on its way to a plan. What is wrong is collected."""
 
     def __init__(self, file: PlanFile, base: dict[str, Any], read: TextReader) -> None:
         self.file, self.document, self.read = file, base, read

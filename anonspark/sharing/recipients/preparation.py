@@ -32,7 +32,7 @@ def prepare_making(
     configuration : Configuration
         Of the release.
     directory : str
-        Private; for raw values.
+        Private. For raw values.
     making : Making
 
     Raises

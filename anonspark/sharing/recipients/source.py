@@ -1,4 +1,4 @@
-"""The source of a plan: opened, checked and frozen; and where its releases go."""
+"""The source of a plan: opened, checked and frozen, and where its releases go."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_source(
     path : str
         A new directory, private.
     table : Table or None
-        The source; None opens what the base names.
+        The source. None opens what the base names.
 
     Raises
     ------

@@ -24,9 +24,9 @@ class Making:
     rows_requested, rows_withheld : int
         Records that the recipient may have, and those of them that are kept out.
     make_model : callable or None
-        Makes the model; None takes the one of the configuration.
+        Makes the model. None takes the one of the configuration.
     described : sequence of QuasiIdentifier or None
-        Quasi-identifiers with the ranges of all records that are given, in any order; None takes
+        Quasi-identifiers with the ranges of all records that are given, in any order. None takes
         those of the recipient's records.
     """
 
@@ -46,7 +46,7 @@ class Strategy(Protocol):
 
     @property
     def atoms(self) -> Table | None:
-        """Who is in which atom, for the ledger; None where there are none."""
+        """Who is in which atom, for the ledger. None where there are none."""
         ...
 
 

@@ -108,7 +108,7 @@ def count_tables(
 
 @dataclass(frozen=True)
 class _Coding:
-    """How records become rows and classes; columns are numbered, whatever they are called."""
+    """How records become rows and classes. Columns are numbered, whatever they are called."""
 
     candidates: tuple[Domain, ...]
     target: Domain
@@ -123,7 +123,7 @@ class _Coding:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that are read, by their numbers; each is read once."""
+        """The columns that are read, by their numbers. Each is read once."""
         return {self._number(name): name for name in self._names}
 
     def _number(self, name: str) -> str:

@@ -43,7 +43,7 @@ class Domain:
     labels : tuple of str
         Of the rows, without those for other and missing values.
     edges : tuple of float
-        Ascending: first value of each bin but the first one; empty where values are declared.
+        Ascending: first value of each bin but the first one. Empty where values are declared.
     """
 
     name: str
@@ -105,12 +105,12 @@ class Domain:
         return np.array(list(self.values.values()), np.int64)
 
     def rows_of(self, column: pa.Array, markers: Sequence[str]) -> Rows:
-        """Return the row of each value; there is none for which this is an error.
+        """Return the row of each value. There is none for which this is an error.
 
         Parameters
         ----------
         column : pyarrow.Array
-            Of length n; of any type.
+            Of length n. Of any type.
         markers : sequence of str
             Texts that mean missing.
 

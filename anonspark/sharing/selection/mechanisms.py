@@ -1,6 +1,6 @@
 """The two mechanisms: choosing the best attributes, and publishing noisy tables.
 
-Each is private for one record more or less; :func:`loss_of_a_record` turns what is wanted into
+Each is private for one record more or less. :func:`loss_of_a_record` turns what is wanted into
 that.
 """
 
@@ -43,7 +43,7 @@ def width_of(score: Score, records_at_most: int | None) -> int:
     score : {"gini", "information_gain", "chi_square"}
         ``chi_square`` of two classes has the order of ``gini``.
     records_at_most : int or None
-        Of the table, as far as ``information_gain`` counts them in full; for that score only.
+        Of the table, as far as ``information_gain`` counts them in full. For that score only.
     """
     if score != "information_gain":
         return WIDTH_OF_GINI
@@ -65,7 +65,7 @@ def choose(
     Parameters
     ----------
     tables : sequence of int64 ndarray
-        Exact counts; scores of them are told to nobody.
+        Exact counts. Scores of them are told to nobody.
     count : int
         How many.
     epsilon : Fraction

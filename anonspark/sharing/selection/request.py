@@ -86,7 +86,7 @@ class Wanted:
 
     @property
     def scale(self) -> Fraction | None:
-        """Scale of the noise of published tables; None where none are published."""
+        """Scale of the noise of published tables. None where none are published."""
         if self.settings.selection.mechanism == "tables":
             return scale_of(len(self.candidates), self.of_a_record)
         if self.of_tables:
@@ -96,7 +96,7 @@ class Wanted:
 
     @property
     def width(self) -> int | None:
-        """Width of the interval of scores; None where tables are ranked."""
+        """Width of the interval of scores. None where tables are ranked."""
         own = self.settings.selection
         return width_of(own.score, self.records_at_most) if own.mechanism == "top" else None
 
@@ -144,7 +144,7 @@ class Wanted:
 def open_wanted(
     engine: Engine, settings: SelectionSettings, table: Table | None = None
 ) -> tuple[Table, Wanted]:
-    """Open the table and return what is asked for of it; of the data the schema alone is read.
+    """Open the table and return what is asked for of it. Of the data the schema alone is read.
 
     Parameters
     ----------

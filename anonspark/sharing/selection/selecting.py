@@ -58,14 +58,14 @@ class Prospect:
         That would be charged.
     epsilon_of_a_record : Fraction
     scale : Fraction or None
-        Of the noise of a cell; None where no tables are published.
+        Of the noise of a cell. None where no tables are published.
     width : int or None
-        Of the interval in which a record changes all scores; None where tables are ranked.
+        Of the interval in which a record changes all scores. None where tables are ranked.
     resolution : float
         ``top``: attributes whose gini scores differ by fewer records are confused in one of 20
         picks or more. ``tables``: standard deviation of a cell.
     left : Fraction or None
-        Of the budget, before; None where there is none yet.
+        Of the budget, before. None where there is none yet.
     """
 
     candidates: list[str]
@@ -85,7 +85,7 @@ class Prospect:
 
 
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
-    """Tell what a selection would cost; of the data the schema alone is read.
+    """Tell what a selection would cost. Of the data the schema alone is read.
 
     Raises
     ------
@@ -132,11 +132,11 @@ def select(
     engine : Engine
     settings : SelectionSettings
     run_id : str or None
-        Name of the run; None makes a random one.
+        Name of the run. None makes a random one.
     below : callable
-        Source of chance; for real data none but that of the operating system.
+        Source of chance. For real data none but that of the operating system.
     table : Table or None
-        The records; None opens what the configuration names.
+        The records. None opens what the configuration names.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def _before(
 
 
 def _told_there(engine: Engine, place: str) -> dict[str, Any]:
-    """Return what a selection says of itself; nothing, where none has written it."""
+    """Return what a selection says of itself. Nothing, where none has written it."""
     try:
         told = json.loads(engine.files.read_text(place))
     except (OSError, ValueError):

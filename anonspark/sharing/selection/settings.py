@@ -179,7 +179,7 @@ class SelectionSettings:
     Parameters
     ----------
     configuration : Configuration
-        Of the input and its attributes; output and privacy are stand-ins.
+        Of the input and its attributes. Output and privacy are stand-ins.
     selection : SelectionOptions
     ledger : BudgetOptions
         That of the configuration, which has to have one.
@@ -229,7 +229,7 @@ def parse_selection(
     read: TextReader = read_local_text,
     problems: Sequence[str] = (),
 ) -> SelectionSettings:
-    """Check what is in memory; see :func:`load_selection`."""
+    """Check what is in memory. See :func:`load_selection`."""
     listed = list(problems)
     document = dict(mapping)
     for assignment in parse_overrides(overrides, listed):

@@ -77,7 +77,7 @@ def require_places(files: Files, settings: SelectionSettings, *, of_files: bool)
     files : Files
     settings : SelectionSettings
     of_files : bool
-        Whether the records are in files; else the input's path is none.
+        Whether the records are in files, else the input's path is none.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def publish_selection(
 
 
 def asked_for(settings: SelectionSettings) -> dict[str, Any]:
-    """Return the settings as the result tells them; of domains there are fingerprints."""
+    """Return the settings as the result tells them. Of domains there are fingerprints."""
     return settings.selection.model_dump(mode="json", by_alias=True, exclude={"domains"})
 
 
