@@ -45,33 +45,31 @@ HEAD = """\
 # The theses reproduced
 
 Written by `make reproduce`, from the grids in `conf/experiments/` and the printed figures in
-`conf/experiments/printed/`; do not edit it. It needs Adult in `$ANONSPARK_DATA` (default
-`../shared/data`; `anonspark fetch adult --out DIR` gets it). Figures in `out/reproduction` are used
-again as long as code, grids and data are those that they were made of. Two theses on models that
-learn have [a section of their own](#theses-on-learning).
+`conf/experiments/printed/`. Do not edit it. You need Adult in `$ANONSPARK_DATA` (default
+`../shared/data`), which `anonspark fetch adult --out DIR` gets. Figures in `out/reproduction` are used
+again as long as code, grids and data are the same. Two theses on models that
+learn have [a separate section](#theses-on-learning).
 
-What holds of Canbay 2019, computed with `model.published: canbay-2019`:
+Results for Canbay 2019, if you compute them with `model.published: canbay-2019`:
 
-- **Strict Mondrian without rounds** has every printed figure, to the digit; the print cuts some off
-  instead of rounding them.
+- **Strict Mondrian without rounds** has every printed figure, to the digit. The print cuts some off instead of rounding them.
 - **Strict Mondrian with rounds** has the printed records, classes and DM of round 1. From then on figures
   differ by what the thesis leaves out of its sums (R) and does not name (L). GCP of all rounds is a few
   percent apart.
-- **Relaxed Mondrian** has the printed sizes of classes. GCP is measured otherwise in the print (C).
+- **Relaxed Mondrian** has the printed sizes of classes. The print measures GCP in another way (C).
 - **Canon** draws at random, in the thesis and here (V).
 - **Adult copied 10 times** is cut exactly here, and not in the thesis (X).
 
-How to read the tables:
+You read the tables like this:
 
 | cell | verdict | meaning |
 | --- | --- | --- |
 | `4553` | equal | ours has the printed digits |
 | `3952.61 ≈ 3952.6170` | within the print's rounding | less than one unit of the last printed place apart: the theses cut off figures instead of rounding them |
 | `223160 → 223054 (-106)` | better | ours loses less, or has more classes, of the same records and by the same measure |
-| the same | differs | in any other way; *why* is told by the letters of the overview |
+| the same | differs | in any other way; the letters of the overview explain *why* |
 
-A figure is *better* only where both are about the same number of records and mean the same. Where
-our sums hold records that the print leaves out, and are smaller all the same, they are better, too.
+A figure is only *better* if both are about the same number of records and mean the same. If our sums hold records that the print leaves out, and are smaller all the same, they are also better.
 GCP of relaxed Mondrian, of Canon and of Adult copied 10 times is never called better, nor is anything
 that follows from it: reasons C, V and X. The line *5, remainders left out* compares printed figures
 once more and is not counted.
@@ -80,7 +78,7 @@ once more and is not counted.
 VURAL_HEAD = """\
 UEC are utility classes, OEC records without one (the outlier class), ESO the average class size with
 the outlier class among the classes. Tables on the data sets CUP and DEMOGRAFIK are left out: both are
-public, but not in our data. The settings that give the printed figures are told in
+public, but not in our data. You find the settings that give the printed figures in
 [corrections to the thesis](models.md#corrections-to-the-thesis).
 """
 
@@ -111,9 +109,9 @@ def page(experiments: Experiments, data: Path) -> str:
         "## Why figures differ",
         *_reasons(experiments, canbay, data),
         "## Tables of Canbay 2019",
-        "i is the round, `-` the model without outlier handling; |N| and |O| are its normal and "
+        "i is the round, `-` the model without outlier handling. |N| and |O| are its normal and "
         "outlier records, ES classes, DM the discernibility metric, GCP the certainty penalty "
-        "(`gcp_total`), AECS the mean class size; `_T` is cumulative. The line *5, remainders left "
+        "(`gcp_total`), AECS the mean class size. `_T` is cumulative. The line *5, remainders left "
         "out* has the fifth of six rounds (reason R).",
         *_sections(of_canbay, lambda name: f"Table {name}: {_title(name, canbay)}"),
         "## Tables of Vural 2017",
@@ -296,11 +294,11 @@ The last round keeps its groups whole, so that every record is published. The th
 its groups had k records each: in {multiples} of {len(tables)} tables DM of round 5 is a multiple of
 k², and in {floors} of {len(tables)} ES is |N| / k, rounded down, in {more} of them more classes than
 that DM has. Table 4.12: |N| = {example["N"]}, ES = {example["ES"]}, but DM = {example["DM"]} =
-{int(example["DM"]) // 900} * 30², which are {int(example["DM"]) // 30} records; the other
+{int(example["DM"]) // 900} * 30², which are {int(example["DM"]) // 30} records. The other
 {int(example["N"]) - int(example["DM"]) // 30} are in no sum. We count all of them: {row["ES"]:.0f}
 classes, DM {row["DM"]:.0f}. So ES, DM and AECS of round 5, and all totals, differ.
 
-The proof: with `rho: 6` the fifth round separates its outliers like the others, and its figures are
+You can check this: with `rho: 6` the fifth round separates its outliers like the others, and its figures are
 those without remainders. DM and its total are then equal to the print in {relaxed_equal} of {relaxed}
 relaxed tables, to the unit. Of all {compared} tables (where a sixth round has enough records) DM_T is
 equal in {equal}."""
@@ -358,10 +356,8 @@ def _other_outliers(experiments: Experiments, printed: Printed) -> str:
 Without rounds every figure of strict Mondrian is equal (GCP cut off in the print), and so are |N|,
 |O|, ES and DM of the first round ({equal} of {count} tables). GCP of the first round is
 {min(changes):+.1f} to {max(changes):+.1f} % apart: the groups are the same, but in some of them other
-k records are normal. The thesis does not tell the number of neighbours of the local outlier factor,
-what it does with equal records (two of the five columns are mostly zeros), nor how ties are broken.
-It is not the number of neighbours alone: for k = 10 the print has {first:.2f}, and we get, by number,
-{listed} (`reference: density`: {by_density:.2f}); {near or 9} comes nearest.
+k records are normal. The thesis does not name the number of neighbours of the local outlier factor, its treatment of equal records (two of the five columns are mostly zeros), or its rule for ties. The number of neighbours is not the only reason: for k = 10 the print has {first:.2f}, and we get, by number,
+{listed} (`reference: density`: {by_density:.2f}), where {near or 9} comes nearest.
 From the second round on the tables hold other records, so that strict cuts, which depend on the
 values, make other numbers of classes. GCP of all rounds, with all records counted, is
 {min(shares):+.1f} to {max(shares):+.1f} % apart."""
@@ -394,21 +390,20 @@ def _cells(experiments: Experiments, printed: Printed, data: Path) -> str:
     ]
     return f"""### C: relaxed spans are cells
 
-Sizes of relaxed classes depend on the number of records alone: {right} of {counted} counts and DM of
+Sizes of relaxed classes only depend on the number of records: {right} of {counted} counts and DM of
 rounds 1 to 4 are equal. GCP is not: the print is {min(before):.2f} to {max(before):.2f} times ours
 without rounds, {min(after):.2f} to {max(after):.2f} times with them. It is measured in the cells of
 the tree, which are wider than the records in them. A plain relaxed Mondrian, apart from the package
-(`relaxed_cells` in `benchmarks/reproduce.py`), comes near the print if it is measured so:
+(`relaxed_cells` in `benchmarks/reproduce.py`), comes near the print if you measure it like this:
 
 {table}
 
-What is left is not explained. In the bounds of its records this plain tree loses more than ours,
+The rest is not explained. In the bounds of its records this plain tree loses more than ours,
 because it shares out records that are equal in the attribute of the cut in the order of the file,
-and ours by their other attributes. Ours is measured in the bounds of the records, which are what is
-published, so a smaller GCP is not counted as better here. It also changes what rounds gain: measured
+and ours by their other attributes. Ours is measured in the bounds of the records, which are published, so a smaller GCP is not counted as better here. It also changes what rounds gain: measured
 in records, relaxed rounds save {min(improvements):.1f} to {max(improvements):.1f} % of GCP, not 16 to
 45 % (Table 4.16), and relaxed Mondrian loses less than Canon with random vantage points, not more
-(Table 5.2). The tables have `span: cell`; with `span: data` GCP_T is {spans[0]["gcp_total"]:.2f} at
+(Table 5.2). The tables have `span: cell`. With `span: data` GCP_T is {spans[0]["gcp_total"]:.2f} at
 k = 5 and {spans[1]["gcp_total"]:.2f} at k = 50."""
 
 
@@ -431,18 +426,16 @@ def _vantage(experiments: Experiments, printed: Printed) -> str:
     halves, rest = divmod(int(whole), 1024)
     return f"""### V: vantage points drawn at random
 
-Canon cuts at the median distance from a record that is drawn at random; each draw makes other
-classes. Our one draw is {min(plain):+.1f} to {max(plain):+.1f} % apart without rounds, and
-{min(rounds):+.1f} to {max(rounds):+.1f} % with them, where reasons R and L add to it;
-{min(left_out):+.1f} to {max(left_out):+.1f} % if remainders are left out, as there. The default,
+Canon cuts at the median distance from a record that is drawn at random, so each draw gives other classes. Our one draw is {min(plain):+.1f} to {max(plain):+.1f} % apart without rounds, and
+{min(rounds):+.1f} to {max(rounds):+.1f} % with them, where reasons R and L add to it, and
+{min(left_out):+.1f} to {max(left_out):+.1f} % if you leave out remainders, as there. The default,
 `vantage: spread`, is {min(spread):+.1f} to {max(spread):+.1f} % apart from the print with rounds.
 
 The halves of the thesis are not always equal: DM without rounds is larger than ours, which is the
 smallest that cutting into halves gives. And most groups of exactly 2k records are not cut: in Table
-6.1 round 2 has {int(whole) + 1} records, which ten cuts make groups of {halves} and {halves + 1};
+6.1 round 2 has {int(whole) + 1} records, which ten cuts make groups of {halves} and {halves + 1}.
 {rest} of our {int(whole)} are in groups of {halves + 1} = 2k that are cut once more (1024 + {rest} =
-{second["ES"]:.0f} classes), and all but 6 of those of the thesis are not (1030 classes). All that
-follows in Table 6.1 differs for that. Relaxed Mondrian in Table 4.9 has 1490, as here."""
+{second["ES"]:.0f} classes), and all but 6 of those of the thesis are not (1030 classes). All that follows in Table 6.1 differs because of that. Relaxed Mondrian in Table 4.9 has 1490, as here."""
 
 
 def _tree(experiments: Experiments, printed: Printed) -> str:
@@ -476,15 +469,14 @@ def _tree(experiments: Experiments, printed: Printed) -> str:
     return f"""### X: the distributed tree of the thesis is not exact
 
 Ten copies of a table have the medians of one, so an exact tree with 10 k must make the classes of one
-copy with k, ten times as large. Ours does, in ES, DM and GCP, for {exact} of {len(rows)} k; the tree
+copy with k, ten times as large. Ours does, in ES, DM and GCP, for {exact} of {len(rows)} k. The tree
 of the thesis does so for {same}:
 
 {head + chr(10).join(rows)}
 
 Its classes are other ones. At k = {", ".join(more)} there are more and smaller of them, so that ES and
-DM without rounds are better there; but GCP is {min(ratios):.1f} to {max(ratios):.1f} times that of the
-exact tree. What part of this is where it cuts, and what part how it measures (reason C), the print
-does not tell."""
+DM without rounds are better there. But GCP is {min(ratios):.1f} to {max(ratios):.1f} times that of the
+exact tree. The print does not show which part of this comes from its cuts, and which part from its measure (reason C)."""
 
 
 def _slips(printed: Printed) -> str:
@@ -495,11 +487,11 @@ def _slips(printed: Printed) -> str:
 They are kept as printed.
 
 - Table 5.1, Canon, k = 30: 512 classes of 30162 records have a DM of at least 30162² / 512 =
-  {halves:.0f}, but {dm["DM"]} is printed; AECS {dm["AECS"]} means 30162 / {dm["AECS"]} =
+  {halves:.0f}, but {dm["DM"]} is printed. AECS {dm["AECS"]} means 30162 / {dm["AECS"]} =
   {30_162 / float(dm["AECS"]):.0f} classes. The same DM is in Tables 6.4 and 6.7 and, as a percentage,
   in 6.8.
 - Table 4.15, k = 50: AECS is 50.08, the mean of the rounds (reason A) 50.8.
-- Table 6.1, round 1: |N| + |O| is 30163, one more than there are records; DM is {102_391}, while 4096
+- Table 6.1, round 1: |N| + |O| is 30163, one more than there are records. DM is {102_391}, while 4096
   classes of 5 have {4096 * 25}.
 - Table 6.2: GCP of round 1 is 2115.14, its total 2115.15.
 - Table 7.2, round 5: ES_T is 1506, the sum 1508, as Table 7.6 has it."""
@@ -515,15 +507,14 @@ def _levels(experiments: Experiments) -> str:
     second = next(row for row in best.rounds if row["round"] == 2)
     return f"""### G: a node that is not in the lattice
 
-The third anonymization with k alone (rho = 2: 141 classes, 307 outliers) is at no node of the printed
-hierarchies; the best one has {third["classes"]} classes and {third["outlier_rows"]} outliers. Table
+The third anonymization with k alone (rho = 2: 141 classes, 307 outliers) is at no node of the printed hierarchies. The best one has {third["classes"]} classes and {third["outlier_rows"]} outliers. Table
 4-6 follows from it. All other classes and outliers are equal.
 
 With t-closeness the second round of the thesis (608 classes, 4331 outliers) is not the best node:
 the search finds {second["classes"]} classes and {second["outlier_rows"]} outliers. Under suppression
 t-closeness is not monotone, and pruning, as the tool of the thesis does it, may miss the best node.
 The tables below have the levels of the thesis, given by `model.levels`. They are measured against
-each round's own records, as there; the release as a whole violates t = 0.2
+each round's own records, as there. The release as a whole violates t = 0.2
 ([t-closeness and rounds](models.md#t-closeness-and-rounds))."""
 
 

@@ -24,14 +24,13 @@ NEEDED = ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC, saleh.HOUSING, "hierarchies")
 INTRODUCTION = """\
 Saleh (master's thesis, Marmara University) measures classifiers on anonymized tables and federated
 learning. Var and Inan 2018 choose attributes by noisy tables of counts. Their models depend on splits
-and seeds that are not told, so one more verdict is needed:
+and seeds that are not published, so you need one more verdict:
 
 | cell | verdict | meaning |
 | --- | --- | --- |
 | `0.857 ~ 0.860` | within the spread | no farther apart than two runs of the same experiment: ±0.012 for classifiers on Adult, ±0.04 on the 249 test records of mammographic masses, ±0.008 for federated accuracy, what the farthest of three seeds is from their mean for its other figures, ±1 point for the loss, ±0.7 points for naive Bayes |
 
-`.venv/bin/python benchmarks/reproduce.py --learning` writes this section alone, in some minutes. It
-needs `adult.csv`, `adult_raw.csv`, `adult_test.csv`, `mammographic_masses.csv` and
+`.venv/bin/python benchmarks/reproduce.py --learning` only writes this section, in some minutes. You need `adult.csv`, `adult_raw.csv`, `adult_test.csv`, `mammographic_masses.csv` and
 `california_housing.csv` in `$ANONSPARK_DATA`, and hierarchies of Adult."""
 
 WHY = {
@@ -46,10 +45,9 @@ WHY = {
 }
 REASONS = """\
 - H, hierarchies: the thesis publishes by groups of values whose most frequent class is about equally
-  frequent, with widths that are not told; ours are 5, 10, 20 and 50 %. What k its federated releases
-  have, and what hierarchies, is not told either: ours have k = 10 and sets of neighbours.
-- M, models: split, seed and version are not told, nor what is done with missing values. The support
-  vector machine of the print has the figures of the majority class, which is beside it here.
+  frequent, with unknown widths. Ours are 5, 10, 20 and 50 %. k and the hierarchies of its federated releases are also unknown. Ours have k = 10 and sets of neighbours.
+- M, models: split, seed, version and the treatment of missing values are unknown. The support
+  vector machine of the print has the figures of the majority class, which is next to it here.
 - N: Adult has 48,842 records in its two files."""
 
 TITLES = {
@@ -100,7 +98,7 @@ def learning_section(data: Path) -> list[str] | None:
         "\n".join(_classifiers(models)),
         "\n".join(_areas(models)),
         "### Federated learning and the union of releases",
-        "Features are those of `anonspark evaluate`; the network has layers of 64, 32 and 16, and is "
+        "Features are those of `anonspark evaluate`. The network has layers of 64, 32 and 16, and is "
         "trained in 15 rounds by plain stochastic gradient descent, which averages the holders' "
         "models after each (McMahan et al. 2017). The package has no part of this "
         "(`benchmarks/quality/silos.py`). The holders anonymize by `smondrian` under one "

@@ -184,7 +184,7 @@ def groups_told(data: Path) -> str:
     )
     sizes = sorted(len(group) for group in groups_of(education, 10).values())
     return (
-        f"Frequency groups of education: {by_rho}; their sizes at rho = 10 are "
+        f"Frequency groups of education: {by_rho}. Their sizes at rho = 10 are "
         f"{', '.join(map(str, sizes))}. Of others at rho = 10, `?` being a value: {others}."
     )
 
@@ -195,8 +195,8 @@ def not_reproduced(data: Path) -> Iterator[str]:
     yield (
         f"- O, order: the partitioner cuts values in the order of their first appearance. "
         f"{ORDERS} random orders of the complete rows of Adult give {min(adult):,} to "
-        f"{max(adult):,} lists at k = 3; the print has 9,246, of an order, and of attributes, that "
-        "are not told."
+        f"{max(adult):,} lists at k = 3. The print has 9,246, with an "
+        "unknown order and unknown attributes."
     )
     housing, columns, target = other_table(data, "California housing")
     other = shuffled(housing, 0)
@@ -217,14 +217,15 @@ def not_reproduced(data: Path) -> Iterator[str]:
         f"with l = 2 and {given[2]} with t = 0.4; with its rows shuffled {mixed[0]}, {mixed[1]} "
         f"and {mixed[2]}. The print has 5,351 lists of three classes where the file has {classes}. "
         "Its rows of t = 0.3 and 0.4, and those of Adult, contradict its own rule, by which a "
-        "looser t loses more; they are left out."
+        "looser t loses more, so they are left out."
     )
     complete = read_adult(data).complete()
     kept = {k: keep_equal_records(complete, k) for k in (3, 5, 50)}
     losses = ", ".join(f"{one.gcp:.4f} to {one.gcp_safe:.4f} at k = {k}" for k, one in kept.items())
     yield (
         '- Not built: "optimized k-anonymity", by which records of a class that are equal, and at '
-        "least k, keep their values, and the rest is generalized alone. As written it leaves rests "
+        "least k, keep their values, and the rest is generalized separately. As written it "
+        "leaves rests "
         f"below k: in the classes that `smondrian` makes of {len(complete.rows):,} records of "
         f"Adult, with {len(SEVEN)} quasi-identifiers and k = 3, {kept[3].below:,} records are then "
         "in classes smaller than 3. Made safe, so that a rest is empty or at least k, it lowers "
@@ -236,7 +237,7 @@ def not_reproduced(data: Path) -> Iterator[str]:
     )
     yield (
         "- Not built: the loss by entropy coefficients. Many texts over few records look "
-        "informative, and the width of a value tells of the target: releases of `adult.csv` by "
+        "informative, and the width of a value reveals the target: releases of `adult.csv` by "
         f"`smondrian` lose {by_entropy} by it, less than nothing. "
         "[Association](utility.md#association) is measured instead."
     )

@@ -120,14 +120,14 @@ def table_of_requirements(alike: Measured, differing: Measured) -> Iterator[str]
 
 def blocks(alike: Measured, differing: Measured) -> Iterator[str]:
     """Write all tables, with a line before each."""
-    yield f"Three holders with equal random parts; releases have k = {K}:"
+    yield f"Three holders with equal random parts. Releases have k = {K}:"
     yield "\n".join(table_of_scores(alike))
     yield "What it costs to anonymize apart, by k (mean areas):"
     yield "\n".join(table_of_areas(alike))
     shares = [f"{100 * sum(one) / len(one):.0f} %" for one in zip(*differing.shares, strict=True)]
     yield (
         "Holders that differ: married, not in family, and others, of whom "
-        f"{', '.join(shares)} have more than 50K; k = {K}:"
+        f"{', '.join(shares)} have more than 50K. k = {K}:"
     )
     yield "\n".join(table_of_scores(differing))
     yield "\n".join(table_of_requirements(alike, differing))

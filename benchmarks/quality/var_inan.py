@@ -144,14 +144,14 @@ def told(data: Path) -> Iterator[str]:
     of_records = ", ".join(f"{value:.3f} of {name:,}" for name, value in by_records.items())
     yield (
         f"- If a record is replaced, the counts of 14 tables change by {together} together. The "
-        "paper prints the 2 of one table; this figure is derived from it."
+        "paper prints the 2 of one table. This figure is derived from it."
     )
     yield (
         f"- Noise at ε = 0.5, where a record is replaced by another: scale "
         f"{scale_of_noise(14, '0.5')} for 14 tables and {scale_of_noise(6, '0.5')} for 6 "
         "(2n / ε). n is the number of tables that are looked at. The paper also puts the number "
-        "of attributes that are chosen in its place; what is lost is then larger than is said, "
-        "and we do not offer it."
+        "of attributes that are chosen in its place, but the loss is then larger than "
+        "stated, and we do not offer it."
     )
     yield (
         "- The entropy of the columns of its table of two values and two classes is "
@@ -162,7 +162,7 @@ def told(data: Path) -> Iterator[str]:
         f"{len(both.rows) - missing:,}: not few, as the paper calls them."
     )
     yield (
-        "- Its curves are shown here only as what they say. The share of the true best 7 of 14 "
+        "- Only the statements of its curves are shown here. The share of the true best 7 of 14 "
         f"attributes among those that noisy tables rank first, by chi-square, over {RUNS} runs, "
         f"rises with ε ({of_epsilon}) and with the records (at ε = {THIRDS_EPSILON}: "
         f"{of_records}), and is {everything:.0f} where all are chosen."
