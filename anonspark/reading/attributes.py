@@ -74,25 +74,25 @@ class ReadAttribute:
 
     @property
     def is_category(self) -> bool:
-        """Whether its values are compared as texts, by ``=`` alone."""
+        """Return whether its values are compared as texts, by ``=`` alone."""
         if self.published is not None:
             return self.published.is_category
         return self.kind in ("category", "boolean")
 
     @property
     def is_code(self) -> bool:
-        """Whether its values are codes whose last characters a rule masks."""
+        """Return whether its values are codes whose last characters a rule masks."""
         return self.published is not None and self.published.rule == "prefix"
 
     @property
     def whole(self) -> bool:
-        """Whether all values are known to be whole numbers, days or microseconds."""
+        """Return whether all values are known to be whole numbers, days or microseconds."""
         rule = None if self.published is None else self.published.rule
         return self.kind in ("integer", "date", "timestamp") and rule != "prefix"
 
     @property
     def hides_regions(self) -> bool:
-        """Whether means are published, which say nothing of a single value."""
+        """Return whether means are published, which say nothing of a single value."""
         return self.published is not None and self.published.is_mean
 
     def missing(self) -> ValueSet:

@@ -38,7 +38,7 @@ class OrderedSet:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Return whether nothing is in it."""
         return not self.cuts and not self.missing
 
     def combined(self, other: OrderedSet, keep: Callable[[bool, bool], bool]) -> OrderedSet:
@@ -81,7 +81,7 @@ class CategorySet:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Return whether nothing is in it."""
         return not self.values and not self.others and not self.missing
 
     def combined(self, other: CategorySet, keep: Callable[[bool, bool], bool]) -> CategorySet:

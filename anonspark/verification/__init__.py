@@ -7,8 +7,8 @@ It imports nothing of the layers and the models.
 - ``statements`` holds what is said of a release against counts.
 - ``audit`` puts everything together.
 - ``classes`` counts the classes that an attacker forms.
-- ``sensitive``, ``measures`` and ``criteria`` measure what classes tell of sensitive values.
-- ``risk`` tells how likely records are re-identified.
+- ``sensitive``, ``measures`` and ``criteria`` measure what classes reveal about sensitive values.
+- ``risk`` computes how likely records are re-identified.
 - ``presence``, ``truthfulness`` and ``linkage`` hold a release against raw records.
-- ``information`` measures what is told less, in bits.
+- ``information`` measures the lost information, in bits.
 """

@@ -330,7 +330,7 @@ def _require_columns(
     population: Table | None,
     where: str,
 ) -> None:
-    """Check that columns can be told from each other, and that those of the claim are there.
+    """Check that columns have different names, and that those of the claim are there.
 
     Raises
     ------
@@ -373,7 +373,7 @@ def _class_labels(data: Table, claim: Claim, where: str) -> tuple[list[str], Cla
 
 
 def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
-    """Tell which columns must not be there: identifiers, and what is not listed."""
+    """Return forbidden columns: identifiers, and columns that are not listed."""
     if claim.publishable is None:
         return []
     # As Spark compares names.
@@ -388,7 +388,7 @@ def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
 
 
 def _odd_pseudonyms(data: Table, claim: Claim, where: str) -> list[str]:
-    """Tell which columns of pseudonyms hold something else. One pass over each."""
+    """Return the columns of pseudonyms that hold something else. One pass over each."""
     odd = []
     for name in claim.pseudonyms:
         counted = data.select([name]).map_batches(_count_odd_pseudonyms, _ODD)

@@ -1,4 +1,4 @@
-"""What a release is verified against: its manifest's promise, a configuration, or named roles."""
+"""Define what a release is verified against: its manifest, a configuration, or named roles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEFAULT_MARKERS = ("", "?")
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is asked of a release.
+    """The requirements for a release.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ class Requirements:
     risk : RiskOptions
         From where on a risk is called high.
     publishable : tuple of str or None
-        All columns that a release may have. None where nobody said.
+        All columns that a release may have. None if it is unknown.
     as_they_came : tuple of str
         Attributes that are published so.
     pseudonyms : tuple of str
         The column that holds pseudonyms of people, or none.
     holder : str or None
-        The column of a union that tells who held a record: its criteria are those of each holder's
-        records.
+        The column of a union that names the holder of a record: its criteria are those of each
+        holder's records.
     """
 
     privacy: PrivacyOptions
@@ -73,7 +73,7 @@ class Requirements:
 
     @property
     def people_columns(self) -> tuple[str, ...]:
-        """The published columns that tell people apart. None where the files do not."""
+        """The published columns that identify people. None where the files do not."""
         unit = tuple(self.privacy.unit)
         return self.pseudonyms or (unit if set(unit) <= set(self.as_they_came) else ())
 
@@ -90,7 +90,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Claim(Requirements):
-    """What is asked of a release, and what is said of it.
+    """The requirements for a release, and the statements about it.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def claim_to_measure(engine: Engine, release: str, manifest: Manifest) -> Claim:
 
     Notes
     -----
-    Of the files only what is told of records left out is read.
+    Only the published facts about records left out are read from the files.
     """
     claim = claim_of_description(engine, manifest, matched=True, where=f"{release}/{MANIFEST}")
     return replace(claim, left_out=read_left_out(engine, release, manifest))
@@ -345,7 +345,7 @@ def _with_role(attributes: Mapping[str, Any], role: str) -> tuple[str, ...]:
 
 
 def _columns_of(name: str) -> tuple[str, ...]:
-    """Return the columns that may tell of a quasi-identifier, whatever the style."""
+    """Return the columns that may describe a quasi-identifier, in any style."""
     return name, f"{name}_min", f"{name}_max", f"{name}_missing"
 
 

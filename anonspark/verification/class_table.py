@@ -1,7 +1,7 @@
 """The table ``metrics/classes``, held against the classes that the records form.
 
 Both are summed up to one number: over records, the keyed hashes of the bounds of their class. The
-key is drawn for each verification, so that nobody can choose bounds that agree by accident. One
+key is drawn for each verification, so that no one can choose bounds that agree by accident. One
 pass over the table, which rides on no shuffle but that of its sizes.
 """
 
@@ -40,7 +40,7 @@ _NAME = r"^[0-9a-f]{16}$"
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """How the labels of a release are read, and what hashes of their bounds are keyed with.
+    """The reading of a release's labels, and the key of the hashes of their bounds.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def joined(high: int, low: int) -> int:
 
 @dataclass(frozen=True)
 class ClassTable:
-    """What the table says.
+    """The content of the table.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def _numbers(names: pa.Array) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class ReadLabels:
-    """What the labels of the records say, in records. An entry an attribute.
+    """The content of the records' labels, in records. An entry an attribute.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class ReadLabels:
     missing, only_missing : tuple of int
         Of labels of which a value may be missing, and of those that are missing.
     fine : tuple of int
-        Of labels whose ends floating-point numbers may not tell apart, as runs measure them.
+        Labels whose ends may be equal as floating-point numbers, as runs measure them.
     bounds : int
         See :meth:`ClassLabels.hashes`.
     """

@@ -61,7 +61,7 @@ class PublishedClasses:
 
     @property
     def fingerprint(self) -> str:
-        """Tells whether two releases hold the same records, in whatever order and files."""
+        """Equal for two releases that hold the same records, in any order and files."""
         return table_fingerprint(self.rows, self.hash_sum, self.hash_xor)
 
 

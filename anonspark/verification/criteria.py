@@ -40,7 +40,7 @@ MEASURED = pa.schema(
 
 @dataclass(frozen=True)
 class MeasuredCriterion:
-    """What a release has of a criterion.
+    """The figure of a release for a criterion.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Within:
-    """What a claim has to be: a number between two others, both included.
+    """The requirement of a claim: a number between two others, both included.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Levels:
-    """What levels of a recoding have to be.
+    """The requirement of a recoding's levels.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Levels:
 
 
 Claimed = Within | Levels
-"""What cannot be derived."""
+"""Tables that cannot be derived."""
 
 
 _SHARE = Within(0.0, 1.0)
@@ -103,7 +103,7 @@ _ANY = Within(-math.inf, or_nothing=True)
 
 @dataclass(frozen=True)
 class Derivation:
-    """What the tables follow from.
+    """The input from which the tables follow.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Derivation:
 
     @property
     def rows(self) -> int:
-        """Records that figures are about, as far as they are told."""
+        """Records that figures are about, as far as they are published."""
         left_out: int = self.manifest["summary"].get("rows_left_out") or 0
         return left_out + int(self.manifest["published"]["rows"])
 
@@ -136,7 +136,7 @@ class Derivation:
 
     @property
     def _most(self) -> Within:
-        """What all records of the release lose at most."""
+        """Return what all records of the release lose at most."""
         return Within(0.0, float(sum(self._weights)) * self.rows)
 
     def rounds(self, table: Sequence[Row]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What the end of a Parquet or ORC file says: its columns, its rows, and whatever else is there."""
+"""Read the end of a Parquet or ORC file: its columns, its rows, and everything else there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSION = re.compile(rb"\d+(?:\.\d+){1,3}(?:-[a-zA-Z]{1,12}(?:-?\d{1,6})?)?")
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a file says.
+    """The content of the end of a file.
 
     Parameters
     ----------

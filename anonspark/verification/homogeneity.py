@@ -1,4 +1,4 @@
-"""What classes with only one value of a sensitive attribute show, and what forbids them."""
+"""Report classes with only one value of a sensitive attribute, and what forbids them."""
 
 from __future__ import annotations
 

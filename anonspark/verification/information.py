@@ -1,4 +1,4 @@
-"""What a release tells less than the input, in bits: entropy and divergence."""
+"""Measure the information that a release loses, in bits: entropy and divergence."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from anonspark.verification.presence import RegionCounts, count_regions
 
 @dataclass(frozen=True)
 class Information:
-    """What is lost.
+    """The lost information.
 
     Parameters
     ----------
     entropy : tuple of float
-        Of each quasi-identifier, the bits that tell every record's value among those that its
+        Of each quasi-identifier, the bits that identify every record's value among those that its
         published value covers, by how frequent they are in the input: non-uniform entropy, from 0
         to the entropy of the column, summed over the records (Gionis and Tassa 2009).
     divergence : float
-        Kullback-Leibler divergence, in bits, of the input's quasi-identifiers from what the
-        release tells of them, when every class is spread evenly over the values that it covers and
-        each record is looked for in its own class: exact where classes do not overlap, otherwise
-        an upper bound.
+        Kullback-Leibler divergence, in bits, of the input's quasi-identifiers from the release,
+        when every class is spread evenly over the values that it covers and each record is looked
+        for in its own class: exact where classes do not overlap, otherwise an upper bound.
     """
 
     entropy: tuple[float, ...]

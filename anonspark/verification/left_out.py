@@ -1,4 +1,4 @@
-"""What a release tells of the records that it leaves out, read back.
+"""Read what a release publishes about the records that it leaves out.
 
 Distances are measured against the whole input. Where records are left out, a release no longer
 shows what their sensitive values were, and so not what it was measured against.
@@ -32,7 +32,7 @@ _TYPES = dict(zip(_COLUMNS.names, _COLUMNS.types, strict=True))
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is known of the records that a release leaves out.
+    """The known facts about the records that a release leaves out.
 
     Parameters
     ----------
@@ -41,12 +41,11 @@ class LeftOut:
     values : pyarrow.Table or None
         Columns ``attribute``, ``value`` and ``records``.
     uncertainty : mapping of str to Uncertainty
-        Of every attribute that they do not tell of: what may be different in the whole input.
+        For every attribute without such facts: what may be different in the whole input.
     failures : tuple of str
         What contradicts the manifest.
     suppressed : int or None
-        Records of a table of another tool that are suppressed as a whole. None where nobody said
-        how they look.
+        Records of a table of another tool that are suppressed as a whole. None if they are unknown.
     """
 
     rows: int = 0
@@ -60,7 +59,7 @@ NOTHING_LEFT_OUT = LeftOut()
 
 
 def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
-    """Read what a release tells of the records that it leaves out.
+    """Read what a release publishes about the records that it leaves out.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
 
 
 def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Return the values that are told of records left out, in the type of their column."""
+    """Return the published values of records left out, in the type of their column."""
     told = left_out["value"]
     # Times are told as numbers.
     if pa.types.is_timestamp(wanted):

@@ -17,7 +17,7 @@ from anonspark.release.region_matching import LabelledTable, RegionSearch
 
 @dataclass(frozen=True)
 class Linkage:
-    """What an attacker finds who looks up the records of a table in a release.
+    """The findings of an attacker who looks up the records of a table in a release.
 
     A published record is a candidate for a record of the table if its region holds that one.
 
@@ -38,7 +38,7 @@ class Linkage:
     re_identified : int
         Of them, those whose record has no other candidate: a match one to one.
     k : int
-        Candidates that everybody should have. With 1 nobody was promised to be one of several.
+        Candidates that everybody should have. With 1 no person was promised to be one of several.
     """
 
     records: int
@@ -56,7 +56,7 @@ class Linkage:
 
     @property
     def holds(self) -> bool:
-        """Whether every matched record has k candidates, and for k from 2 nobody is singled out."""
+        """Return whether matched records have k candidates, and none is singled out from k = 2."""
         return not self.fewer_than_k and (self.k < 2 or not self.singled_out)
 
 

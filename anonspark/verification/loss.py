@@ -1,4 +1,4 @@
-"""What the published labels lose of the original, as an outsider computes it."""
+"""Compute the loss of the published labels, as an outsider does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonspark.verification.classes import PublishedClasses
 
 @dataclass(frozen=True)
 class Loss:
-    """What a release loses, by its labels and sizes of classes alone (docs/algorithms.md, Metrics).
+    """The loss of a release by its labels and class sizes (docs/algorithms.md, Metrics).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What matching a release with its original, or with a population, shows."""
+"""Match a release with its original, or with a population."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VALUES = "hash of values that are published as they are"
 """Column of the hash. No column of a table has a name like it by accident."""
 
 INSENSITIVE, ALL_VALUES = "insensitive", "insensitive and sensitive"
-"""What an attacker knows besides quasi-identifiers."""
+"""The knowledge of an attacker besides quasi-identifiers."""
 
 
 def labelled(data: Table, claim: Claim, table: Table) -> LabelledTable:
@@ -35,7 +35,7 @@ def labelled(data: Table, claim: Claim, table: Table) -> LabelledTable:
 
 @dataclass(frozen=True)
 class ByOriginal:
-    """What matching a release with its original shows, which has some records and columns."""
+    """The result of matching a release with its original."""
 
     rows: int
     truthfulness: Truthfulness
@@ -145,7 +145,7 @@ def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[st
 
 @dataclass(frozen=True)
 class ByPopulation:
-    """What matching a release with a population shows."""
+    """The result of matching a release with a population."""
 
     linkage: Linkage
     counts: RegionCounts
@@ -177,7 +177,7 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
-    """Tell what truthfulness and attacks found, without values of the data."""
+    """Report the findings of truthfulness and attacks, without values of the data."""
     broken = []
     if truthfulness is not None and not truthfulness.holds:
         broken += truthfulness.describe()

@@ -1,4 +1,4 @@
-"""What the classes of a release tell of a sensitive attribute: one figure a class, without Spark.
+"""Measure a sensitive attribute in the classes of a release, one figure a class.
 
 A criterion is measured by one function, whether it counts records or people. Every function takes
 all classes at once and costs time and memory in proportion to the different values of the classes,
@@ -28,7 +28,7 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What of an attribute's distribution in the whole input a release does not show.
+    """The part of an attribute's distribution in the input that a release does not show.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class PeopleOfClasses:
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How often each value of a sensitive attribute occurs in each class.
+    """The counts of each value of a sensitive attribute in each class.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class ValueCounts:
 
     @cached_property
     def starts(self) -> Integers:
-        """Where each class begins, int64 ndarray of shape (classes,)."""
+        """Return where each class begins, int64 ndarray of shape (classes,)."""
         first = np.ones(len(self.classes), bool)
         first[1:] = self.classes[1:] != self.classes[:-1]
         return np.flatnonzero(first)
@@ -163,7 +163,7 @@ def matched_values(table: ValueCounts, people: PeopleOfClasses, most: int) -> In
     ----------
     table : ValueCounts
     people : PeopleOfClasses
-        Tells who has the values that fewer people than ``most`` have.
+        Shows who has the values that fewer people than ``most`` have.
     most : int
 
     Returns

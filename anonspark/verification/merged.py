@@ -1,7 +1,7 @@
-"""What sensitive attributes have of a criterion once values that say the same are one value.
+"""Measure criteria of sensitive attributes with synonymous values merged.
 
 Criteria count values as they are published: `flu` and `Flu` are two, and a missing value is one
-more. Whoever reads the release learns no less from a class that holds nothing else.
+more. A reader learns no less from a class that holds nothing else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DIGITS = 12
 
 
 def plain_spelling(text: str) -> str:
-    """Return a text without what hardly anybody sees or means by it.
+    """Return a text without invisible or meaningless signs.
 
     Case, blanks of all kinds wherever they stand, signs that show nothing (such as a soft hyphen),
     the form in Unicode (a ligature, letters of full width, an accent as a sign of its own),
@@ -102,7 +102,7 @@ def _without_punctuation(text: str) -> str:
 
 
 def _shows_nothing(sign: str) -> bool:
-    """Tell whether a sign is a control, or a format such as a soft hyphen or a direction."""
+    """Return whether a sign is a control, or a format such as a soft hyphen or a direction."""
     return unicodedata.category(sign) in ("Cc", "Cf") or sign in _SELECTORS
 
 
@@ -157,22 +157,22 @@ class MergedValues:
 
     @property
     def values(self) -> int:
-        """How many different values occur."""
+        """Return how many different values occur."""
         return int(self._occurs.sum())
 
     @property
     def merged(self) -> int:
-        """How many different things they say. Missing is one of them."""
+        """Return how many different meanings they have. Missing is one of them."""
         return len(np.unique(self.groups[self._occurs]))
 
     @property
     def has_missing(self) -> bool:
-        """Whether a value is missing."""
+        """Return whether a value is missing."""
         return self.missing is not None and bool(self._occurs[self.groups == self.missing].any())
 
     @property
     def is_plain(self) -> bool:
-        """Whether each value says something else, and none is missing."""
+        """Return whether each value says something else, and none is missing."""
         return not self.has_missing and self.merged == self.values
 
     def as_one(self, *, counts_missing: bool = True) -> SensitiveValues:
@@ -218,7 +218,7 @@ class MergedValues:
 
 @dataclass(frozen=True)
 class MergedFigures:
-    """What the worst class has, once values that say the same are one.
+    """The figures of the worst class, with synonymous values merged.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def merge_values(attribute: SensitiveValues, markers: Sequence[str]) -> MergedVa
 
 
 def describe_merged(figures: MergedFigures) -> tuple[WarningCode, str] | None:
-    """Say what a release would have, were values that say the same one.
+    """Report the figures of a release with synonymous values merged.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def describe_merged(figures: MergedFigures) -> tuple[WarningCode, str] | None:
 
 
 def _what_l_would_be(figures: MergedFigures) -> str:
-    """Say it of distinct l: the smallest figure first, and none that changes nothing."""
+    """Report it for distinct l: the smallest figure first, and none that changes nothing."""
     published, merged = figures.distinct_published, figures.distinct
     least = figures.distinct_present
     same = [] if figures.merged == figures.values else ["those that say the same were one"]

@@ -31,13 +31,13 @@ def expected_nodes(
     Parameters
     ----------
     nodes, rounds : sequence of mapping
-        Rows of the tables, each with what tells it from others.
+        Rows of the tables, each with the columns that identify it.
     heights : mapping of str to int
         Of each quasi-identifier, the levels of its hierarchy.
     counted : mapping
         See :func:`count_nodes`.
     counts_told : bool
-        Whether the release tells how many records it leaves out.
+        Whether the release shows how many records it leaves out.
     """
     by_round = {row["round"]: row for row in rounds}
     names = tuple(heights)
@@ -74,7 +74,7 @@ def expected_nodes(
 
 
 def count_nodes(classes: pa.Table, nodes: Sequence[Row], heights: Mapping[str, int]) -> Counted:
-    """Count the classes of nodes that the labels of the chosen one tell of without a hierarchy.
+    """Count the classes of nodes that follow from the chosen labels without a hierarchy.
 
     These are the nodes that raise attributes to the top alone, where all labels become one.
 

@@ -50,7 +50,7 @@ class OpenedRelease:
 
     @contextmanager
     def reading(self, engine: Engine, paths: Sequence[str] | None = None) -> Iterator[None]:
-        """Say which files cannot be read, and what else is wrong with them, where reading fails.
+        """Report the files that cannot be read, and their other errors, where reading fails.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ def open_release(
 def _telling_first(
     engine: Engine, failures: Sequence[str], looked_at: str | None
 ) -> Iterator[None]:
-    """Say what is wrong with files where records cannot be read because of that.
+    """Report the errors in files because of which records cannot be read.
 
     Parameters
     ----------

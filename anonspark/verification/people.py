@@ -1,6 +1,6 @@
 """The people whom the records of classes are about, and criteria that count them.
 
-Who they are has to be known: ``privacy.unit`` tells them apart.
+They must be known: ``privacy.unit`` identifies them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MeasuredUnits:
     Parameters
     ----------
     unit : tuple of str
-        The attributes that tell them apart.
+        The attributes that identify them.
     classes : mapping of int to int
         Classes of each number of people.
     not_published : tuple of str
@@ -61,7 +61,7 @@ class MeasuredUnits:
         Whether criteria beyond k count people, too.
     agreeing : mapping of int to int or None
         Groups of each number of people who have as many records as each other in every class. None
-        where the files do not tell which records are of one person.
+        where the files do not show which records are of one person.
     """
 
     unit: tuple[str, ...]
@@ -72,12 +72,12 @@ class MeasuredUnits:
 
     @property
     def fewest_agreeing(self) -> int | None:
-        """People who agree with somebody in the classes of all records, at least. With him."""
+        """People who agree with another one in the classes of all records, at least. With him."""
         return None if self.agreeing is None else min(self.agreeing)
 
     @property
     def alone(self) -> int | None:
-        """People who agree with nobody else in the classes of all their records."""
+        """People who agree with no one else in the classes of all their records."""
         return None if self.agreeing is None else self.agreeing.get(1, 0)
 
     @property
@@ -86,7 +86,7 @@ class MeasuredUnits:
         return min(self.classes)
 
     def broken(self, k: int) -> list[str]:
-        """Tell which promise is not kept, in one sentence at most."""
+        """Report the promise that is not kept, in one sentence at most."""
         if self.fewest >= k:
             return []
         return [
@@ -95,7 +95,7 @@ class MeasuredUnits:
         ]
 
     def warnings(self) -> list[str]:
-        """Tell what the files do not prove, in one sentence at most."""
+        """Report what the files do not prove, in one sentence at most."""
         if not self.not_published:
             return []
         counted = "k and the criteria beyond it count" if self.with_criteria else "k counts"
@@ -107,7 +107,7 @@ class MeasuredUnits:
 
 
 def people_of_records(data: Table, attribute: str, unit: Sequence[str], by: Sequence[str]) -> Table:
-    """Return classes, values and whom records are about, told by a hash.
+    """Return classes, values and the person of records, by a hash.
 
     Parameters
     ----------
@@ -159,11 +159,11 @@ def measure_units(
     Returns
     -------
     MeasuredUnits or None
-        None where records count, or nobody says anything of people.
+        None where records count, or nothing is stated about people.
 
     Notes
     -----
-    That of :func:`units_of_classes`, where the files tell people apart.
+    That of :func:`units_of_classes`, where the files identify people.
     """
     unit, told_apart = tuple(claim.privacy.unit), claim.people_columns
     if not unit:
@@ -217,7 +217,7 @@ def people_who_agree(data: Table, columns: Sequence[str], unit: Sequence[str]) -
     columns : sequence of str
         Those that form classes.
     unit : sequence of str
-        Those that tell people apart.
+        Those that identify people.
 
     Returns
     -------
@@ -226,8 +226,8 @@ def people_who_agree(data: Table, columns: Sequence[str], unit: Sequence[str]) -
 
     Notes
     -----
-    One job with three shuffles: of people, of what their records add up to, and of groups. Who has
-    the same classes is told by number, exact sum and exclusive or of 64-bit hashes of them.
+    One job with three shuffles: of people, of what their records add up to, and of groups. People
+    with the same classes are found by number, exact sum and exclusive or of 64-bit hashes of them.
     """
     numbered, classes, units = _numbered(data, columns, unit, {})
     hashed = numbered.with_hashes({_CLASS: classes}, 0).select([_CLASS, *units])
@@ -245,7 +245,7 @@ def units_of_classes(data: Table, columns: Sequence[str], unit: Sequence[str]) -
     columns : sequence of str
         Those that form classes.
     unit : sequence of str
-        Those that tell people apart, published as they came.
+        Those that identify people, published as they came.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def units_of_classes(data: Table, columns: Sequence[str], unit: Sequence[str]) -
 
 @dataclass(frozen=True)
 class SharesOfPeople:
-    """What the whole input has of each value.
+    """The figures of each value in the whole input.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""delta-presence of a release, measured against the population that somebody names."""
+"""Measure delta-presence of a release against a named population."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def measure_delta_presence(
 
 
 def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
-    """Tell what of delta-presence a release does not keep, without values of the data."""
+    """Report how a release violates delta-presence, without values of the data."""
     if presence.classes_not_covered:
         return [
             f"{_SECTION}.population: {presence.classes_not_covered:,} of {presence.classes:,} "
@@ -94,7 +94,7 @@ def broken_promises(
     k: int,
     measured: Sequence[MeasuredCriterion] = (),
 ) -> list[str]:
-    """Tell which promises a release does not keep.
+    """Report the promises that a release does not keep.
 
     Parameters
     ----------

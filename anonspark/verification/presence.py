@@ -1,4 +1,4 @@
-"""How sure an attacker can be that somebody of a population is in a release (delta-presence).
+"""Compute the certainty of an attacker that a person is in a release (delta-presence).
 
 Nergiz, Atzori and Clifton (2007): the attacker knows the quasi-identifiers of a population, of
 which the released people are a part. A published class C has a region: the values that its
@@ -6,7 +6,7 @@ published tuple leaves possible. Of the population's records in the region, |C| 
 its share is |C| / records in the region. The presence of a record of the population is the sum of
 the shares of all classes whose region holds it, at most 1: the probability that it is in the
 release, for an attacker who looks at every class by itself. Where regions do not overlap this is
-exact. Where they do, it is an estimate, for nobody is in two classes.
+exact. Where they do, it is an estimate, because no person is in two classes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class RegionCounts:
-    """How many records share each published class's region.
+    """The number of records that share each published class's region.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class RegionCounts:
 
 @dataclass(frozen=True)
 class Presence:
-    """What an attacker learns of who is in a release.
+    """The knowledge of an attacker about who is in a release.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Presence:
 
     @property
     def holds(self) -> bool:
-        """Whether the release is delta-present in a population that covers it."""
+        """Return whether the release is delta-present in a population that covers it."""
         return not self.out_of_bounds and not self.classes_not_covered
 
 

@@ -44,7 +44,7 @@ _ROWS = pa.schema(
 
 @dataclass(frozen=True)
 class Content:
-    """What was read of a file.
+    """The facts read from a file.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ def read_contents(
 
     Notes
     -----
-    One job whose tasks read every file below the directory once: hashes in Java, footers (at most
-    a mebibyte of each file) in Python. Some lines for each file reach the driver. Files that Spark
+    One job whose tasks read every file below the directory once: hashes in Java, footers (at most a
+    mebibyte of each file) in Python. Some lines for each file reach the driver. Files that Spark
     passes over (names with a dot or an underscore in front), or that are larger than 256 MiB, are
-    read by the driver, which keeps none of them. So are all if the job fails, to tell which one
+    read by the driver, which keeps none of them. So are all if the job fails, to find the one that
     cannot be read.
     """
     wanted = {entry.path: entry for entry in entries}
@@ -177,7 +177,7 @@ _FOOTED = re.compile(r".*\.(?:parquet|orc)")
 
 
 def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> list[str]:
-    """Tell what is wrong with the files of a release.
+    """Report the errors in the files of a release.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def _one_table(
     footers : mapping
         By path. None where a file has none.
     columns : sequence of str or None
-        Names in order, where the manifest tells them.
+        Names in order, where the manifest has them.
     ours : bool
         Whether footers say only what Spark and we write.
     """
@@ -379,7 +379,7 @@ def _one_table(
 
 
 def audit_table_files(engine: Engine, path: str) -> list[str]:
-    """Tell what is wrong with the files of a table of another tool. Costs as those of a release.
+    """Report the errors in the files of a table of another tool. Costs as those of a release.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the files of a release show: the result of a verification."""
+"""Define the result of a verification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Verification(Redacted):
-    """What the files of a release show.
+    """The result of a verification by the files of a release.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ class Verification(Redacted):
     warnings : list of str
         What holds, but may mean less than it seems to.
     tried : list of MeasuredCriterion
-        Criteria that nobody required, and how many classes violate them.
+        Criteria that were not required, and how many classes violate them.
     suppressed : int or None
-        Records that are left out, as all of their quasi-identifiers are suppressed. None where
-        nobody said how these look.
+        Records that are left out, as all of their quasi-identifiers are suppressed. None if these
+        are unknown.
     columns_published, columns_in : int or None
         Columns that are published, and those of the input, as the run counted them. None without
         a manifest that says it.
@@ -96,12 +96,12 @@ class Verification(Redacted):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing failed."""
+        """Return whether nothing failed."""
         return not self.failures
 
     @property
     def only_untrue(self) -> bool:
-        """Whether nothing failed but truthfulness: the original may be another table."""
+        """Return whether nothing failed but truthfulness: the original may be another table."""
         truth = self.truthfulness
         return truth is not None and bool(self.failures) and self.failures == truth.describe()
 

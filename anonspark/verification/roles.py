@@ -1,4 +1,4 @@
-"""What somebody says of a table of another tool, which comes without a manifest."""
+"""Define roles for a table of another tool, which has no manifest."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from anonspark.verification.left_out import LeftOut, left_out_texts
 
 @dataclass(frozen=True)
 class Roles:
-    """What somebody says of a table that comes without a manifest.
+    """The roles of a table without a manifest.
 
     Parameters
     ----------
     quasi_identifiers : tuple of str
         Attributes that people could be recognized by, as the table or the original names them.
     sensitive : tuple of str
-        Attributes that nobody should learn.
+        Attributes that must stay private.
     k : int or None
         Smallest class size required. None for 2.
     l : int or None
@@ -38,7 +38,7 @@ class Roles:
         Largest distance of any class from all records, in each sensitive attribute: ordered where
         its type has an order (numbers, dates, timestamps), equal for texts.
     unit : tuple of str
-        Columns that tell people apart, of whom a class has to have k.
+        Columns that identify people, of whom a class must have k.
     suppressed : str or None
         What stands in place of suppressed values. Records that have it in all quasi-identifiers are
         no class: they are left out and counted, and their sensitive values count for ``t`` alone.

@@ -1,4 +1,4 @@
-"""The values of a sensitive attribute as the published files tell them, without the anonymizer."""
+"""The values of a sensitive attribute as the published files show them, without the anonymizer."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def describe_values_by(
     data, name, order, hierarchy
         As of :func:`describe_values`, which returned something: there are few values.
     by : str
-        A column that tells the groups apart.
+        A column that distinguishes the groups.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def _described(
 
 
 def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
-    """Return values and counts together with those that are told of records left out, as texts."""
+    """Return values and counts together with the published ones of records left out, as texts."""
     told = told_values(left_out, table.schema.field("value").type)
     more = pa.table([told, left_out["records"].cast(pa.int64())], table.schema.names)
     both = pa.concat_tables([table, more], promote_options="permissive")

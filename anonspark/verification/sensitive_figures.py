@@ -1,4 +1,4 @@
-"""What the classes of a release tell of its sensitive attributes, whatever was required."""
+"""Measure the sensitive attributes in the classes of a release, without requirements."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from anonspark.verification.sensitive_values import SensitiveValues
 
 @dataclass(frozen=True)
 class SensitiveFigures:
-    """What the worst class tells of a sensitive attribute, whatever was required.
+    """The figures of the worst class for a sensitive attribute, without requirements.
 
     Parameters
     ----------
     attribute : str
     values : int or None
-        Different values; None where there are more than 50,000, or their type has no values that
-        can be compared, as lists have none; nothing else is measured then.
+        Different values. None where there are more than 50,000, or their type has no values that
+        can be compared, as lists have none. Then nothing else is measured.
     worst : mapping of str to float
         Figures of the worst class under the names that
         :data:`anonspark.core.criterion.CRITERIA` has for them: ``distinct`` (the fewest different
@@ -50,8 +50,8 @@ class SensitiveFigures:
     distinct_present : int or None
         The same where missing does not count.
     homogeneous_classes, homogeneous_records : int or None
-        Classes that hold one value only, and their records: whoever is known to be in one of them
-        is known to have that value (homogeneity attack).
+        Classes that hold one value only, and their records: a person who is known to be in one of
+        them is known to have that value (homogeneity attack).
     """
 
     attribute: str
@@ -78,12 +78,12 @@ class SensitiveFigures:
 
 
 Trials = Callable[[SensitiveValues], Sequence[Criterion]]
-"""Names criteria that nobody requires, to see how many classes would violate them."""
+"""Names criteria that are not required, to see how many classes would violate them."""
 
 
 @dataclass(frozen=True)
 class MeasuredSensitive:
-    """What was measured of the sensitive attributes of a release.
+    """The measured figures of the sensitive attributes of a release.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class MeasuredSensitive:
     warnings : list of str
         Of values that count as different and say the same.
     tried : list of MeasuredCriterion
-        Those that nobody requires.
+        Those that are not required.
     of_people : bool
         Whether the criteria that are required count people.
     """
@@ -121,7 +121,8 @@ def measure_sensitive(
     trials : callable or None
         Is asked for every sensitive attribute. What it names is measured in the same pass.
     people : bool
-        Whether criteria count people where these are told apart and somebody has several records.
+        Whether criteria count people where these are distinguished and a person has several
+        records.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def measure_sensitive(
 
 
 def _said_of_people(claim: Claim) -> list[MeasuredCriterion] | None:
-    """Return what the run says of criteria that count people whom the files do not tell apart."""
+    """Return the run's figures of criteria for people whom the files do not identify."""
     said = claim.criteria_of_people
     if not claim.privacy.unit or claim.people_columns or said is None:
         return None
@@ -167,7 +168,7 @@ def _said_of_people(claim: Claim) -> list[MeasuredCriterion] | None:
 
 
 def _people_repeat(data: Table, claim: Claim, rows: int) -> bool:
-    """Return whether criteria are required, and somebody has several records."""
+    """Return whether criteria are required, and a person has several records."""
     unit, criteria = claim.people_columns, claim.privacy.criteria
     if not (claim.privacy.unit and unit and criteria):
         return False
@@ -289,7 +290,7 @@ def _measure_values(
 
 
 def _holders(data: Table, claim: Claim, values: SensitiveValues) -> Holders | None:
-    """Return what each holder has of an attribute, where a column tells the holders apart."""
+    """Return the figures of each holder for an attribute, where a column names the holder."""
     if claim.holder is None:
         return None
     name = values.name

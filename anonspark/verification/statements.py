@@ -1,7 +1,7 @@
-"""What manifest and metrics say of a release, held against one another and against counts.
+"""Compare the statements of manifest and metrics with each other and with counts.
 
-A manifest is written by the run that made the release. Whoever changes it afterwards, or puts
-another one there, should not be believed. Everything that can be counted is counted.
+A manifest is written by the run that made the release. A manifest that was changed or replaced
+afterwards should not be believed. Everything that can be counted is counted.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ _NEVER_PROVEN = (
     "manifest: versions",
     "manifest: warnings",
 )
-"""What no file of a release tells: the run alone knows it."""
+"""Statements that no file of a release shows: only the run knows them."""
 
 
 @dataclass(frozen=True)
 class Statements:
-    """What is said of a release.
+    """The statements about a release.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Statements:
         return dict(zip(self.privacy.criteria, figures, strict=False))
 
     def contradictions(self) -> list[str]:
-        """Tell what the manifest and the metrics say differently, one sentence each."""
+        """Report differences between the manifest and the metrics, one sentence each."""
         self.claimed.add(_TYPES)
         unread = dict.fromkeys(self.unread, "cannot be read")
         needed = OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes")
@@ -175,7 +175,7 @@ class Statements:
         presence: Presence | None,
         values: Mapping[str, int | None],
     ) -> list[str]:
-        """Tell what differs from what was counted in the files, one sentence each.
+        """Report differences from the counts in the files, one sentence each.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class Statements:
         return list(self._told(statements))
 
     def mismeasured(self, published: PublishedClasses, loss: Loss, rows: int) -> list[str]:
-        """Tell what differs from what was measured with the original, one sentence each.
+        """Report differences from the measures with the original, one sentence each.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class Statements:
 
     @property
     def unproven(self) -> list[str]:
-        """What no file and no table that was compared tells, in order. A closed list."""
+        """Return statements that no compared file or table shows, in order. A closed list."""
         prefix = "manifest: summary."
         figures = {one.removeprefix(prefix) for one in self.claimed if one.startswith(prefix)}
         found = {"manifest: published.rows_left_out"} if "rows_left_out" in figures else set()
@@ -284,7 +284,7 @@ class Statements:
 
     @property
     def is_of_this_version(self) -> bool:
-        """Whether this version writes the texts beside the data as the one did that wrote them."""
+        """Return whether this version writes the same texts next to the data."""
         return bool(self.manifest["versions"]["anonspark"] == __version__)
 
     def warnings(self) -> list[str]:
@@ -299,7 +299,7 @@ class Statements:
         ]
 
     def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
-        """Tell whether a union has records of others than its parts, in one sentence at most.
+        """Report if a union has records of others than its parts, in one sentence at most.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class Statements:
 
     @cached_property
     def derivation(self) -> Derivation | None:
-        """What the tables follow from. None where their classes are not there."""
+        """Return the input of the tables. None where their classes are not there."""
         if self.classes is None or self.labels is None or not self.classes.rounds:
             return None
         return Derivation(self.classes, self.manifest, self.labels.readers)
@@ -677,7 +677,7 @@ def _heights(manifest: Row) -> dict[str, int]:
 def _count_nodes(
     engine: Engine, release: str, manifest: Row, table: ClassTable, nodes: Sequence[Row]
 ) -> Counted:
-    """Count classes again where that is cheap, and their labels tell enough."""
+    """Count classes again where that is cheap, and their labels show enough."""
     if table.total.classes > _MOST_COUNTED:
         return {}
     heights = _heights(manifest)

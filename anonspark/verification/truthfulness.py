@@ -1,9 +1,9 @@
-"""Whether a release tells the truth: every published record stands for an original one.
+"""Check that a release is true: every published record stands for an original one.
 
 A published record is a possible counterpart of an original if both are equal in what is published
 as it is (the payload), and the published region holds the original's quasi-identifiers. A release
 is truthful if originals and published records can be paired so, each with one of its own. Releases
-carry no record numbers, so that nobody can say which pairing is the one that was meant.
+carry no record numbers, so that the intended pairing is unknown.
 
 Pairs exist only among records of equal payload, so that each group of equal payload is judged by
 itself. Where it has at most 1,000,000 originals and 10,000,000 possible pairs, a largest matching
@@ -46,7 +46,7 @@ _MOST_PAIRS = 10_000_000
 
 @dataclass(frozen=True)
 class Truthfulness:
-    """How published records and originals agree.
+    """The agreement between published records and originals.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Truthfulness:
 
     @property
     def holds(self) -> bool:
-        """Whether no violation was found. A proof where ``not_proven`` is 0."""
+        """Return whether no violation was found. A proof where ``not_proven`` is 0."""
         return not self.unpaired_originals and not self.unpaired_published
 
     @property
@@ -140,7 +140,7 @@ _VIOLATIONS = {
     "unmatched": "get no published record of their own, however they are paired",
     "unmatched_published": "get no original of their own, however they are paired",
 }
-"""How originals and published records may not agree, by figure."""
+"""The possible violations between originals and published records, by figure."""
 
 
 def measure_truthfulness(
@@ -404,7 +404,7 @@ _WITH_MATCHING = _integers(["payload", *_PARTS, "matching", *_SUMS])
 
 @dataclass(frozen=True)
 class _AddMatching:
-    """Tells of each class how many of its published records can have an original."""
+    """Counts for each class how many of its published records can have an original."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:

@@ -40,7 +40,7 @@ class LedgerCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether nothing is wrong."""
         return not self.problems
 
 

@@ -44,12 +44,12 @@ class LedgerRelease:
 
     @property
     def counts(self) -> bool:
-        """Whether its recipient has it, as far as the ledger knows."""
+        """Return whether its recipient has it, as far as the ledger knows."""
         return self.state in ("planned", "published")
 
     @property
     def public(self) -> bool:
-        """Whether everybody has it."""
+        """Return whether everybody has it."""
         return bool(self.told.get("public"))
 
     @property

@@ -118,7 +118,7 @@ class JointVerification(Redacted):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing failed."""
+        """Return whether nothing failed."""
         return not self.failures
 
     def require(self) -> JointVerification:

@@ -388,7 +388,7 @@ class _Carrying:
 
     @property
     def _asks_for_members(self) -> bool:
-        """Whether a ledger or the joint check has to know who is in which class."""
+        """Return whether a ledger or the joint check has to know who is in which class."""
         return self.ledger is not None or requires_check(self.plan)
 
     def _staged(self, context: RunContext, snapshot: Snapshot, making: Making) -> StagedRelease:

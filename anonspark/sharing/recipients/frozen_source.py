@@ -59,7 +59,7 @@ class FrozenSource:
 
     @property
     def has_atoms(self) -> bool:
-        """Whether each record has the name of the group that no release divides."""
+        """Return whether each record has the name of the group that no release divides."""
         return ATOM in self.records.schema.names
 
     def fresh(self, *names: str) -> Table:

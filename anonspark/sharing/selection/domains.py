@@ -78,7 +78,7 @@ class Domain:
 
     @property
     def has_values(self) -> bool:
-        """Whether its rows are values, and no groups or bins."""
+        """Return whether its rows are values, and no groups or bins."""
         return not self.edges and tuple(self.values) == self.labels
 
     @property
