@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from anonspark.core.columns import (
     Part,
 )
 from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.units import paired
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
@@ -52,7 +54,7 @@ from anonspark.models.model import (
     finished_schema,
     result_batch,
 )
-from anonspark.staged.keys import coded_schema, key_matrix
+from anonspark.staged.keys import coded_schema, key_matrix, normalized_positions, positions_of
 from anonspark.staged.records import BATCH_BYTES, RECORDS, Packer
 
 # Fields of :class:`Groups` as they travel. No task holds more records than such numbers tell apart.
@@ -76,44 +78,76 @@ Positions = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Block:
-    """The records of one leaf of the distributed tree.
+class Contents:
+    """The input of the kernels for the records of a task, or of one leaf of the distributed tree.
 
     Parameters
     ----------
     codes : int64 ndarray of shape (n, d)
         Codes of the quasi-identifiers.
-    positions : float64 ndarray of shape (n, d)
-        Their positions on the real line.
-    normalized : float64 ndarray of shape (n, d)
-        The same, min-max normalized and weighted, for distances.
-    units : float64 ndarray of shape (d,)
-        Difference of positions that counts as 1.
     hashes : int64 ndarray of shape (n,)
         Keyed hash of each record.
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values, and of whom it is about where people are counted.
     requirements : Requirements
         What groups have to satisfy, for these values.
-    cell_low, cell_high : float64 ndarray of shape (d,)
-        Bounds of the leaf's cell.
-    path : int
-        The leaf's name.
+    quasi_identifiers : sequence of QuasiIdentifier
     atoms : int64 ndarray of shape (n,) or None
         The group of each record that no release divides, where there are such.
     """
 
     codes: Codes
-    positions: Positions
-    normalized: Positions
-    units: Positions
     hashes: Codes
     values: Codes
     requirements: Requirements
+    quasi_identifiers: Sequence[QuasiIdentifier]
+    atoms: Codes | None = None
+
+    @cached_property
+    def positions(self) -> Positions:
+        """Positions of the codes on the real line, of shape (n, d)."""
+        return positions_of(self.codes, self.quasi_identifiers)
+
+    @cached_property
+    def normalized(self) -> Positions:
+        """The same, min-max normalized and weighted, for distances."""
+        return normalized_positions(self.codes, self.quasi_identifiers)
+
+    def take(self, rows: Codes) -> Contents:
+        """Return those of some records."""
+        return replace(
+            self,
+            codes=self.codes.take(rows, axis=0),
+            hashes=self.hashes[rows],
+            values=self.values[rows],
+            atoms=None if self.atoms is None else self.atoms[rows],
+        )
+
+    def grouped(self, order: Codes, starts: Codes) -> GroupedRecords:
+        """Return groups, which begin at ``starts``, and sort each in ``order`` canonically."""
+        sort_groups(self.codes, self.hashes, order, starts)
+        own = self.codes, self.normalized, self.values
+        return GroupedRecords(*own, order, starts, self.requirements)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block(Contents):
+    """The records of one leaf of the distributed tree.
+
+    Parameters
+    ----------
+    units : float64 ndarray of shape (d,)
+        Difference of positions that counts as 1.
+    cell_low, cell_high : float64 ndarray of shape (d,)
+        Bounds of the leaf's cell.
+    path : int
+        The leaf's name.
+    """
+
+    units: Positions
     cell_low: Positions
     cell_high: Positions
     path: int
-    atoms: Codes | None = None
 
 
 @dataclass(frozen=True)
@@ -293,37 +327,6 @@ class BlockwiseModel(Model):
 
 
 @dataclass(frozen=True)
-class Contents:
-    """The input of the kernels for all records of one task. See :class:`Block`."""
-
-    codes: Codes
-    positions: Positions
-    normalized: Positions
-    hashes: Codes
-    values: Codes
-    requirements: Requirements
-    atoms: Codes | None = None
-
-    def take(self, rows: Codes) -> Contents:
-        """Return those of some records."""
-        return Contents(
-            self.codes[rows],
-            self.positions[rows],
-            self.normalized[rows],
-            self.hashes[rows],
-            self.values[rows],
-            self.requirements,
-            None if self.atoms is None else self.atoms[rows],
-        )
-
-    def grouped(self, order: Codes, starts: Codes) -> GroupedRecords:
-        """Return groups, which begin at ``starts``, and sort each in ``order`` canonically."""
-        sort_groups(self.codes, self.hashes, order, starts)
-        own = self.codes, self.normalized, self.values
-        return GroupedRecords(*own, order, starts, self.requirements)
-
-
-@dataclass(frozen=True)
 class FormGroups:
     """The rest of layer 2 for all blocks of one task, in a Python worker."""
 
@@ -342,20 +345,14 @@ class FormGroups:
         values, pairs = np.ascontiguousarray(keys[:, d + 2 :]), None
         if self.criteria.units is not None:
             values, pairs = paired(values)
-        contents = Contents(
-            codes=np.ascontiguousarray(keys[:, :d]),
-            positions=np.empty((len(keys), d), np.float64),
-            normalized=np.empty((len(keys), d), np.float64),
-            hashes=np.ascontiguousarray(keys[:, d]),
-            values=values,
-            requirements=self.criteria.requirements_among(pairs),
-            atoms=records.column(ATOM).to_numpy().copy() if ATOM in records.column_names else None,
+        return Contents(
+            np.ascontiguousarray(keys[:, :d]),
+            np.ascontiguousarray(keys[:, d]),
+            values,
+            self.criteria.requirements_among(pairs),
+            quasi_identifiers,
+            records.column(ATOM).to_numpy().copy() if ATOM in records.column_names else None,
         )
-        for j, quasi_identifier in enumerate(quasi_identifiers):
-            positions = quasi_identifier.positions(keys[:, j])
-            contents.positions[:, j] = positions
-            contents.normalized[:, j] = quasi_identifier.normalized(positions)
-        return contents
 
     def groups(self, contents: Contents, blocks: npt.NDArray[np.integer]) -> Groups:
         """Return the groups of all blocks, their records in any order in each."""
@@ -380,28 +377,25 @@ class FormGroups:
             Records, class by class.
         starts : int64 ndarray of shape (classes + 1,)
         """
-        return self.generalizer.generalize(contents.codes[order], starts)
+        return self.generalizer.generalize(contents.codes.take(order, axis=0), starts)
 
     def _groups_of(self, leaf: Leaf, contents: Contents) -> Groups:
-        quasi_identifiers = self.generalizer.quasi_identifiers
-        low, high = contents.positions.min(axis=0), contents.positions.max(axis=0)
-        for j, quasi_identifier in enumerate(quasi_identifiers):
-            for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
-                if bound is not None:
-                    bounds[j] = quasi_identifier.positions(np.array([bound], np.int64))[0]
+        own = contents.quasi_identifiers
+        cell = [
+            [
+                extreme(codes) if end is None else end
+                for codes, end in zip(contents.codes.T, ends, strict=True)
+            ]
+            for ends, extreme in ((leaf.cell_low, np.min), (leaf.cell_high, np.max))
+        ]
+        low, high = positions_of(np.array(cell, np.int64), own)
         return self.group_former.form_groups(
             Block(
-                codes=contents.codes,
-                positions=contents.positions,
-                normalized=contents.normalized,
-                units=np.array([quasi_identifier.unit for quasi_identifier in quasi_identifiers]),
-                hashes=contents.hashes,
-                values=contents.values,
-                requirements=contents.requirements,
+                *(getattr(contents, one.name) for one in fields(contents)),
+                units=np.array([one.unit for one in own]),
                 cell_low=low,
                 cell_high=high,
                 path=leaf.path,
-                atoms=contents.atoms,
             )
         )
 
@@ -419,7 +413,9 @@ class _MeasureGroups:
             return
         contents = self.forming.contents(records)
         groups = self.forming.groups(contents, records.column(BLOCK).to_numpy())
-        penalties = self.forming.generalizer.penalty(contents.codes[groups.order], groups.starts)
+        penalties = self.forming.generalizer.penalty(
+            contents.codes.take(groups.order, axis=0), groups.starts
+        )
         for batch in sent:
             others = [pa.nulls(len(batch), field.type) for field in list(_FORMED)[1:]]
             yield pa.RecordBatch.from_arrays([batch.column(RECORDS), *others], schema=_FORMED)
@@ -465,7 +461,9 @@ class FinishBlocks:
         order, starts, paths = groups.order, groups.starts, groups.paths
         sizes, left_over, whole = np.diff(starts), order[:0], None
         if self.separation is not None or self.forming.widens:
-            whole = WholeGroups(sizes, generalizer.penalty(contents.codes[order], starts))
+            whole = WholeGroups(
+                sizes, generalizer.penalty(contents.codes.take(order, axis=0), starts)
+            )
         if self.separation is not None and whole is not None:
             normal = self.separation.normal_records(contents.grouped(order, starts))
             sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from anonspark.config.models import CanonOptions, MicroaggregationOptions
-from anonspark.core.arrays import Integers
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
@@ -84,38 +84,34 @@ class _MicroaggregationGroups(GroupFormer):
 
     def form_groups(self, block: Block) -> Groups:
         """Return the groups. See :func:`anonspark.kernels.microaggregation.microaggregate`."""
+        normalized = block.normalized
         if self.weights is not None:
-            spread = spread_for_queries(block.normalized, np.array(self.weights))
-            block = replace(block, normalized=spread)
+            normalized = spread_for_queries(normalized, np.array(self.weights))
         rows = np.arange(len(block.codes))
-        order, starts = self._grow(block, rows)
+        order, starts = self._grow(block, normalized, rows)
         if self.criteria.has_more_than_k:
             # Merging what was grown without a thought of the criteria can end in huge groups; so
             # it is also done inside the groups of a median cut, which keeps the criteria.
-            within, bounds = self._grow_within_cuts(block)
-            if total_penalty(block.normalized, within, bounds) < total_penalty(
-                block.normalized, order, starts
-            ):
+            within, bounds = self._grow_within_cuts(block, normalized)
+            if total_penalty(normalized, within, bounds) < total_penalty(normalized, order, starts):
                 order, starts = within, bounds
         return Groups(order, starts, name_groups(np.uint64(block.path), len(starts) - 1))
 
-    def _grow(self, block: Block, rows: Integers) -> tuple[Integers, Integers]:
+    def _grow(self, block: Block, normalized: Figures, rows: Integers) -> tuple[Integers, Integers]:
         """Form groups of some records of a block, which satisfy the criteria together."""
         order, starts = microaggregate(
             block.codes[rows],
-            block.normalized[rows],
+            normalized[rows],
             block.hashes[rows],
             self.criteria.k,
             self.passes,
         )
         order = rows[order]
         if self.criteria.has_more_than_k:
-            starts = merge_unsatisfied(
-                block.normalized, block.values, order, starts, block.requirements
-            )
+            starts = merge_unsatisfied(normalized, block.values, order, starts, block.requirements)
         return order, starts
 
-    def _grow_within_cuts(self, block: Block) -> tuple[Integers, Integers]:
+    def _grow_within_cuts(self, block: Block, normalized: Figures) -> tuple[Integers, Integers]:
         groups = MondrianGroups(
             self.criteria, relaxed=False, balanced=True, cell=False
         ).form_groups(block)
@@ -123,7 +119,7 @@ class _MicroaggregationGroups(GroupFormer):
         for start, stop in pairwise(groups.starts.tolist()):
             own, inner = groups.order[start:stop], np.array([0, stop - start])
             if stop - start >= 2 * self.criteria.k:
-                own, inner = self._grow(block, own)
+                own, inner = self._grow(block, normalized, own)
             orders.append(own)
             bounds.append(start + inner[1:])
         return np.concatenate(orders), np.concatenate(bounds)

@@ -114,6 +114,14 @@ def key_width(d: int, criteria: Criteria) -> int:
     return d + 2 + len(criteria.sensitive) + (criteria.units is not None)
 
 
+def positions_of(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) -> Figures:
+    """Return where records lie on the real line. See :func:`normalized_positions`."""
+    positions = np.empty((len(codes), len(quasi_identifiers)), np.float64)
+    for index, quasi_identifier in enumerate(quasi_identifiers):
+        positions[:, index] = quasi_identifier.positions(codes[:, index])
+    return positions
+
+
 def normalized_positions(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) -> Figures:
     """Return where records lie for distances: min-max normalized and weighted.
 

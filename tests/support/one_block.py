@@ -53,11 +53,10 @@ def release(records: Records, criteria: Criteria, options: ModelOptions, seed: i
     assert isinstance(model, BlockwiseModel)
     contents = Contents(
         records.codes,
-        records.positions,
-        records.normalized,
         records.hashes,
         records.values,
         criteria.requirements,
+        records.quasi_identifiers,
     )
     classes = release_one_block(model, contents)
     assert (np.sort(classes.order) == np.arange(len(records))).all()
