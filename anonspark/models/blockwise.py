@@ -67,8 +67,8 @@ _FORMED = pa.schema(
         (PENALTY, pa.decimal128(38, 15)),
     ]
 )
-"""The packed records that a task was sent, and in one row more their groups and the penalty of these
-as classes."""
+"""The packed records that a task was sent. One row more holds their groups, and the penalty of
+these as classes."""
 
 # How many times as large as usual a block is that is worth a warning.
 _LARGE = 4
