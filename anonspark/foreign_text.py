@@ -1,4 +1,4 @@
-"""Texts of others, such as names, values, paths and messages, made safe for whoever shows them.
+"""Make foreign texts, such as names, values, paths and messages, safe to show.
 
 A terminal acts on control characters, Markdown and HTML on signs. Every way out of the program
 passes texts through one of these functions, so that nobody has to think of it where a message is

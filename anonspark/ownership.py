@@ -1,4 +1,4 @@
-"""Decide whether what lies at a path belongs to the user of this process, and who else may use it.
+"""Decide whether a path belongs to the user of this process, and who else may use it.
 
 Nothing is read from a directory, or written into it, that somebody else may have made. The owner
 of the directory above can always exchange what lies in it: that is for the user to choose.

@@ -1,4 +1,4 @@
-"""Credentials taken out of whatever leaves the program: messages, logs, terminal, files.
+"""Remove credentials from everything that leaves the program: messages, logs, files.
 
 A path may carry credentials (``s3a://KEY:SECRET@bucket``, ``jdbc:...?password=...``), and so may an
 option of a data source. Errors, the log and the terminal pass every text through :func:`redact`,

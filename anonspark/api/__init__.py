@@ -1,4 +1,4 @@
-"""anonspark inside a notebook or somebody's own program: DataFrames in, DataFrames out."""
+"""Use anonspark in a notebook or a program: DataFrames in, DataFrames out."""
 
 from __future__ import annotations
 

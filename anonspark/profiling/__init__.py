@@ -1,1 +1,1 @@
-"""Profiles: what a table has that tells people apart, before anything is configured."""
+"""Profile a table before anything is configured: find the columns that identify people."""

@@ -1,4 +1,4 @@
-"""A release read back: its manifest, its labels and the regions that they cover.
+"""Read a release back: its manifest, its labels and the regions that they cover.
 
 - ``layout`` defines which files a release may have.
 - ``manifest`` writes and reads the manifest, ``manifest_form`` defines its form.

@@ -1,6 +1,6 @@
 """Share: more than one table, release or party. The rest of the package knows nothing of it.
 
-Whoever imports it lets the sections that it owns be read. What reads them is loaded when one is.
+Importing it makes the sections that it owns readable. What reads them is loaded when one is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a release is worth to somebody who works with it: answers to queries, models trained on it.
+"""Measure what a release is worth: answers to queries, and models trained on it.
 
 Measured from the published files, the manifest and the original, not from what anonymized it.
 """

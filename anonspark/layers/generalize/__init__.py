@@ -1,4 +1,4 @@
-"""Layer 5: what is published of a class.
+"""Layer 5: generalize the values of each class.
 
 - ``classes`` turns the codes of finished classes into published columns and loss figures.
 - ``figures`` packs the figures of classes.

@@ -1,1 +1,1 @@
-"""The coding that several holders agreed on, and what their releases say of it."""
+"""Read the coding of several holders, and compare their releases with it."""

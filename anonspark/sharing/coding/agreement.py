@@ -1,7 +1,7 @@
 """The coding: one public file by which several holders anonymize, so that releases fit together.
 
 It says what is published, in which form, and what every class satisfies at least. Nothing in it is
-computed from anybody's data, so it is known to all before there is a release.
+computed from any data, so it is known to all before there is a release.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from anonspark.redaction import Redacted
 
 
 class CodingFile(Section):
-    """What the file of a coding says.
+    """The content of the file of a coding.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Coding(Redacted):
 
     @property
     def name(self) -> str:
-        """What the holders call it."""
+        """Return its name among the holders."""
         return self.file.name
 
     @property
@@ -181,7 +181,7 @@ class Coding(Redacted):
 
     @property
     def fingerprint(self) -> str:
-        """What tells it from every other coding, whatever its file is called."""
+        """Return its fingerprint, which differs from that of every other coding."""
         return coding_fingerprint(self.document)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether a manifest's configuration is what its coding says."""
+"""Compare a manifest's configuration with its coding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def not_as_coded(
     Returns
     -------
     list of str
-        Without those of ``privacy``, of which :func:`is_at_least` tells.
+        Without those of ``privacy``, which :func:`is_at_least` compares.
     """
     agreed = {one["name"]: one for one in document["attributes"]}
     own = {

@@ -22,7 +22,7 @@ __all__ = ["agreed_digests", "comparisons", "form_problems", "merge_coding"]
 
 
 def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Tell what is wrong with the section of a manifest, which has name, fingerprint, document."""
+    """Return the errors in the section of a manifest, with name, fingerprint, document."""
     coding = manifest["coding"]
     document = coding["document"]
     if coding["name"] != document.get("name"):

@@ -1,1 +1,1 @@
-"""Holders: releases of who must not pool their tables become one, which is proved anew."""
+"""Unite releases of holders who must not pool their tables, and verify the result."""

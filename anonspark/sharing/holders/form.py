@@ -1,4 +1,4 @@
-"""How a union is published: what its manifest says of columns, criteria and holders."""
+"""Define the form of a union: the columns, criteria and holders in its manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMAT = "parquet"
 
 @dataclass(frozen=True)
 class Form:
-    """How a union is published, which is known before anything is counted in it.
+    """The form of a union, which is known before anything is counted in it.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     parts : sequence of Part
         Of :func:`anonspark.sharing.holders.parts.read_parts`.
     holder_column : str or None
-        Name of the column that tells the holder of each record. None tells nobody.
+        Name of the column with the holder of each record. None publishes no holders.
 
     Raises
     ------

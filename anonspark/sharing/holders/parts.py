@@ -37,7 +37,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Name of the directory, by which a column tells the holder."""
+        """Return the name of the directory, by which a column names the holder."""
         return self.path.rpartition("/")[2]
 
     @property
@@ -172,7 +172,7 @@ def _require_same_columns(first: Part, part: Part) -> None:
 
 
 def _type_of(described: Mapping[str, Any]) -> str:
-    """Return what an attribute was made of, as far as labels tell it: of integers any width."""
+    """Return the type of an attribute, as far as labels show it: integers of any width."""
     kind, found = str(described["kind"]), str(described.get("type", ""))
     return "integer" if kind == "integer" and found.startswith(_INTEGERS) else found
 

@@ -252,7 +252,7 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
 
 
 def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
-    """Say what distance a union needs, and what to do. None where the criterion holds."""
+    """Return the distance that a union needs, and a remedy. None where the criterion holds."""
     criterion = measured.criterion
     if not measured.violating_classes or not criterion.is_distance:
         return None
@@ -344,13 +344,13 @@ def unite(
     out : str
         Directory of the union, where nothing is yet.
     holder_column : str or None
-        Name of a column that tells who held a record, by the name of the release's directory. Then
+        Name of a column with the holder of a record, by the name of the release's directory. Then
         every class is of one holder, and the coding's criteria are required of each holder's
         records. None tells nobody.
     seed : int or None
         Key of the order of the records, 64 bits, signed. A secret. None draws one.
     progress : Progress or None
-        Where to tell what is going on.
+        Where progress is reported.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""The records of a union: where each stands tells nothing of the part that it came from.
+"""The records of a union: the place of each reveals nothing about the part that it came from.
 
 Classes are divided among files, and ordered in them, by a keyed hash of what is published of their
 quasi-identifiers. Inside of a class the order is that of a keyed hash of the whole record. So the
-same records give the same files, whoever held which of them.
+same records give the same files for any division among holders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAME, _CONTENT = "class_name", "content"
 """Keyed hashes of a record's class, and of all that is published of it."""
 
 _COPIES, _FILE = "copies", "file"
-"""How many equal records a row stands for, and the file that it was sent to. -1 for a record."""
+"""The number of equal records of a row, and the file that it was sent to. -1 for a record."""
 
 _RECORDS = "records"
 
@@ -208,7 +208,7 @@ def _starts(
 
 @dataclass(frozen=True)
 class Extent:
-    """How large a union is.
+    """The size of a union.
 
     Parameters
     ----------

@@ -31,7 +31,8 @@ from anonspark.sharing.ledger.creating import create_whole, text_of
 Neighbors = Literal["add_remove", "replace"]
 
 Unit = str | dict[str, Any]
-"""Whose records may differ: :data:`RECORD`, or ``{"person": column, "rows": records at most}``."""
+"""The records that may differ: :data:`RECORD`, or ``{"person": column, "rows": records at
+most}``."""
 
 RECORD = "record"
 
@@ -44,12 +45,12 @@ _ENTRY = re.compile(r"[0-9]{6,}\.json")
 
 @dataclass(frozen=True)
 class Limit:
-    """What may be spent, and what a loss is.
+    """The budget that may be spent, and the meaning of a loss.
 
     Parameters
     ----------
     limit : Fraction or None
-        None where somebody asks for no other than there is.
+        None for the existing one.
     neighbors : {"add_remove", "replace"}
     unit : str or dict
         Whose records may differ.
@@ -90,8 +91,8 @@ class Entry:
     number : int
         1, 2, ...
     told : mapping
-        What is told of it. ``epsilon``, ``spent_before`` and ``spent_after`` are fractions as
-        texts. Of a release there is no ``epsilon``.
+        The recorded facts about it. ``epsilon``, ``spent_before`` and ``spent_after`` are fractions
+        as texts. Of a release there is no ``epsilon``.
     limit : Fraction
         Of the budget.
     """
@@ -102,7 +103,7 @@ class Entry:
 
     @property
     def spent_after(self) -> Fraction:
-        """What is spent with it."""
+        """Return what is spent with it."""
         return Fraction(self.told["spent_after"])
 
 
@@ -147,12 +148,12 @@ class Budget:
 
     @property
     def spent(self) -> Fraction:
-        """What was spent so far."""
+        """Return what was spent so far."""
         return self.entries[-1].spent_after if self.entries else Fraction(0)
 
     @property
     def left(self) -> Fraction:
-        """What may still be spent."""
+        """Return what may still be spent."""
         return self.limit - self.spent
 
     def loss(self, wanted: Limit, epsilon: Fraction) -> Fraction:
@@ -308,7 +309,7 @@ def charge(
     epsilon : Fraction
         Greater than 0.
     told : mapping
-        What else is told.
+        Other recorded facts.
 
     Returns
     -------
@@ -317,7 +318,7 @@ def charge(
     Raises
     ------
     ConfigurationError
-        If the budget has another limit or unit, or there is none and no limit is told.
+        If the budget has another limit or unit, or there is none and no limit is given.
     GuaranteeError
         If the limit would be exceeded, or the chain is broken.
     PublishingError
@@ -348,7 +349,7 @@ def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any])
     limit : Limit
         What the configuration says of it.
     told : mapping
-        What is told. The same release has the same ``run_id`` and ``release``.
+        The recorded facts. The same release has the same ``run_id`` and ``release``.
 
     Returns
     -------
@@ -357,7 +358,7 @@ def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any])
     Raises
     ------
     ConfigurationError
-        If the budget has another limit, or there is none and no limit is told.
+        If the budget has another limit, or there is none and no limit is given.
     GuaranteeError
         If the chain is broken.
     PublishingError
@@ -399,7 +400,7 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
     Raises
     ------
     ConfigurationError
-        If there is none, and no limit is told, or none can be made there.
+        If there is none, and no limit is given, or none can be made there.
     GuaranteeError
     """
     while True:

@@ -45,17 +45,17 @@ class Link:
 
     @property
     def time(self) -> str:
-        """When it was written, in UTC, to the second."""
+        """Return when it was written, in UTC, to the second."""
         return str(self.told["time"])
 
     @property
     def type(self) -> str:
-        """What an event is."""
+        """Return the kind of an event."""
         return str(self.told["type"])
 
 
 def not_read(path: str) -> str:
-    """Say that a file is there which cannot be read."""
+    """Return the error that a file cannot be read."""
     return f"{path} cannot be read; expected a file; check permissions, and what is there"
 
 

@@ -1,4 +1,4 @@
-"""Whether a ledger is what it was: events, files, and the joint classes of who has what."""
+"""Check that a ledger is unchanged: events, files, and joint classes of recipients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOUND = "found"
 
 @dataclass
 class LedgerCheck:
-    """What a look at a ledger found.
+    """The findings about a ledger.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def demand_of(ledger: Ledger, k: int | None = None) -> Demand:
 def required_coalitions(
     ledger: Ledger, chosen: Sequence[str] | None = None, size: int | None = None
 ) -> list[tuple[str, ...]]:
-    """Return the coalitions of a ledger: one that somebody names, or all of a size.
+    """Return the coalitions of a ledger: a named one, or all of a size.
 
     Raises
     ------
     ConfigurationError
-        If somebody is named who has nothing, or they are too many.
+        If a named recipient has nothing, or they are too many.
     """
     known = {one.recipient for one in ledger.counted}
     public = {one.recipient for one in ledger.counted if one.public}
@@ -135,7 +135,7 @@ def check_ledger(
 
 
 def told_of_breach(row: Mapping[str, Any]) -> str:
-    """Say in a line what does not hold for a coalition."""
+    """Describe in a line what does not hold for a coalition."""
     named = ", ".join(row["recipients"])
     if row["attribute"] is None:
         return (

@@ -1,4 +1,4 @@
-"""Which recipients may put together what they have."""
+"""Find the recipients who may combine their releases."""
 
 from __future__ import annotations
 

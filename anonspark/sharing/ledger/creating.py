@@ -22,7 +22,7 @@ def create_whole(files: Files, path: str, text: str) -> None:
     Raises
     ------
     FileExistsError
-        If it is there, whoever wrote it.
+        If it exists.
     """
     if files.rename_copies(path):
         # What an object store writes is there at its end only.

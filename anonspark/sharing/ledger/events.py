@@ -132,7 +132,7 @@ WITHDRAWN = "withdrawn"
 BASE = "base"
 
 TYPES = (CREATED, PREPARED, PLANNED, PUBLISHED, FAILED, REFUSED, WITHDRAWN, BASE)
-"""What events can be."""
+"""The kinds of events."""
 
 
 @dataclass

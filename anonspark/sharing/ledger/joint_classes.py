@@ -1,4 +1,4 @@
-"""Persons whom a coalition cannot tell apart, with all releases that it has: joint classes."""
+"""Find joint classes: persons whom a coalition cannot distinguish with all its releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLASSES = "classes"
 
 @dataclass(frozen=True)
 class MembersOf:
-    """Who is in which class of a release.
+    """The members of the classes of a release.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class MembersOf:
 
 @dataclass(frozen=True)
 class Demand:
-    """What has to hold for joint classes.
+    """The requirements of joint classes.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Signatures:
     attributes : sequence of str
         The sensitive attributes whose values are there, too.
     repeated : bool
-        Whether the rows are records, of which somebody may have several.
+        Whether the rows are records, of which a person may have several.
     """
 
     releases: Sequence[MembersOf]
@@ -88,7 +88,7 @@ class Signatures:
     def of(
         cls, releases: Sequence[MembersOf], attributes: Sequence[str], *, repeated: bool = False
     ) -> Signatures:
-        """Bring together what all releases tell of each person. One shuffle of all members.
+        """Combine what all releases reveal about each person. One shuffle of all members.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Signatures:
         attributes : sequence of str
             Of the criteria of :class:`Demand`.
         repeated : bool
-            Whether somebody may have several records. People are counted then: a person once in
+            Whether a person may have several records. People are counted then: a person once in
             each joint class.
         """
         columns = [_class_of(place) for place in range(len(releases))]

@@ -46,7 +46,7 @@ class Key:
 
     @property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that tell one key from another, and nothing of either."""
+        """16 hexadecimal digits that distinguish keys, and reveal nothing about them."""
         return self._digest(_FIXED, 8).hex()
 
     @property

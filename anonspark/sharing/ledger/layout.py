@@ -1,11 +1,11 @@
-"""Where things are in a ledger."""
+"""Define the files of a ledger."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 FORMAT = 1
-"""Of the ledgers that this version writes, and the newest that it reads."""
+"""Version of the ledgers that this version writes, and the newest that it reads."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Layout:
 
     @property
     def head(self) -> str:
-        """What holds for the whole ledger."""
+        """The facts about the whole ledger."""
         return f"{self.path}/ledger.json"
 
     @property

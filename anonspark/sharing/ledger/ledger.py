@@ -49,12 +49,12 @@ class Ledger:
 
     @property
     def subject(self) -> list[str]:
-        """The columns that tell people apart."""
+        """The columns that identify people."""
         return list(self.head["subject"])
 
     @property
     def record(self) -> list[str]:
-        """The columns that tell the records of a person apart. Empty where everybody has one."""
+        """The columns that distinguish the records of a person. Empty where everybody has one."""
         return list(self.head.get("record", []))
 
     @property
@@ -104,9 +104,9 @@ def init_ledger(
     path : str
     key : Key
     subject : sequence of str
-        The columns that tell people apart.
+        The columns that identify people.
     record : sequence of str
-        The columns that tell the records of a person apart. Empty where everybody has one.
+        The columns that distinguish the records of a person. Empty where everybody has one.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def open_ledger(
     files : Files
     path : str
     key : Key or None
-        None where nothing is added and nobody looked up. Signatures are not checked then.
+        None where nothing is added and no person looked up. Signatures are not checked then.
     as_newest : bool
         Whether it is taken for the newest, whatever is remembered beside the key.
 
@@ -189,7 +189,7 @@ def open_ledger(
 
 
 def key_of(files: Files, path: str, key_file: str | None) -> Key:
-    """Return the key of a ledger: of the file that somebody names, or with which it was made.
+    """Return the key of a ledger: of a named file, or of the file with which it was made.
 
     Raises
     ------

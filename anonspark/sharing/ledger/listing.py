@@ -21,7 +21,7 @@ def require_listable(context: RunContext) -> None:
     Raises
     ------
     ConfigurationError
-        If the ledger has another limit, or there is none and no limit is told, or if it lies
+        If the ledger has another limit, or there is none and no limit is given, or if it lies
         inside input or output, or one of them inside it.
     GuaranteeError
         If its chain is broken.

@@ -59,7 +59,7 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
 
 
 def read_lock(files: Files, layout: Layout) -> Mapping[str, Any] | None:
-    """Return who holds the lock, an empty mapping where it does not say. None where nobody does."""
+    """Return the holder of the lock, empty if unknown. None where no process holds it."""
     if not files.exists(layout.lock):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Who is in which class of a release, and what is published of classes, as a ledger keeps it."""
+"""Keep in a ledger the members of a release's classes, and their published columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLASS = "class"
 """xxHash64, as Spark has it, of what is published of a class."""
 
 RECORDS = "records"
-"""How many records are of a class."""
+"""The number of records of a class."""
 
 _SUBJECT_TYPE = pa.binary()
 _FORMAT = "parquet"
@@ -36,7 +36,7 @@ def members_schema(sensitive: int) -> pa.Schema:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the files of one release in a ledger are.
+    """The files of one release in a ledger.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _ENDS: Mapping[str, State] = {PUBLISHED: "published", FAILED: "failed", WITHDRAW
 
 @dataclass(frozen=True)
 class LedgerRelease:
-    """A release as its event tells it.
+    """A release as its event describes it.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class LedgerRelease:
     told : mapping
         What the event says. See docs/recipients.md, Events.
     withdrawn : mapping
-        Who withdrew it and why. Empty where nobody did.
+        Who withdrew it and why. Empty if it is unknown.
     """
 
     name: str
@@ -49,7 +49,7 @@ class LedgerRelease:
 
     @property
     def public(self) -> bool:
-        """Return whether everybody has it."""
+        """Return whether everyone has it."""
         return bool(self.told.get("public"))
 
     @property

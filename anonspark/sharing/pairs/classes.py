@@ -1,4 +1,4 @@
-"""Which classes of two releases may share a person: those whose regions meet."""
+"""Find the classes of two releases that may share a person: those whose regions meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two releases tell together: bounds of every pair of classes, and what is told of them."""
+"""Compute what two releases reveal together: bounds of every pair of classes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ CellNumbers = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class PairFigures:
-    """What the files of two releases tell together.
+    """The figures of what the files of two releases reveal together.
 
     Parameters
     ----------
@@ -128,26 +128,26 @@ class PairFigures:
     payload_pairs : int
         Of such pairs, those with a payload that both classes have.
     impossible : int
-        Pairs in which nobody can be.
+        Pairs in which no person can be.
     possible : int
-        Pairs in which somebody may be, and fewer than k may.
+        Pairs in which a person may be, and fewer than k may.
     proven : int
-        Pairs in which somebody certainly is.
+        Pairs in which a person certainly is.
     breaches : int
-        Pairs in which somebody certainly is and fewer than k may be. A class and absence from the
+        Pairs in which a person certainly is and fewer than k may be. A class and absence from the
         other release is such a pair, too.
     breaches_absent : int
         Of them, those of a class and absence.
     persons_in_breaches : int
         People who are certainly in them.
     disclosed : int
-        Pairs, those of a class and absence too, in which somebody certainly is and a sensitive
+        Pairs, those of a class and absence too, in which a person certainly is and a sensitive
         attribute has fewer than l values left.
     disclosed_required : int
         Of them, those where the manifests require l of the attribute.
     absent_from_first, absent_from_second : int or None
         People of the other release who are certainly not in this one, at least. None where they are
-        fewer than k, and somebody.
+        fewer than k, but not 0.
     rounds : int
         Of the bounds, in which something changed.
     """
@@ -169,7 +169,7 @@ class PairFigures:
 
 @dataclass(frozen=True)
 class BoundedPairs:
-    """Pairs of classes in which somebody may be.
+    """Pairs of classes in which a person may be.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class BoundedPairs:
 
 @dataclass(frozen=True)
 class Diversity:
-    """How many values of a sensitive attribute should be left.
+    """The number of values of a sensitive attribute that should be left.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def figures_of_pairs(
     k: int,
     diversity: Mapping[str, Diversity],
 ) -> PairFigures:
-    """Count what is told of pairs of classes.
+    """Count the figures of pairs of classes.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def figures_of_pairs(
 
 @dataclass(frozen=True)
 class _Absence:
-    """Who of the people of the other release may not be in a release, by payload.
+    """The people of the other release who may be missing in a release, by payload.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels of two releases in common terms, and what they tell of each original record together."""
+"""Compare the labels of two releases, and what they reveal about each original record."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from anonspark.verification.opening import OpenedRelease
 
 @dataclass(frozen=True)
 class PairCandidates:
-    """What two releases tell of the records that they were made of.
+    """What two releases reveal about their original records.
 
     Parameters
     ----------
     records : int
         Of the original.
     matched : int
-        Of them, those that a pair of classes holds in which somebody may be.
+        Those of them that a pair of classes holds in which a person may be.
     persons_below_k : int
         Of them, those whose pairs hold fewer than k people at most.
     persons_disclosed : int
@@ -215,7 +215,7 @@ def attributes_of_all(
     Notes
     -----
     Of a table without a manifest the labels show what the values were, unless the original or the
-    manifest of another release tells: one job for each of its columns of texts.
+    manifest of another release shows it: one job for each of its columns of texts.
     """
     told = {
         attribute.name: pa.float32() if attribute.type == "float" else _ARROW[attribute.kind]

@@ -1,4 +1,4 @@
-"""Whether the people of two releases are the same, as their manifests tell or somebody says."""
+"""Decide whether two releases have the same people, by their manifests or as stated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import Manifest
 
 Relation = Literal["same people", "second inside first", "first inside second", "unknown"]
-"""Of the people of two releases, before records that found no class were left out."""
+"""Relations of the people of two releases, before records without a class were left out."""
 
 Statement = Literal["same people", "inside"]
-"""What may be said of releases whose manifests do not tell."""
+"""Relations that may be stated if manifests do not show them."""
 
 
 @dataclass(frozen=True)
 class People:
-    """What a release tells of who is in it.
+    """The facts of a release about its people.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def relation_of(first: People, second: People, said: Statement | None) -> Relati
     ----------
     first, second : People
     said : {"same people", "inside"} or None
-        Counts where the manifests do not tell. Inside is the release with fewer records.
+        Counts where the manifests do not show it. Inside is the release with fewer records.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Attacking releases together, from their files: what nobody sees who looks at each alone."""
+"""Attack releases together, from their files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LEAST_VALUES = 2
 
 @dataclass(frozen=True, repr=False)
 class PairVerification(Redacted):
-    """What two releases tell together.
+    """What two releases reveal together.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PairVerification(Redacted):
     relation : Relation
         Of their people.
     k : int
-        People that nobody should be told apart from.
+        People among whom each person should be hidden.
     common : list of str
         Quasi-identifiers of both.
     payload : list of str
@@ -91,7 +91,7 @@ class PairVerification(Redacted):
 
 @dataclass(frozen=True, repr=False)
 class JointVerification(Redacted):
-    """What the files of several releases show.
+    """The result for the files of several releases.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ class JointVerification(Redacted):
 
     @property
     def failures(self) -> list[str]:
-        """What does not hold, one sentence each."""
+        """Return what does not hold, one sentence each."""
         own = [text for one in self.releases for text in one.failures]
         return own + [text for one in self.pairs for text in one.failures]
 
     @property
     def warnings(self) -> list[str]:
-        """What holds, but may mean less than it seems to."""
+        """Return what holds, but may mean less than it seems to."""
         own = [text for one in self.releases for text in one.warnings]
         return own + [text for one in self.pairs for text in one.warnings]
 
@@ -146,14 +146,14 @@ class JointVerification(Redacted):
 
 @dataclass(frozen=True)
 class Attack:
-    """How releases are attacked together.
+    """The settings of a joint attack on releases.
 
     Parameters
     ----------
     said : {"same people", "inside"} or None
-        How their people are related where manifests do not tell.
+        How their people are related where manifests do not show it.
     joint_k : int or None
-        People that nobody should be told apart from. None for what the manifests say.
+        People among whom each person should be hidden. None for what the manifests say.
     original : str, Table or None
         The table that they were made of, or its path.
     population : str or None
@@ -194,7 +194,7 @@ def audit_releases(
     Raises
     ------
     ConfigurationError
-        If a release is named twice, publishes means, or nothing tells how people are related.
+        If a release is named twice, publishes means, or the relation of their people is unknown.
     DataError
         If releases cannot be compared, people cannot be related as it is said, or there are too
         many classes or pairs of classes.
@@ -377,7 +377,7 @@ def _diversity(name: str, manifests: Sequence[Manifest | None]) -> Diversity:
 
 
 def _failures(found: PairVerification, *, whole: bool) -> list[str]:
-    """Tell what nobody should learn of both releases, in counts.
+    """Report what no one should learn from both releases, in counts.
 
     Of original records that are not in both releases the original proves nothing: ``whole`` says
     whether both hold all of them.
@@ -416,7 +416,7 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
 
 
 def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
-    """Tell what is not decided. See :func:`_failures`."""
+    """Report what is not decided. See :func:`_failures`."""
     where = f"{found.first} and {found.second} together"
     told = []
     if found.relation == "unknown":

@@ -1,1 +1,1 @@
-"""Recipients: one table, a release for each who asked for it, and no coalition that gains by it."""
+"""Publish releases of one table for several recipients, so that no coalition gains by it."""

@@ -34,19 +34,19 @@ from anonspark.staged.records import BYTES, PACKED, Packer, Records, unpack_batc
 _PART = "part"
 
 ATOMS = pa.schema([(SUBJECT, pa.binary()), (ATOM, pa.int64()), (PATTERN, pa.int64())])
-"""Who is in which atom, and who may have its records."""
+"""The members of atoms, and the recipients of their records."""
 
 
 def strata_of(
     frozen: FrozenSource, demand: Soundness, counts: Mapping[int, int]
 ) -> dict[int, Stratum]:
-    """Return the strata of a source, without the records that nobody may have, or have an atom.
+    """Return the strata of a source, without records that have an atom or no recipient.
 
     Parameters
     ----------
     frozen : FrozenSource
     demand : Soundness
-        With :data:`PEOPLE` where somebody may have several records.
+        With :data:`PEOPLE` where a person may have several records.
     counts : mapping of int to int
         Records of each pattern.
 
@@ -154,7 +154,7 @@ class PartitionMaker:
         becomes : mapping of int to int
             Of :func:`anonspark.core.atom_reuse.join_strata`.
         counts : mapping of int to int
-            Records of each pattern, those of nobody, too.
+            Records of each pattern, also of that without recipients.
 
         Returns
         -------

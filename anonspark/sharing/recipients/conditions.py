@@ -25,7 +25,7 @@ _BLANKS = " "
 
 @dataclass(frozen=True)
 class Condition:
-    """What a recipient's records have in one column.
+    """The values of a recipient's records in one column.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Condition:
 
 
 def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
-    """Return conditions as ledger and manifest tell them."""
+    """Return conditions as ledger and manifest write them."""
     return {
         one.column: one.asked.model_dump(by_alias=True, exclude_none=True) for one in conditions
     }

@@ -30,7 +30,7 @@ def settle(
     Raises
     ------
     PublishingError
-        If another run could be gone on with, which somebody has to decide.
+        If another run could be resumed, which a person must decide.
     """
     for release in ledger.releases.values():
         if release.state != "planned":

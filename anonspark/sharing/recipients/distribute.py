@@ -70,7 +70,7 @@ _FROZEN = "frozen"
 
 @dataclass(frozen=True, repr=False)
 class Distribution(Redacted):
-    """What a plan gave.
+    """The result of a plan.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class _Made:
     recipient : Recipient
     making : Making
     members : MembersOf or None
-        None where nobody asks who is in which class.
+        None where the members of classes are not needed.
     staged : StagedRelease or None
         None where it is published.
     kept : StagedMembers or None
@@ -207,7 +207,7 @@ def distribute(
 def _watched(
     files: Files, plan: Plan, progress: Progress
 ) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """Tell Prometheus and the tables of all runs how it ended, by the metrics of each recipient.
+    """Report the end to Prometheus and the tables of all runs, by each recipient's metrics.
 
     Yields
     ------
@@ -251,7 +251,7 @@ def _key_of(plan: Plan, run_id: str) -> Key:
 
 
 def _require_subject(plan: Plan, ledger: Ledger) -> None:
-    """Check that plan and ledger tell people, and records, apart by the same columns."""
+    """Check that plan and ledger identify people, and records, by the same columns."""
     for key, names, known in (
         ("subject", plan.file.subject, ledger.subject),
         ("record", plan.file.record, ledger.record),
@@ -266,7 +266,7 @@ def _require_subject(plan: Plan, ledger: Ledger) -> None:
 
 @contextmanager
 def _about(recipient: Recipient) -> Iterator[None]:
-    """Say of errors whose release they are about."""
+    """Name the release of errors."""
     where = f"recipients.{recipient.name}"
     try:
         yield

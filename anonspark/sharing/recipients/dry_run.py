@@ -1,4 +1,4 @@
-"""What a plan would give, as far as it is known before anything is anonymized."""
+"""Check a plan, as far as possible before anything is anonymized."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anonspark.sharing.recipients.source import read_source, require_places, req
 
 @dataclass(frozen=True)
 class PlanLook:
-    """What a plan would give.
+    """The expected result of a plan.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def column_of(index: int) -> str:
 
 @dataclass(frozen=True)
 class RowsOf:
-    """Which records a recipient may have.
+    """The records that a recipient may have.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class FreezeRows:
     requests : tuple of RowsOf
         In the order of the recipients' names.
     subject : tuple of str
-        Columns that tell people apart. Empty where records do.
+        Columns that identify people. Empty where records do.
     key : Key
     record : tuple of str
-        Columns that tell the records of a person apart. Empty where everybody has one.
+        Columns that distinguish the records of a person. Empty where everybody has one.
     """
 
     columns: tuple[str, ...]
@@ -169,7 +169,7 @@ class FreezeRows:
 
 
 def _digest(parts: Sequence[str | None], secret: bytes) -> bytes | None:
-    """Return the name of a person, None where any part of what tells people apart is missing."""
+    """Return the name of a person, None where any part of what identifies people is missing."""
     digest = hashlib.blake2b(key=secret, digest_size=SUBJECT_BYTES)
     for part in parts:
         if part is None:

@@ -1,4 +1,4 @@
-"""The frozen source as the input of a run: the records of one recipient, or of anybody."""
+"""The frozen source as the input of a run: the records of one recipient, or of all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OpenFrozen:
     ----------
     frozen : FrozenSource
     bit : int or None
-        The recipient's place. None for all records that anybody gets.
+        The recipient's place. None for all records that any recipient gets.
     with_patterns : bool
         Whether patterns travel beside the records.
     becomes : mapping of int to int, or None

@@ -1,7 +1,7 @@
 """The frozen source: the input read once for all recipients, with who each record is about.
 
 It is a private copy of the columns as they came, packed, with two companions: the key of the
-subject, and the pattern, which tells whose conditions a record satisfies.
+subject, and the pattern, which shows whose conditions a record satisfies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FrozenSource:
     columns : tuple of str
         Names of the columns in the input.
     subject_types : tuple of str
-        Families of the types of the columns that tell people, and records, apart.
+        Families of the types of the columns that identify people, and records.
     """
 
     records: Records
@@ -46,7 +46,7 @@ class FrozenSource:
 
     @classmethod
     def again(cls, engine: Engine, path: str, told: Mapping[str, Any]) -> FrozenSource:
-        """Return what an earlier attempt has staged, given what it told of it."""
+        """Return what an earlier attempt has staged, given what it stored about it."""
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
         records = Records(engine.staged([path], PACKED), schema)
         return cls(records, tuple(told["columns"]), tuple(told["subject_types"]))
@@ -132,7 +132,7 @@ def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> Fro
 
 
 def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str) -> str:
-    """Return what tells whether two sources are about the same people.
+    """Return a fingerprint, equal for two sources about the same people.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class _CountRepeated:
 def require_subjects(
     frozen: FrozenSource, subject: Sequence[str], record: Sequence[str] = ()
 ) -> None:
-    """Check that every record tells whom it is about, and nobody has two that are the same.
+    """Check that every record has a person, and no person has two equal records.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The joint check: no coalition may tell too few people apart, with all that it was ever given."""
+"""The joint check: no coalition may distinguish too few people, with all its releases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
     Raises
     ------
     ConfigurationError
-        If they are too many, or ``together`` names somebody whom nobody knows.
+        If they are too many, or ``together`` names an unknown recipient.
     """
     known = {*plan.names, *(one.recipient for one in earlier)}
     strangers = [

@@ -1,4 +1,4 @@
-"""Who is in which class of a staged release, for the joint check and the ledger."""
+"""Collect the members of a staged release's classes, for joint check and ledger."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FEW_CLASSES = 1_000_000
 
 @dataclass(frozen=True)
 class StagedMembers:
-    """Who is in which class of a release, and the classes, in the staging directory of a plan.
+    """The members of a release's classes, in the staging directory of a plan.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def require_presence(
     Raises
     ------
     GuaranteeError
-        If somebody of the source is in the release with a larger probability than the bound.
+        If a person of the source is in the release with a larger probability than the bound.
 
     Notes
     -----

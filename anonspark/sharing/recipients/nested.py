@@ -87,13 +87,13 @@ def reused_atoms(
     Returns
     -------
     Table or None
-        Of :data:`~.base_partition.ATOMS`, a row for each person who was ever in
-        an atom that is not forgotten. The pattern is 0 for those who are given to nobody now. Lazy.
+        Of :data:`~.base_partition.ATOMS`, a row for each person who was ever in an atom that is not
+        forgotten. The pattern is 0 for those without a recipient now. Lazy.
 
     Notes
     -----
     A shuffle of the members of all releases that count, two of the atoms' persons, and one that
-    brings the persons of an atom together. An atom nobody of which is in a release that counts is
+    brings the persons of an atom together. An atom without a person in a release that counts is
     forgotten.
     """
     if not ledger.generation or not ledger.counted:
@@ -262,7 +262,7 @@ def base_levels(
 
     Notes
     -----
-    A pass that tells the stratum of each record, and the passes of
+    A pass that finds the stratum of each record, and the passes of
     :class:`anonspark.models.full_domain.FullDomain`.
     """
     d = len(snapshot.quasi_identifiers)
@@ -320,7 +320,7 @@ def _axis(snapshot: Snapshot, patterns: list[str]) -> QuasiIdentifier:
 
 @dataclass(frozen=True)
 class _TellStrata:
-    """Yields the records that somebody gets and that have no atom, with their strata."""
+    """Yields the records with a recipient and without an atom, with their strata."""
 
     becomes: Mapping[int, int]
     schema: pa.Schema
@@ -359,11 +359,11 @@ class Nested:
     Parameters
     ----------
     grouped : FrozenSource
-        The records of the source, those that anybody gets with their atoms.
+        The records of the source, those with a recipient with their atoms.
     requested, given : mapping of int to int
         Records of each pattern, as asked for and as given.
     described : tuple of QuasiIdentifier
-        With the ranges of all records that are given to anybody.
+        With the ranges of all records with a recipient.
     atoms : Table
         Who is in which atom, for the ledger.
     make_model : callable
@@ -423,10 +423,10 @@ class NestedMaker:
 
         Notes
         -----
-        One pass over the source that stages what atoms are made of; those of a ledger cost as
+        One pass over the source that stages what atoms are made of. Those of a ledger cost as
         :func:`anonspark.sharing.recipients.nested.reused_atoms`, others as
-        :meth:`~.base_partition.PartitionMaker.atoms`; then one shuffle of the
-        source, two where there are atoms of a ledger.
+        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, two where
+        there are atoms of a ledger.
         """
         generation = 0 if self.ledger is None else self.ledger.generation
         maker = PartitionMaker(
@@ -516,7 +516,7 @@ class NestedMaker:
 
 
 def _has_atoms(tagged: FrozenSource, without: Mapping[int, int]) -> bool:
-    """Return whether somebody gets records of an atom, given the numbers of those without one."""
+    """Return whether a recipient gets records of an atom, given the numbers of those without."""
     return any(
         pattern and number > without.get(pattern, 0) for pattern, number in tagged.strata().items()
     )
@@ -536,7 +536,7 @@ def _with_atoms(
     path : str
         A new directory, private.
     new : bool
-        Whether records without an atom keep their patterns, else nobody gets them.
+        Whether records without an atom keep their patterns, else no recipient gets them.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What the releases of a plan would lose, were they made the other way."""
+"""Compute the loss of a plan's releases by the other strategy."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _SECTIONS = ("model", "output", "gates", "evaluate", "metrics")
 
 @dataclass(frozen=True, repr=False)
 class Recipient(Redacted):
-    """What one recipient asked for.
+    """The request of one recipient.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Recipient(Redacted):
 
 @dataclass(frozen=True, repr=False)
 class Plan(Redacted):
-    """Who asks for what of one table.
+    """The requests of recipients for one table.
 
     Parameters
     ----------
@@ -511,7 +511,7 @@ class _Reading:
         return missing
 
     def _restricted(self, columns: Sequence[str], base: Configuration) -> dict[str, Any]:
-        """Return the base of some columns alone, and of what tells people apart."""
+        """Return the base with only some columns, and those that identify people."""
         document = deepcopy(self.document)
         wanted = {*columns, *base.privacy.unit}
         document["attributes"] = {

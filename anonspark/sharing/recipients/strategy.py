@@ -1,4 +1,4 @@
-"""How the releases of a plan are made: each by itself, or of groups that none divides."""
+"""Anonymize the releases of a plan: each separately, or by groups that none divides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of
 
 @dataclass(frozen=True)
 class Making:
-    """What a release of a plan is made of.
+    """The input of a release of a plan.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Making:
 
 
 class Strategy(Protocol):
-    """How the releases of a plan are made."""
+    """A strategy for the releases of a plan."""
 
     def making(self, place: int) -> Making:
         """Return what the release of the recipient at a place of the plan is made of."""
@@ -46,7 +46,7 @@ class Strategy(Protocol):
 
     @property
     def atoms(self) -> Table | None:
-        """Who is in which atom, for the ledger. None where there are none."""
+        """Return the members of atoms, for the ledger. None where there are none."""
         ...
 
 
@@ -70,5 +70,5 @@ class Independent:
 
     @property
     def atoms(self) -> Table | None:
-        """Nobody: there is no base partition."""
+        """Return None: there is no base partition."""
         return None

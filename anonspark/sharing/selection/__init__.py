@@ -1,1 +1,1 @@
-"""Choosing attributes in private: domains, counts, mechanisms, and the budget that they spend."""
+"""Choose attributes in private: domains, counts, mechanisms, and the budget that they spend."""

@@ -35,7 +35,7 @@ _LEFT_OUT = -1
 
 @dataclass(frozen=True)
 class Person:
-    """Who records are about, where somebody may have several.
+    """The person of records, where a person may have several.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def count_tables(
 
 @dataclass(frozen=True)
 class _Coding:
-    """How records become rows and classes. Columns are numbered, whatever they are called."""
+    """The rule by which records become rows and classes. Columns are numbered, not named."""
 
     candidates: tuple[Domain, ...]
     target: Domain
@@ -135,7 +135,7 @@ class _Coding:
 
     @property
     def starts(self) -> Integers:
-        """Where the cells of each table start among all of them, and their number."""
+        """Return where the cells of each table start among all of them, and their number."""
         return np.cumsum([0, *(one.rows * self.classes for one in self.candidates)])
 
     def rows_and_classes(self, batch: pa.RecordBatch) -> tuple[list[Rows], Rows]:
@@ -168,7 +168,7 @@ class _Coding:
             counts[start : start + cells] += added
 
     def told(self, counts: Integers) -> pa.RecordBatch:
-        """Return the cells that somebody is in."""
+        """Return the cells with at least one person."""
         some = np.flatnonzero(counts)
         return pa.record_batch([pa.array(some), pa.array(counts[some])], schema=_COUNTS)
 

@@ -72,7 +72,7 @@ class Domain:
         return cls(name, {}, labels, tuple(edges))
 
     def fingerprint(self) -> str:
-        """Return what tells this domain from others: SHA-256."""
+        """Return the SHA-256 that identifies this domain."""
         told = [dict(self.values), list(self.labels), list(self.edges)]
         return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -65,7 +65,7 @@ def choose(
     Parameters
     ----------
     tables : sequence of int64 ndarray
-        Exact counts. Scores of them are told to nobody.
+        Exact counts. Scores of them are never published.
     count : int
         How many.
     epsilon : Fraction

@@ -1,4 +1,4 @@
-"""What a selection asks for, with the domains of all attributes, in the terms of the mechanisms."""
+"""Turn a selection into a request for the mechanisms, with the domains of all attributes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LARGEST_SCALE = 2**50
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for.
+    """The request.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ class Wanted:
 
     @property
     def charged(self) -> Fraction:
-        """What is charged altogether."""
+        """Return what is charged altogether."""
         return self.epsilon + self.of_tables
 
     @property
     def of_a_record(self) -> Fraction:
-        """What one record may lose by the mechanism."""
+        """Return the privacy loss of one record by the mechanism."""
         return self._of_a_record(self.epsilon)
 
     def _of_a_record(self, epsilon: Fraction) -> Fraction:
@@ -109,13 +109,13 @@ class Wanted:
 
     @property
     def limit(self) -> Limit:
-        """What the configuration says of the budget."""
+        """Return the budget of the configuration."""
         own = self.settings.selection
         return Limit(self.settings.ledger.most, own.neighbors, own.unit)
 
     @property
     def person(self) -> Person | None:
-        """Whose records are counted, None where every record counts."""
+        """Return whose records are counted, None where every record counts."""
         own = self.settings.selection
         if own.person is None:
             return None
@@ -124,16 +124,16 @@ class Wanted:
 
     @property
     def cells(self) -> int:
-        """Of all tables."""
+        """Return the number of cells of all tables."""
         return sum(one.rows for one in self.candidates) * len(self.target.labels)
 
     @property
     def domains(self) -> dict[str, str]:
-        """What tells the domain of each attribute from other ones: SHA-256."""
+        """Return the SHA-256 that identifies the domain of each attribute."""
         return {one.name: one.fingerprint() for one in (*self.candidates, self.target)}
 
     def fingerprint(self) -> str:
-        """Return what tells whether two selections ask for the same."""
+        """Return a fingerprint, equal for two selections that ask for the same."""
         told = self.settings.selection.model_dump(mode="json", by_alias=True)
         del told["output"]
         told["candidates"] = list(self.settings.candidates)
@@ -156,7 +156,7 @@ def open_wanted(
     Raises
     ------
     ConfigurationError
-        What is wrong with declared domains is told before the table is opened.
+        Errors in declared domains are raised before the table is opened.
     DataError
         If a column is missing, or of a type that cannot be read as declared.
     """

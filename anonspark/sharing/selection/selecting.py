@@ -47,7 +47,7 @@ _CONFUSED = 2.302585092994046  # ln 10: of 20 picks one confuses two attributes 
 
 @dataclass(frozen=True)
 class Prospect:
-    """What a selection would cost, known before the data are read.
+    """The cost of a selection, known before the data are read.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Prospect:
 
 
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
-    """Tell what a selection would cost. Of the data the schema alone is read.
+    """Return the cost of a selection. Of the data the schema alone is read.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _count(engine: Engine, wanted: Wanted, table: Table) -> list[Integers]:
 
 
 def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
-    """Say that a run was charged before, which left nothing."""
+    """Return the error that a run was charged before and left nothing."""
     numbers = [
         str(entry.number)
         for entry in (() if budget is None else budget.entries)

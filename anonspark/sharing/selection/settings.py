@@ -97,7 +97,7 @@ class DomainOptions(Section):
 
 
 class SelectionOptions(Section):
-    """Which attributes are chosen, how, and at what price."""
+    """The attributes that are chosen, the method and its price."""
 
     target: NonEmptyText = Field(description="What the attributes are to tell of.")
     candidates: list[NonEmptyText] | None = Field(
@@ -162,7 +162,7 @@ class SelectionOptions(Section):
 
     @property
     def unit(self) -> Unit:
-        """Whose presence is protected."""
+        """Return whose presence is protected."""
         if self.person is None:
             return RECORD
         return {"person": self.person, "rows": self.rows_per_person}
@@ -174,7 +174,7 @@ class _File(Section):
 
 @dataclass(frozen=True)
 class SelectionSettings:
-    """What is asked for.
+    """The request.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class SelectionSettings:
 
     @property
     def places(self) -> Places:
-        """Where the keys stand in their file."""
+        """Return where the keys are in their file."""
         return self.configuration.places
 
 

@@ -30,7 +30,7 @@ _SCORES = pa.schema([("attribute", pa.string()), ("rank", pa.int64()), ("score",
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn: all of it may be published.
+    """The drawn noise and choice: all of it may be published.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was chosen, and what it cost.
+    """The choice, and its cost.
 
     Parameters
     ----------
@@ -196,12 +196,12 @@ def publish_selection(
 
 
 def asked_for(settings: SelectionSettings) -> dict[str, Any]:
-    """Return the settings as the result tells them. Of domains there are fingerprints."""
+    """Return the settings as the result has them. Of domains there are fingerprints."""
     return settings.selection.model_dump(mode="json", by_alias=True, exclude={"domains"})
 
 
 def fingerprint_of_asked(settings: SelectionSettings) -> str:
-    """Return what tells, before data are opened, whether the same was asked for: SHA-256."""
+    """Return the SHA-256 of the request, known before data are opened."""
     configuration = settings.configuration
     told = {
         "selection": settings.selection.model_dump(mode="json", by_alias=True),
