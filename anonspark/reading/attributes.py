@@ -1,4 +1,4 @@
-"""What a release tells of one attribute: how conditions on it are understood."""
+"""Interpret conditions on one attribute of a release."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ReadAttribute:
     kind : Kind
         What its values are.
     columns : tuple of str
-        Published columns that tell of it.
+        Published columns that describe it.
     published : PublishedAttribute or None
         How it is generalized. None where it is published as it is.
     leaves : mapping of str to collection of str, or None
@@ -61,7 +61,7 @@ class ReadAttribute:
     is_opaque : bool
         Whether its labels are those of a hierarchy that is not at hand.
     raw_type : pyarrow.DataType or None
-        Type of the raw column. None where the release does not tell it.
+        Type of the raw column. None where the release does not show it.
     """
 
     name: str

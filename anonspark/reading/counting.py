@@ -35,7 +35,7 @@ _TRUTH_VALUES: Mapping[str | None, bool] = {"false": False, "true": True}
 
 @dataclass(frozen=True)
 class Count:
-    """How many records of a release meet a condition.
+    """The number of records of a release that meet a condition.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _require_few(by: ReadAttribute, values: int) -> None:
 
 
 def _require_few_cases(found: int, most: int) -> None:
-    """Refuse a condition before it takes longer than anybody waits.
+    """Refuse a condition before it takes too long.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
 
     Notes
     -----
-    One attribute after the other is cut into parts of which no test tells two values apart. Of
+    One attribute after the other is cut into parts of which no test distinguishes two values. Of
     each part it is judged what is left of the condition. A conjunction has one part an attribute.
     """
     found = _Judge(regions, rows).visit(formula)

@@ -1,4 +1,4 @@
-"""Hierarchies of files that somebody has at hand, and whether a release was made with them."""
+"""Read hierarchies from files, and check whether a release was made with them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, leaves_by_label
 
 OPTION = "--hierarchy {}"
-"""What names the file of an attribute on the command line."""
+"""The option for the file of an attribute on the command line."""
 
 ARGUMENT = "hierarchies.{}"
-"""What names it in Python."""
+"""The argument for it in Python."""
 
 # A record that no round found a class for has this label, whatever the hierarchy's root is.
 _SUPPRESSED = "*"
@@ -24,7 +24,7 @@ _SUPPRESSED = "*"
 
 @dataclass(frozen=True)
 class GivenHierarchy:
-    """The hierarchy of one attribute, as somebody's file has it.
+    """The hierarchy of one attribute from a file.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Which value a full-domain recoding mapped to which label, of what its hierarchies list.
+"""Map the values of hierarchies to the labels of a full-domain recoding.
 
-Values are those of the hierarchies' files, whether anybody in the data has them or not. What a rule
-made of the values that occurred is told by its labels alone, which the release has published.
+Values are those of the hierarchies' files, whether they occur in the data or not. The labels of a
+rule are known only as far as the release has published them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Mapped:
     level : int
         Of the hierarchy, 0 for values as they are.
     value : str or None
-        As the hierarchy's file has it. None for all values that the label itself tells of.
+        As the hierarchy's file has it. None for all values that the label itself describes.
     low, high : str or None
         Ends of an interval or period of a rule. None where there are none.
     high_included : bool or None
@@ -65,7 +65,7 @@ COLUMNS = tuple(Mapped.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class AppliedLevels:
-    """What a release tells of its levels.
+    """The levels of a release.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def _of_file(
 def _of_rule(
     attribute: PublishedAttribute, number: int, level: int, published: set[str]
 ) -> list[Mapped]:
-    """Map what the published labels of a rule tell of, and no value that they do not."""
+    """Map the values that the published labels of a rule describe, and no others."""
     mapped = []
     for label in published - {MISSING}:
         value: str | None = None

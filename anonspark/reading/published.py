@@ -37,7 +37,7 @@ _A_QUESTION = "a text, as 'age between 30 and 40'; an empty one counts all recor
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question found.
+    """The answer to a question.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Answer:
         A count for each value, None for missing. None where no groups were asked for.
     left_out : int or None
         Records that were left out of the release and are not counted. None where their number is
-        not told.
+        not published.
     warnings : tuple of str
         Values that no record can have.
     """
@@ -102,7 +102,7 @@ class PublishedRelease:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the release is and how it was made, as ``manifest.json`` has it."""
+        """Return the manifest of the release, ``manifest.json``."""
         return self._manifest.document
 
     @property
@@ -128,9 +128,9 @@ class PublishedRelease:
         pyarrow.Table
             The published columns, and behind those of each quasi-identifier: ``<name>_min``,
             ``<name>_max`` (of the type of the raw column) and ``<name>_mid`` of numbers, dates and
-            times; ``<name>_max_included`` where a hierarchy's intervals are half-open;
-            ``<name>_set``, a list of texts with null for missing, of categories;
-            ``<name>_missing``, whether the value may be missing. Null where nothing is told.
+            times, ``<name>_max_included`` where a hierarchy's intervals are half-open,
+            ``<name>_set``, a list of texts with null for missing, of categories, and
+            ``<name>_missing``, whether the value may be missing. Null where nothing is published.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class PublishedRelease:
         return own + [name for name in self.columns if name not in generalized]
 
     def _left_out(self) -> int | None:
-        """Return the records that were left out, None where their number is not told."""
+        """Return the records that were left out, None where their number is not published."""
         summary = self._manifest.summary
         left_out = 0
         for name in ("rows_dropped_missing", "rows_left_out"):

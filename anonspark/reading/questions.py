@@ -122,7 +122,7 @@ Condition: TypeAlias = Comparison | Among | IsMissing | Not | All | Any
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked.
+    """The condition in a question.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def parse_question(text: str, names: Collection[str] | None = None) -> Question:
     Raises
     ------
     UnquotedNameError
-        If it is none, and names may tell more.
+        If it is none, and quoted names may be meant.
     ConfigurationError
         If it is none: what was found where, and what was expected.
     """

@@ -42,7 +42,7 @@ class OrderedSet:
         return not self.cuts and not self.missing
 
     def combined(self, other: OrderedSet, keep: Callable[[bool, bool], bool]) -> OrderedSet:
-        """Return the values of which ``keep`` says so, told whether each set has them."""
+        """Return the values that ``keep`` keeps, given whether each set has them."""
         cuts: list[Cut] = []
         mine = theirs = kept = False
         own, others = set(self.cuts), set(other.cuts)
@@ -85,7 +85,7 @@ class CategorySet:
         return not self.values and not self.others and not self.missing
 
     def combined(self, other: CategorySet, keep: Callable[[bool, bool], bool]) -> CategorySet:
-        """Return the values of which ``keep`` says so, told whether each set has them."""
+        """Return the values that ``keep`` keeps, given whether each set has them."""
         others = keep(self.others, other.others)
         # What both name, and what only one of them names.
         zones = (

@@ -1,7 +1,7 @@
 """Published records as regions of one attribute: what may lie in a set, and how much of it does.
 
-Whether a value may lie in a set is judged exactly, by the values that labels tell. Shares spread a
-region evenly over what it covers, as :mod:`anonspark.utility.workload` does.
+Whether a value may lie in a set is decided exactly, by the values of labels. Shares spread a region
+evenly over what it covers, as :mod:`anonspark.utility.workload` does.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OF_UNKNOWN = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """What some rows leave possible of an attribute.
+    """The possible values of an attribute in some rows.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Regions:
 
     @cached_property
     def _is_unknown(self) -> Flags:
-        """Which regions are all values, where nothing is known of any."""
+        """Return which regions are all values, where nothing is known of any."""
         attribute = self.attribute
         known = attribute.is_code or len(self._axis.domain.values) > 0
         known |= attribute.published is not None and attribute.published.ends is not None
@@ -206,7 +206,7 @@ def _position(value: float | Decimal) -> float:
 
 @dataclass(frozen=True)
 class _Codes:
-    """Codes as numbers, so that how many a mask covers can be told.
+    """Codes as numbers, so that those covered by a mask can be counted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a release still tells of a target: association, attribute by attribute.
+"""Measure the association of each attribute with a target, in a release and its original.
 
 Values of the original are put into bins (:mod:`anonspark.utility.class_counts`). A release answers
 how many records of each class a bin has, with every published value spread evenly over what it
@@ -33,7 +33,7 @@ _UNIT = 2.0**-30
 
 @dataclass(frozen=True)
 class AttributeAssociation:
-    """What one attribute tells of a target.
+    """The association of one attribute with a target.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class AttributeAssociation:
 
 @dataclass(frozen=True)
 class Association:
-    """What the quasi-identifiers of a release tell of a target.
+    """The association of a release's quasi-identifiers with a target.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class Association:
     attributes : list of AttributeAssociation
         In the order of the names.
     loss : float or None
-        0 of a release that is its original, about 1 of one that tells nothing. None where the
-        original tells nothing.
+        0 of a release that is its original, about 1 of one without information. None where the
+        original holds no information.
     """
 
     target: str
@@ -82,7 +82,7 @@ def measure_association(
     *,
     drops_missing: bool = False,
 ) -> Association:
-    """Measure what a release still tells of a target.
+    """Measure the association of a release with a target.
 
     Parameters
     ----------

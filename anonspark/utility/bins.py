@@ -37,7 +37,7 @@ class Bins:
 
     @property
     def number(self) -> int:
-        """Of the bins, those for the rest and for missing among them."""
+        """Return the number of bins, with those for the rest and for missing."""
         values = self.axis.frequent if self.axis.scale == "text" else self.edges
         return len(values) + 2
 

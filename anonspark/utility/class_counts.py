@@ -1,4 +1,4 @@
-"""How many records of each class of a target the original has in each bin of its attributes.
+"""Count the original's records by class of a target and bin of an attribute.
 
 One pass counts each different value with its classes (:mod:`anonspark.utility.value_counts`). Of
 numbers with many different values it finds where the quantiles are, and a second one counts there.

@@ -19,7 +19,7 @@ from anonspark.utility.learning import Target
 _DENSE = 2**22
 
 PART_BYTES = 2**25
-"""Of so many bytes of records of a task together it is counted at once."""
+"""Bytes of records of a task that are counted together."""
 
 
 def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Flags]:

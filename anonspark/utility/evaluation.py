@@ -24,10 +24,10 @@ from anonspark.utility.usefulness import Kept, describe_usefulness, kept_of
 from anonspark.utility.workload import WorkloadError, measure_workload
 
 TEST_SHARE = 0.3
-"""Of the original's records, about so many are for testing where nothing was held out."""
+"""Share of the original's records for testing where nothing was held out."""
 
 TRAINED_ON = ("original", "original_with_test", "release")
-"""What models are trained on."""
+"""The data that models are trained on."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Utility:
     workload : WorkloadError
         Answers to counting queries.
     association : Association or None
-        What quasi-identifiers still tell of the target. None where none was given.
+        Association of quasi-identifiers with the target. None where none was given.
     learning : Learning or None
         None where no target was given.
     """
@@ -53,12 +53,12 @@ class Utility:
 
     @property
     def sentence(self) -> str:
-        """What the release is worth, in one sentence without a full stop."""
+        """Return what the release is worth, in one sentence without a full stop."""
         return describe_usefulness(self.workload, self.learning)
 
     @property
     def kept(self) -> Kept | None:
-        """What the release's best model keeps of the original's. None without models."""
+        """Return the share of the original's score that the release keeps. None without models."""
         return kept_of(self.learning)
 
     def as_dict(self) -> dict[str, object]:
@@ -113,7 +113,7 @@ class Evaluation:
         )
 
     def association(self) -> Association | None:
-        """Compare what quasi-identifiers tell of the target, if there is one.
+        """Compare the association of quasi-identifiers with the target, if there is one.
 
         See :func:`~anonspark.utility.association.measure_association`.
         """

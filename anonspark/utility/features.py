@@ -30,7 +30,7 @@ _EXAMPLES = pa.schema([("features", pa.list_(pa.float64())), (LABEL, pa.float64(
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """What stands for a record.
+    """The features of a record.
 
     A number, day or time is one feature: the value, or the middle of the values that a class
     covers. A text is one feature for each of the 100 most frequent texts of the original: 1 for its
@@ -77,7 +77,7 @@ class FeatureSpace:
 
 @dataclass(frozen=True)
 class Examples:
-    """Where examples to learn from, or to test on, come from.
+    """The source of examples to learn from, or to test on.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class _Encode:
     space : FeatureSpace
     target : Target
     published : int
-        How many of the space's attributes are told by what is published of them.
+        How many of the space's attributes are described by published columns.
     test_share : float or None
         Share of the records that is for testing. None takes all records.
     test : bool

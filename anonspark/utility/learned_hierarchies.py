@@ -65,7 +65,7 @@ class Arranged:
     values : tuple of str
         In the learned order.
     rare : int
-        How many of them are too rare to tell anything.
+        How many of them are too rare.
     association : float
         Share of the target's uncertainty that the values remove.
     levels : list of list of list of int
@@ -84,7 +84,7 @@ class Arranged:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What was learned, and where it was written.
+    """The learned hierarchies and orders, and their files.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def arrange(
         Quasi-identifiers. Without any, all of text that have neither order nor hierarchy.
     form : {"order", "hierarchy"}
     min_records : int or None
-        Rarer values tell nothing, and smaller groups are joined. None takes ``privacy.k``.
+        Rarer values are ignored, and smaller groups are joined. None takes ``privacy.k``.
     selection : str or None
         Directory of a selection: its noisy tables are taken, of which ``min_records`` asks nothing,
         and the table of the configuration is not opened.
@@ -432,7 +432,7 @@ def _without_blanks(counts: Counts) -> dict[str, dict[str, int]]:
 
 
 def _bits(counts: Integers) -> float:
-    """Return the bits of the target that rows tell: records times the entropy they remove."""
+    """Return the bits of information about the target in rows: records times removed entropy."""
     whole = counts.sum(axis=0)
     rows = [int(own.sum()) * entropy(own) for own in counts if own.sum()]
     return int(whole.sum()) * entropy(whole) - math.fsum(rows)

@@ -1,4 +1,4 @@
-"""What is to be learned of a table: a target and its classes."""
+"""Define what is to be learned from a table: a target and its classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABEL = "label"
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be learned.
+    """The target of learning.
 
     Parameters
     ----------

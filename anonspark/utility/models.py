@@ -24,7 +24,7 @@ Measure = Literal["roc_auc", "accuracy"]
 
 @dataclass(frozen=True)
 class Score:
-    """How well one model predicts.
+    """The scores of one model.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Score:
 
 @dataclass(frozen=True)
 class ModelDifference:
-    """How far a release's model scores better than the original's of the same learner.
+    """The difference between the scores of a release's model and the original's.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class ModelDifference:
 
 @dataclass(frozen=True)
 class ModelLoss:
-    """What is lost by training on the release: best model beside best model.
+    """The loss by training on the release: best model compared with best model.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ModelLoss:
 
 @dataclass(frozen=True)
 class Learning:
-    """What models learn from a release and from its original.
+    """The models of a release and of its original.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _BITS = 30
 
 @dataclass(frozen=True)
 class PlannedValues:
-    """How the values of a column are read.
+    """The reading of a column's values.
 
     Parameters
     ----------

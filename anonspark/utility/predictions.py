@@ -1,4 +1,4 @@
-"""What models predict of test records, counted on the workers: scores and differences of models."""
+"""Count predictions of test records on the workers: scores and differences of models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPARED = pa.schema([(name, pa.int64()) for name in ("pair", LABEL, *_SUMS)])
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model predicts of the test, in counts.
+    """The predictions of a model for the test, in counts.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ class _MakeComparable:
 
 
 CELLS = pa.schema([("cell", pa.int64()), ("records", pa.decimal128(38, 0))])
-"""What tasks have counted, by the numbers of cells. All of them may be more than 64 bits hold."""
+"""The counts of tasks, by the numbers of cells. All of them may be more than 64 bits hold."""
 
 
 def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch:
@@ -173,7 +173,7 @@ def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch
     ----------
     counts : int64 ndarray of shape (cells,)
     unreadable : iterable of int
-        Places of attributes whose labels cannot be read, which :func:`sum_cells` tells of: an
+        Places of attributes whose labels cannot be read, which :func:`sum_cells` reports: an
         exception of a task would reach the user as a bug.
     """
     some = np.flatnonzero(counts)
@@ -218,7 +218,7 @@ def sum_cells(
 
 
 def lacking(what: str, name: str, table: Table) -> str:
-    """Say that a table lacks a column."""
+    """Return the error that a table lacks a column."""
     return (
         f"{what}: lacks the column {name!r}, which the release publishes; found "
         f"{', '.join(map(repr, table.schema.names)) or 'no columns'}"
@@ -226,7 +226,7 @@ def lacking(what: str, name: str, table: Table) -> str:
 
 
 def unreadable(what: str, column: str, kind: str) -> str:
-    """Say that a column of a table has values of another kind than the release was made of."""
+    """Return the error that a column has values of another kind than the release's."""
     return (
         f"{what}: the values of column {column!r} cannot be read as a {kind}, which "
         "they were when the release was made; give the table with the types that it had"

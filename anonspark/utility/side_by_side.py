@@ -17,7 +17,7 @@ from anonspark.utility.workload import WorkloadError
 
 @dataclass(frozen=True)
 class Measured:
-    """What a release is worth, as :class:`anonspark.utility.evaluation.Utility`.
+    """The worth of a release, as :class:`anonspark.utility.evaluation.Utility`.
 
     Parameters
     ----------

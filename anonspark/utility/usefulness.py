@@ -1,4 +1,4 @@
-"""What a release is worth, in one sentence: how good its models are beside the original's."""
+"""Describe in one sentence how good a release's models are, compared with the original's."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from anonspark.utility.workload import WorkloadError
 _Z = 1.96
 
 LEAST_TEST_RECORDS = 100
-"""Of fewer test records no share is told."""
+"""Fewest test records for a share."""
 
 LEAST_OF_A_CLASS = 10
-"""Of fewer test records of one of two classes none is told, either."""
+"""Fewest test records of each of two classes for a share."""
 
 LARGEST_MARGIN = 0.25
 """Nor where 1.96 standard errors are a larger part of what the original's model gains."""
 
 MEASURES: dict[Measure, str] = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
-"""What the measures are called."""
+"""The names of the measures."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What the best model that learns from a release keeps of the original's best one.
+    """The share of the score of the original's best model that a release's best one keeps.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Kept:
     measure : str
         ``roc_auc`` for two classes, ``accuracy`` for more.
     original, release, guessing : float
-        Scores of the best models, and of somebody who knows nothing but the most frequent class.
+        Scores of the best models, and of always guessing the most frequent class.
     share : float or None
         What the release's model gains over guessing, as a share of what the original's gains: 1 is
         as good, 0 is worth nothing. None where the original's models gain nothing.
@@ -46,9 +46,9 @@ class Kept:
     margin : float or None
         1.96 standard errors of the difference of the scores. None where there are none.
     enough : bool
-        Whether there are enough test records to tell a share: :data:`LEAST_TEST_RECORDS`, of each
-        of two classes :data:`LEAST_OF_A_CLASS`, and so many that the interval reaches no farther
-        than :data:`LARGEST_MARGIN` to each side.
+        Whether there are enough test records for a share: :data:`LEAST_TEST_RECORDS`, of each of
+        two classes :data:`LEAST_OF_A_CLASS`, and so many that the interval reaches no farther than
+        :data:`LARGEST_MARGIN` to each side.
     """
 
     target: str
@@ -110,12 +110,12 @@ def _are_enough(learning: Learning, measure: Measure) -> bool:
 
 
 def describe_usefulness(workload: WorkloadError | None, learning: Learning | None) -> str:
-    """Say in one sentence what a release is worth.
+    """Describe in one sentence what a release is worth.
 
     Parameters
     ----------
     workload : WorkloadError or None
-        Errors of counts. They are told where no models were trained.
+        Errors of counts. They are reported where no models were trained.
     learning : Learning or None
 
     Returns

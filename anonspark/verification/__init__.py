@@ -1,4 +1,4 @@
-"""Proof from published files alone, and attacks on them: :command:`anonspark verify`.
+"""Prove a release from its published files only, and attack it: :command:`anonspark verify`.
 
 It imports nothing of the layers and the models.
 
