@@ -1,4 +1,4 @@
-"""What carrying out a plan for a table in memory returns."""
+"""The releases of a plan for a table in memory."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ COALITIONS = pa.schema(
 class Distribution(Shown, Closing, Generic[Frame]):
     """The releases of a plan, over private files.
 
-    It is a context manager: at its end, or with :meth:`close`, the files of all releases are
-    removed; those in a temporary directory of this machine also when the interpreter ends.
+    It is a context manager. Its end, or :meth:`close`, removes the files of all releases. The end
+    of Python removes those in a temporary directory of this machine.
 
     Parameters
     ----------
     releases : dict of str to Release
-        By recipient.
+        The release of each recipient.
     coalitions : DataFrame
-        What the joint check found, of the kind that was given: for each coalition a row about
-        numbers of people, and one for each sensitive attribute of which several values are
-        demanded.
+        Result of the joint check, as the kind of table that you passed. For each coalition it has
+        a row about numbers of people, and one for each sensitive attribute that needs several
+        values.
     other_strategy : dict of str to float or None
-        By recipient, ``gcp`` of its release made the other way, None where it cannot be; empty
-        where the plan does not ask for it.
+        ``gcp`` of each recipient's release with the other strategy, None if it is not possible.
+        Empty if the plan does not ask for it.
     """
 
     releases: dict[str, Release[Frame]]
@@ -99,7 +99,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
         )
 
     def close(self) -> None:
-        """Remove the files of all releases; the ledger keeps what it was told."""
+        """Remove the files of all releases. The ledger keeps its events."""
         self._close()
 
 

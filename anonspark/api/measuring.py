@@ -1,4 +1,4 @@
-"""Profiles of tables, what a release is worth, which settings are worth most, and its page."""
+"""Profile tables, measure and compare releases, and write reports."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def evaluate(
     holdout: Frame | str | None = None,
     progress: bool = True,
 ) -> Utility:
-    """Measure how useful a release is: errors of counts, and what models learn from it.
+    """Measure how useful a release is: counts and trained models.
 
     Parameters
     ----------
     release : Release or str
-        What :func:`anonspark.anonymize` returned, or the directory of a release.
+        The release that :func:`anonspark.anonymize` returned, or its directory.
     original : DataFrame or str
-        The table that it was made of, or its path.
+        The table that the release was made of, or its path.
     target : str or None
-        A category that is published as it is: models learn to predict it.
+        An unchanged category that models learn to predict.
     holdout : DataFrame, str or None
-        Records like the original's that were not anonymized: models are tested on them. Without it
-        they are tested on about 30 % of the original, which the release has seen.
+        Records like those of the original that were not anonymized. Models are tested on them.
+        Without it, they are tested on about 30 % of the original, which the release has seen.
     progress : bool
-        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+        Whether to show the current step; see :func:`anonspark.anonymize`.
 
     Returns
     -------
@@ -80,13 +80,13 @@ def evaluate(
     Raises
     ------
     ConfigurationError
-        If the target is no category that is published as it is, or the release was closed.
+        If the target is not an unchanged category, or the release was closed.
     DataError
         If there is no complete release, or a table lacks columns.
 
     Notes
     -----
-    The work of ``anonspark evaluate``: see :func:`anonspark.utility.evaluation.evaluate`.
+    The work is that of ``anonspark evaluate``.
 
     Examples
     --------
@@ -145,42 +145,42 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     Parameters
     ----------
     table : DataFrame
-        Of the kinds that :func:`anonspark.anonymize` takes.
+        A table of a kind that :func:`anonspark.anonymize` takes.
     config : mapping or None
-        As in the YAML file of a grid, for everything that the keywords do not say;
-        ``base.input.path`` and ``output`` are not needed. Or a configuration, as of
-        :func:`anonspark.anonymize`: all models are tried, at its k, twice and five times that.
+        The mapping of the YAML file of a grid, without ``base.input.path`` and ``output``. Or a
+        configuration, as in :func:`anonspark.anonymize`: all models are then tried at its k, at
+        twice and at five times that.
     k : sequence of int, or int
-        Without these: the values of k to try.
+        The values of k to try, without a configuration.
     model : sequence of str, str or None
-        The models to try; None for the default one.
+        The models to try. None takes the default model.
     quasi_identifiers, sensitive, identifiers, insensitive : sequence of str
-        Columns of each role, as of :func:`anonspark.anonymize`.
+        Columns of each role, as in :func:`anonspark.anonymize`.
     l : int or None
-        Different sensitive values of every class, as of :func:`anonspark.anonymize`.
+        Different sensitive values of every class, as in :func:`anonspark.anonymize`.
     rank_by : str
-        The figure that settings are ranked by.
+        The figure to rank settings by.
     staging : str, path or None
-        Private directory that all executors reach, as of :func:`anonspark.anonymize`.
+        Private directory that all executors reach, as in :func:`anonspark.anonymize`.
     progress : bool
-        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+        Whether to show the current step; see :func:`anonspark.anonymize`.
 
     Returns
     -------
     Comparison
-        ``rows``, the figures of each cell, the best first; ``best``, ``plot()``, ``report()``. No
-        release is kept.
+        ``rows`` has the figures of each cell, the best first. ``best``, ``plot()`` and
+        ``report()`` show them. No release remains.
 
     Raises
     ------
     ConfigurationError
-        If keywords, grid or configuration are wrong, or several of them are given.
+        If keywords, grid or configuration are wrong, or you pass several of them.
     DataError
         If the table does not fit.
 
     Notes
     -----
-    The work of ``anonspark compare``: see :func:`anonspark.comparison.runner.compare`.
+    The work is that of ``anonspark compare``.
 
     Examples
     --------
@@ -269,46 +269,46 @@ def report(
     inside: bool = False,
     progress: bool = True,
 ) -> Page:
-    """Show a release in one page of HTML: its proof, its figures, before and after.
+    """Write the report of a release: one HTML page with charts.
 
     Parameters
     ----------
     release : Release or str
-        What :func:`anonspark.anonymize` returned, or the directory of a release.
+        The release that :func:`anonspark.anonymize` returned, or its directory.
     path : str or None
-        Where to write the page; None writes nothing.
+        File to write. None writes nothing.
     original : DataFrame, str or None
-        The table that it was made of, or its path: also shows before and after.
+        The table that the release was made of, or its path. Also shows before and after.
     target : str or None
-        A category that is published as it is: what models that learn it lose is told, as
-        :func:`anonspark.evaluate` tells it. Needs the original.
+        An unchanged category. Also shows what models lose that learn to predict it, as
+        :func:`anonspark.evaluate` measures it. Needs the original.
     holdout : DataFrame, str or None
-        Records like the original's that were not anonymized: models are tested on them. Without it
-        they are tested on about 30 % of the original, which flatters the release.
+        Records like those of the original that were not anonymized. Models are tested on them.
+        Without it, they are tested on about 30 % of the original, which flatters the release.
     inside : bool
-        Whether it names the worst classes; such a page is not to be published.
+        Whether to name the worst classes. Do not publish such a page.
     progress : bool
-        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+        Whether to show the current step; see :func:`anonspark.anonymize`.
 
     Returns
     -------
     Page
-        ``html``, and ``path`` where it was written; a notebook shows it.
+        ``html``, and ``path`` if it was written. A notebook shows it.
 
     Raises
     ------
     ConfigurationError
-        If something other than a report is at the path, the release was closed, or there is a
-        target that models cannot be compared for.
+        If something other than a report is at the path, the release was closed, or models cannot
+        be compared for the target.
     DataError
-        If there is no complete release, the original lacks columns, or scores of models would tell
-        of fewer than k records.
+        If there is no complete release, the original lacks columns, or scores of models would
+        count fewer than k records.
     PublishingError
         If it cannot be written.
 
     Notes
     -----
-    The work of ``anonspark report``: see :func:`anonspark.reporting.making.make_report`.
+    The work is that of ``anonspark report``.
 
     Examples
     --------
@@ -348,38 +348,39 @@ def profile(
     show_values: bool = False,
     progress: bool = True,
 ) -> Profile:
-    """Tell what a table has that tells people apart, before anything is configured.
+    """Show which columns and values of a table identify people.
 
     Parameters
     ----------
     table : DataFrame or str
-        Of the kinds that :func:`anonspark.anonymize` takes, or the path of a table.
+        A table of a kind that :func:`anonspark.anonymize` takes, or its path.
     k : int
-        What few records are fewer than; at least 2.
+        Values of fewer records than this count as rare. At least 2.
     sample : int
-        Records at most by which sets of columns are measured; all, if there are no more.
+        Largest number of records to compare columns by.
     seed : int
-        Key by which they are drawn.
+        Key that draws these records.
     show_values : bool
         Whether the profile holds examples of values, for its page.
     progress : bool
-        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+        Whether to show the current step; see :func:`anonspark.anonymize`.
 
     Returns
     -------
     Profile
-        ``columns`` with a proposed role each, ``uniqueness``, ``dependencies``; ``report()``.
+        ``columns`` with a proposed role each, ``uniqueness`` and ``dependencies``. ``report()`` writes
+        a page.
 
     Raises
     ------
     DataError
         If there is no table, it cannot be read, or it is empty.
     ConfigurationError
-        If k is below 2, the sample empty, or one of them or the seed is no whole number.
+        If k is below 2, the sample is empty, or one of them or the seed is not a whole number.
 
     Notes
     -----
-    The work of ``anonspark profile``: see :func:`anonspark.profiling.profile.profile_table`.
+    The work is that of ``anonspark profile``.
 
     Examples
     --------

@@ -57,52 +57,52 @@ def verify(  # noqa: PLR0913 - each keyword says something else
     original: Frame | str | None = None,
     population: Frame | str | None = None,
 ) -> Verification:
-    """Measure what an anonymized table, of whatever tool, keeps of a promise.
+    """Verify a release, or an anonymized table of any tool.
 
     Parameters
     ----------
     table : DataFrame, Release or str
-        Published records: a table of the kinds that :func:`anonspark.anonymize` takes, what that
-        returned, or the directory of a release, or of a table of another tool.
+        Published records: a table of a kind that :func:`anonspark.anonymize` takes, a release that
+        it returned, or the directory of a release or of a table of another tool.
     config : mapping, Configuration or None
-        What to require; of it count attributes, privacy, missing values and risk.
+        The promise to check: its attributes, privacy, missing values and risk.
     quasi_identifiers, sensitive : sequence of str
-        Without a configuration, the attributes of these roles; each quasi-identifier is a column,
-        or two: ``<name>_min`` and ``<name>_max``.
+        Columns of these roles, without a configuration. Each quasi-identifier is a column, or two:
+        ``<name>_min`` and ``<name>_max``.
     k : int
-        Without a configuration, the smallest class size required; 2 if it is not given.
+        The smallest class size that is required, without a configuration. Default: 2.
     l : int or None
-        Without a configuration, how many different values each class has to have of each of
-        ``sensitive``.
+        The number of different values that each class must have of each of ``sensitive``, without
+        a configuration.
     t : float or None
-        Without a configuration, the largest distance, from 0 to 1, of the values of each class from
-        those of all records: ordered where their type has an order, equal for texts.
+        The largest distance, from 0 to 1, of the values of each class from those of all records,
+        without a configuration. Ordered if their type has an order, equal for texts.
     unit : sequence of str
-        Without a configuration, columns that tell people apart, of whom a class has to have k.
+        Columns that identify a person, without a configuration. A class must have k people.
     suppressed : str or None
-        Without a configuration, what stands in place of suppressed values: records that have it in
-        all quasi-identifiers are left out and counted. An empty text is a missing value, too.
+        Text of suppressed values, without a configuration. Records with it in all
+        quasi-identifiers are left out and counted. An empty text is also a missing value.
     original : DataFrame, str or None
-        The table that it was made of, for truthfulness and the linkage attack.
+        The table that it was made of, to check truth and to attack by linkage.
     population : DataFrame, str or None
-        What an attacker may have, for the linkage attack and the journalist's risk.
+        A table that an attacker may have, to attack by linkage and for the journalist's risk.
 
     Returns
     -------
     Verification
-        ``holds`` and ``failures`` tell the result; ``require()`` raises where something failed.
+        ``holds`` and ``failures`` are the result. ``require()`` raises if something failed.
 
     Raises
     ------
     ConfigurationError
-        If neither configuration nor quasi-identifiers are given, or both, or a file cannot be used.
+        If you pass neither configuration nor quasi-identifiers, or both, or a file cannot be used.
     DataError
         If columns are missing, or cannot be read.
 
     Notes
     -----
-    The jobs of :func:`anonspark.verification.audit.audit_release`. Without a configuration a
-    release is held to what its manifest promises.
+    The work is that of ``anonspark verify``. Without a configuration, the promise of the manifest
+    is checked.
 
     Examples
     --------
@@ -182,39 +182,39 @@ def verify_together(
     joint_k: int | None = None,
     original: Any = None,
 ) -> JointVerification:
-    """Attack releases together, from their files alone, and verify each by itself.
+    """Verify releases, and attack every two of them together, only from their files.
 
     Parameters
     ----------
     releases : sequence of (str or Release)
-        At least two: directories, or what :func:`anonymize` returned.
+        At least two directories, or releases that :func:`anonymize` returned.
     same_people : bool
-        Where their manifests do not tell: whether all of them are about the same people.
+        Whether all of them are about the same people, if their manifests do not show it.
     inside : bool
-        Where their manifests do not tell: whether the people of the smaller of two releases are
-        among those of the larger.
+        Whether the people of the smaller of two releases are among those of the larger, if their
+        manifests do not show it.
     joint_k : int or None
-        People that nobody should be told apart from by two releases; None for what the manifests
-        promise.
+        People who should stay alike in two releases together. None takes the promise of the
+        manifests.
     original : DataFrame, str or None
         The table that they were made of, or its path.
 
     Returns
     -------
     JointVerification
-        ``holds`` and ``failures`` tell the result, ``pairs`` the figures of every two;
-        ``require()`` raises where something failed.
+        ``holds`` and ``failures`` are the result, ``pairs`` has the figures of every two.
+        ``require()`` raises if something failed.
 
     Raises
     ------
     ConfigurationError
-        If there are fewer than two releases, one is named twice or publishes means.
+        If there are fewer than two releases, or one is named twice or publishes means.
     DataError
-        If releases cannot be compared, or their people cannot be related as it is said.
+        If releases cannot be compared, or their people do not fit your parameters.
 
     Notes
     -----
-    The jobs of :func:`anonspark.sharing.pairs.releases.audit_releases`.
+    The work is that of ``anonspark verify --with``.
 
     Examples
     --------
@@ -256,21 +256,21 @@ def verify_together(
 def read(
     path: str | PathLike[str] | Release[Any], *, hierarchies: Mapping[str, str] | None = None
 ) -> PublishedRelease:
-    """Open a release from its own files, as its recipient has them.
+    """Open a release from its own files, as a recipient.
 
     Parameters
     ----------
     path : str, path or Release
-        Its directory, or what :func:`anonspark.anonymize` returned.
+        Its directory, or the release that :func:`anonspark.anonymize` returned.
     hierarchies : mapping of str to str or None
-        Files of hierarchies by attribute, where whoever published the release gave them along:
-        a release holds the labels of such a hierarchy, and not what they stand for.
+        Files of hierarchies by attribute, if you received them with the release. A release holds
+        only the labels of such a hierarchy, and not what they stand for.
 
     Returns
     -------
     PublishedRelease
-        ``count`` answers questions with certain bounds; ``to_pandas``, ``to_polars`` and
-        ``to_arrow`` give typed columns beside the labels.
+        ``count`` answers questions with certain bounds. ``to_pandas``, ``to_polars`` and
+        ``to_arrow`` return typed columns next to the labels.
 
     Raises
     ------
@@ -283,10 +283,9 @@ def read(
 
     Notes
     -----
-    Nothing but the manifest is read until something is asked for; a hierarchy that is not the one
-    of the labels is refused then. Spark is needed for what this process cannot read: files at other
-    addresses than this machine's, and formats but Parquet and ORC. The files are not verified: see
-    ``anonspark verify``.
+    Only the manifest is read until you ask for something. A hierarchy without the labels of the
+    release is refused then. Spark is needed for files at other addresses than this machine, and
+    for formats other than Parquet and ORC. The files are not verified: see ``anonspark verify``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What anonymizing a table in memory returns."""
+"""The release of a table in memory."""
 
 from __future__ import annotations
 
@@ -71,20 +71,21 @@ class Source(Protocol[Frame]):
 class Release(Shown, Closing, Generic[Frame]):
     """An anonymized table with its metrics, over private files.
 
-    Its tables are of the kind that was given: lazy DataFrames of Spark, or pandas', polars' or
-    Arrow's tables, which are read from the files once. It is a context manager: at its end, or with
-    :meth:`close`, the files are removed; those in a temporary directory of this machine also when
-    the interpreter ends. So write or cache what you keep.
+    Its tables are of the kind that you passed: lazy DataFrames of Spark, or tables of pandas,
+    polars or Arrow, which are read from the files once. It is a context manager. Its end, or
+    :meth:`close`, removes the files. The end of Python removes those in a temporary directory of
+    this machine. Save what you need before.
 
     Parameters
     ----------
     path : str
         Directory of the files, in the layout of every release.
     manifest : dict
-        What the release is and how it was made.
+        The content of ``manifest.json``.
     figures : Figures
-        What the run told of it.
+        The rows of the metrics tables.
     source : Source
+        The files of the release.
 
     Attributes
     ----------
@@ -135,7 +136,7 @@ class Release(Shown, Closing, Generic[Frame]):
         return self._tables[name]
 
     def require_open(self) -> None:
-        """Raise where its files are gone, or what reads them has ended.
+        """Raise an error if the files are gone, or the session that reads them has ended.
 
         Raises
         ------
@@ -158,32 +159,32 @@ class Release(Shown, Closing, Generic[Frame]):
 
     @property
     def classes(self) -> Frame:
-        """A row a class."""
+        """One row for each class."""
         return self._table("classes")
 
     @property
     def rounds(self) -> Frame:
-        """A row a round."""
+        """One row for each round."""
         return self._table("rounds")
 
     @property
     def summary(self) -> Frame:
-        """One row: the figures of the whole release."""
+        """One row with the figures of the whole release."""
         return self._table("summary")
 
     @property
     def attributes(self) -> Frame:
-        """A row a quasi-identifier."""
+        """One row for each quasi-identifier."""
         return self._table("attributes")
 
     @property
     def privacy(self) -> Frame:
-        """A row a criterion."""
+        """One row for each criterion."""
         return self._table("privacy")
 
     @property
     def risk(self) -> Frame:
-        """A row a round and attacker, and one an attacker for the whole release."""
+        """One row for each attacker, in each round and for the whole release."""
         return self._table("risk")
 
     def to_arrow(self) -> pa.Table:
@@ -210,43 +211,43 @@ class Release(Shown, Closing, Generic[Frame]):
     def verify(
         self, *, original: Frame | None = None, population: Frame | None = None
     ) -> Verification:
-        """Measure what the files keep of the promise; see :func:`anonspark.verify`.
+        """Verify the files of the release, as :func:`anonspark.verify` does.
 
         Parameters
         ----------
         original : DataFrame or None
-            The table that was anonymized, for truthfulness and the linkage attack.
+            The table that was anonymized, to check truth and to attack by linkage.
         population : DataFrame or None
-            What an attacker may have, for the linkage attack and the journalist's risk.
+            A table that an attacker may have, to attack by linkage and for the journalist's risk.
         """
         self.require_open()
         return self._source.prove(original, population)
 
     def report(self, path: str | None = None, *, original: Frame | None = None) -> Page:
-        """Make the report, one page of HTML; see :func:`anonspark.report`.
+        """Write the report, one HTML page, as :func:`anonspark.report` does.
 
         Parameters
         ----------
         path : str or None
-            Where to write it; None writes nothing.
+            File to write. None writes nothing.
         original : DataFrame or None
-            The table that was anonymized: also shows before and after.
+            The table that was anonymized. Also shows before and after.
         """
         self.require_open()
         return self._source.report(original, path)
 
     def plot_loss(self) -> Picture | None:
-        """Draw what was lost of each quasi-identifier; None without such figures."""
+        """Draw the loss of each quasi-identifier. None without such figures."""
         chart = loss_chart(self.figures.attributes)
         return None if chart is None else Picture(chart)
 
     def plot_sizes(self) -> Picture | None:
-        """Draw how large the classes are; with Spark one job, over the table of classes."""
+        """Draw how large the classes are. Costs one job on Spark."""
         chart = sizes_chart(self._class_sizes(), self._k)
         return None if chart is None else Picture(chart)
 
     def plot_risk(self) -> Picture | None:
-        """Draw how likely people are found again; None without such figures."""
+        """Draw the risk of re-identification. None without such figures."""
         chart = risk_chart(self._final_risk())
         return None if chart is None else Picture(chart)
 
@@ -322,7 +323,7 @@ class Release(Shown, Closing, Generic[Frame]):
         return [chart for chart in drawn if chart is not None]
 
     def close(self) -> None:
-        """Remove the files; lazy DataFrames are of no use any more."""
+        """Remove the files. Lazy DataFrames cannot be read after that."""
         self._closed = True
         self._source.close()
 

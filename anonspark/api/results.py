@@ -71,7 +71,7 @@ def _picture(chart: Chart | None) -> Picture | None:
 
 
 class Verification(Shown, result.Verification):
-    """What the files of a release, or the records of a table, keep of a promise.
+    """Result of verifying a release or a table.
 
     Examples
     --------
@@ -85,11 +85,11 @@ class Verification(Shown, result.Verification):
     """
 
     def plot_sizes(self) -> Picture | None:
-        """Draw how large the classes are; None where nothing was published."""
+        """Draw how large the classes are. None if nothing was published."""
         return _picture(sizes_chart(self.published.sizes, self.k))
 
     def plot_risk(self) -> Picture | None:
-        """Draw how likely people are found again; None where that was not measured."""
+        """Draw the risk of re-identification. None if it was not measured."""
         return _picture(risk_chart(self.risk))
 
     def _card(self) -> Card:
@@ -141,7 +141,7 @@ class Verification(Shown, result.Verification):
 
 
 class JointVerification(Shown, release_pairs.JointVerification):
-    """What several releases show, each by itself and every two of them together."""
+    """Result of verifying several releases, each by itself and every two together."""
 
     def _card(self) -> Card:
         failed = len(self.failures)
@@ -177,14 +177,14 @@ class JointVerification(Shown, release_pairs.JointVerification):
 
 
 class Utility(Shown, evaluation.Utility):
-    """What a release is worth to who counts with it or trains models on it."""
+    """Usefulness of a release for counting and for training models."""
 
     def plot_errors(self) -> Picture | None:
-        """Draw how far counts that are taken from the release are off."""
+        """Draw the errors of counts from the release."""
         return _picture(self._errors())
 
     def plot_models(self) -> Picture | None:
-        """Draw how well models predict; None where no target was given."""
+        """Draw how well models predict. None without a target."""
         return _picture(self._models())
 
     def _errors(self) -> Chart | None:
@@ -259,12 +259,12 @@ class Utility(Shown, evaluation.Utility):
 
 
 class Comparison(Shown, runner.Comparison):
-    """What each of several settings makes of one table.
+    """Figures of several settings on one table.
 
     Parameters
     ----------
     grid : Grid
-        What was compared; the others are those of the comparison.
+        The settings that were compared.
     **found : object
     """
 
@@ -276,21 +276,21 @@ class Comparison(Shown, runner.Comparison):
 
     @property
     def best(self) -> list[Mapping[str, Any]]:
-        """The rows of the cells that are best among those with the same protection."""
+        """Rows of the best cell for each protection."""
         return [row for row in self.rows if row["place"] == 1]
 
     def plot(self) -> Picture | None:
-        """Draw the figure that cells are ranked by; None where no cell was published."""
+        """Draw the figure that ranks the cells. None if no cell was published."""
         charts = self._charts()
         return Picture(charts[0]) if charts else None
 
     def report(self, path: str | None = None) -> Page:
-        """Make the report, one page of HTML.
+        """Write the report, one HTML page.
 
         Parameters
         ----------
         path : str or None
-            Local file to write it to, which is replaced; None writes nothing.
+            Local file to write, which is replaced. None writes nothing.
         """
         page = Page(comparison_report(self.grid, self.rows, self.notes))
         return page if path is None else page.save(path)
@@ -360,7 +360,7 @@ class Comparison(Shown, runner.Comparison):
 
 
 class Profile(Shown, profile.Profile):
-    """What a table has that tells people apart.
+    """Columns and values of a table that identify people.
 
     Examples
     --------
@@ -372,16 +372,16 @@ class Profile(Shown, profile.Profile):
     """
 
     def plot(self) -> Picture | None:
-        """Draw how many records have a value that few share, of each column."""
+        """Draw how many records have a rare value, for each column."""
         return _picture(self._few())
 
     def report(self, path: str | None = None) -> Page:
-        """Make the page.
+        """Write the page.
 
         Parameters
         ----------
         path : str or None
-            Local file to write it to, which is replaced; None writes nothing.
+            Local file to write, which is replaced. None writes nothing.
         """
         page = Page(profile_page(self))
         return page if path is None else page.save(path)
@@ -463,7 +463,7 @@ class Union(Shown, union.Union):
 
 
 class Selection(Shown, writing.Selection):
-    """What was chosen in private, and what it cost."""
+    """Attributes that were chosen under differential privacy, and their cost."""
 
     def _card(self) -> Card:
         return Card(

@@ -1,4 +1,4 @@
-"""Releases of a table, for several recipients, of several holders, and what to publish at all."""
+"""Make releases: of a table, for several recipients, of several holders."""
 
 from __future__ import annotations
 
@@ -42,44 +42,44 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     Parameters
     ----------
     table : DataFrame
-        Of Spark, pandas or polars, a table of Arrow, or another that narwhals knows; about people,
-        with a column of each attribute that is named. Spark anonymizes its own, this process all
-        others.
+        A DataFrame of pandas, polars or Spark, a table of Arrow, or another one that narwhals
+        knows. It has a column for each attribute that you name. Spark anonymizes Spark's tables,
+        this process all others.
     config : mapping, Configuration or None
-        As in the YAML file, for everything that the keywords do not say; ``input.path`` and
-        ``output.path`` are not needed.
+        The mapping of the YAML file, without ``input.path`` and ``output.path``. It replaces the
+        keywords for columns, k, l, model and seed.
     k : int
-        Without a configuration: how many records must look alike at least.
+        Smallest number of records in a class.
     quasi_identifiers : sequence of str
-        Columns that others may know of a person; they are generalized.
+        Columns that others may know about a person. They are generalized.
     sensitive : sequence of str
-        Columns with what nobody should learn of a person; published as they are.
+        Columns that no one should learn about a person. They are published unchanged.
     identifiers : sequence of str
-        Columns that name a person; they are looked at for warnings, and never published.
+        Columns that name a person. They are counted for warnings, and never published.
     insensitive : sequence of str
-        Other columns that are published as they are. Columns without a role are left out.
+        Other columns that are published unchanged. Columns without a role are left out.
     l : int or None
-        Without a configuration: how many different values of every sensitive column each class has
-        at least (l-diversity). If you leave it out, each column gets what ``anonspark init`` would
-        propose: 2, or 3 of a column with ten values or more. None asks for none, and the release
-        then warns of the classes that show one value for sure.
+        Smallest number of different values of every sensitive column in a class (l-diversity). By
+        default, each column gets the l that ``anonspark init`` proposes: 2, or 3 for a column with
+        ten values or more. None requires nothing, and the release then warns about classes with
+        one value.
     model : str, mapping or None
-        Name of a model, or the section ``model``; None for that of the configuration's default.
+        Name of a model, or the section ``model``. None takes the default model.
     seed : int or None
-        Without a configuration: key of all that is drawn, 64 bits, signed; a secret. The same seed
-        gives the same release of the same table. None draws one.
+        Secret key of everything that is drawn, 64 bits, signed. The same seed gives the same
+        release of the same table. None draws one at random.
     staging : str, path or None
-        Private directory that all executors reach, for what is worked on: it holds raw values
-        until this function returns, and the release afterwards. None takes a temporary directory
-        of this machine, where nothing runs elsewhere.
+        Private directory that all executors reach. It holds raw values until this function
+        returns, and the release afterwards. None takes a temporary directory of this machine,
+        unless Spark runs on a cluster.
     progress : bool
-        Whether to tell what is going on: a live line in a notebook and on a terminal. Elsewhere,
-        and with False, the logger ``anonspark`` is told, at the level INFO.
+        Whether to show the current step in a live line, in a notebook and on a terminal.
+        Elsewhere, and with False, the logger ``anonspark`` logs it at the level INFO.
 
     Returns
     -------
     Release
-        Whose tables are of the kind that was given.
+        The release, whose tables are of the kind that you passed.
 
     Raises
     ------
@@ -92,20 +92,19 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     DataError
         If the table does not fit what is named.
     GuaranteeError
-        If a criterion or gate does not hold; nothing is left.
+        If a criterion or gate does not hold. No files remain.
     PublishingError
         If the staging directory cannot be written.
 
     Notes
     -----
-    The same work as a run of the command line. A DataFrame of Spark is computed once, once more
-    if it has identifiers, of which then only they and the quasi-identifiers are asked for, and once
-    more for each sensitive column whose ``l`` is proposed. It is
-    computed with the settings that its session has, and everything else is done with those of
-    `anonspark.engine.spark.settings.SQL_SETTINGS`, which are put back afterwards: where the
-    session's own mean something else, as another time zone does, the table's attributes are
-    written to the staging directory once and read again from there. Calls from several threads
-    take turns.
+    The work is the same as that of ``anonspark run``. A DataFrame of Spark is computed once. Its
+    identifiers and quasi-identifiers are computed once more if it has identifiers, and each
+    sensitive column once more whose ``l`` is proposed. It is computed with the settings of its
+    session. Everything else is done with those of `anonspark.engine.spark.settings.SQL_SETTINGS`,
+    and the session's settings are restored afterwards. If they differ, for example in the time
+    zone, the attributes of the table are written to the staging directory and read again from
+    there. Calls from several threads take turns.
 
     Examples
     --------
@@ -117,7 +116,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     ...     len(release.data), release.verify(original=people).holds
     (40, True)
 
-    Everything else is said by a configuration, the mapping of the YAML file:
+    A configuration is the mapping of the YAML file:
 
     >>> config = {
     ...     "attributes": {"age": "quasi_identifier", "visits": "sensitive"},
@@ -152,26 +151,26 @@ def distribute(
     run_id: str | None = None,
     progress: bool = True,
 ) -> Distribution[Frame]:
-    """Make a release for each recipient of a plan, or none if together they tell too much.
+    """Make a release for each recipient of a plan, or none if they reveal too much together.
 
     Parameters
     ----------
     table : DataFrame
-        Of the kinds that :func:`anonymize` takes.
+        A table of a kind that :func:`anonymize` takes.
     plan : mapping
-        As in the YAML file of a plan; ``base.input.path`` and ``output`` are not needed.
+        The mapping of the YAML file of a plan, without ``base.input.path`` and ``output``.
     staging : str, path or None
-        Private directory that all executors reach, as of :func:`anonymize`; the releases are in it
+        Private directory that all executors reach, as in :func:`anonymize`. It holds the releases
         afterwards.
     run_id : str or None
-        Name of the run, which a ledger is told; None makes a random one.
+        Name of the run, for the ledger. None makes a random one.
     progress : bool
-        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+        Whether to show the current step; see :func:`anonspark.anonymize`.
 
     Returns
     -------
     Distribution
-        The releases by recipient, and what the joint check found.
+        The releases by recipient, and the result of the joint check.
 
     Raises
     ------
@@ -182,17 +181,15 @@ def distribute(
     DataError
         If the table does not fit the plan.
     GuaranteeError
-        If a criterion does not hold, of a release or of several together; nothing is left.
+        If a criterion does not hold, for a release or for several together. No files remain.
     PublishingError
         If staging or ledger cannot be written.
 
     Notes
     -----
-    The work of ``anonspark distribute``: see
-    :func:`anonspark.sharing.recipients.distribute.distribute`.
-    A DataFrame of Spark is computed once, of its columns those alone that the plan names; where
-    its session's settings mean something else than ours, it is kept in the memory and on the disks
-    of the executors.
+    The work is that of ``anonspark distribute``. A DataFrame of Spark is computed once, with only
+    the columns that the plan names. If the settings of its session differ from ours, it is cached
+    in the memory and on the disks of the executors.
 
     Examples
     --------
@@ -226,33 +223,32 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     Parameters
     ----------
     table : DataFrame
-        Of the kinds that :func:`anonymize` takes.
+        A table of a kind that :func:`anonymize` takes.
     config : mapping
-        As in the YAML file, with the sections ``selection`` and ``ledger``; ``input.path`` is not
-        needed.
+        The mapping of the YAML file with the sections ``selection`` and ``ledger``, without
+        ``input.path``.
     run_id : str or None
-        Name of the run, which the ledger is told; None makes a random one.
+        Name of the run, for the ledger. None makes a random one.
 
     Returns
     -------
     Selection
-        ``attributes`` in the order of choice; ``told`` is the content of ``selection.json``.
+        ``attributes`` in the order of choice. ``told`` is the content of ``selection.json``.
 
     Raises
     ------
     ConfigurationError
         If the configuration is wrong, or something is at the output.
     DataError
-        If columns are missing, or there are more records than is said.
+        If columns are missing, or there are more records than the configuration allows.
     GuaranteeError
-        If the limit of the budget would be exceeded: nothing was drawn.
+        If the limit of the budget would be exceeded. Nothing was drawn.
     PublishingError
         If ledger or output cannot be written.
 
     Notes
     -----
-    The work of ``anonspark select``: one pass, see
-    :func:`anonspark.sharing.selection.selecting.select`.
+    The work is that of ``anonspark select``, in one pass.
     """
     functions = functions_for_table(table)
     require_mapping("config", config)
@@ -267,19 +263,19 @@ def union(
     holder_column: str | None = None,
     seed: int | None = None,
 ) -> Union:
-    """Publish releases of several holders, who follow one coding, as one, and prove that anew.
+    """Publish releases of several holders with one coding as one verified release.
 
     Parameters
     ----------
     releases : sequence of (str or Release)
-        At least two: directories, or what :func:`anonymize` returned.
+        At least two directories, or releases that :func:`anonymize` returned.
     out : str
-        Directory of the union, where nothing is yet.
+        Directory of the union, which must not exist.
     holder_column : str or None
-        Name of a column that tells who held a record, by the name of the release's directory. Each
-        class is then of one holder. None tells nobody.
+        Name of a column with the holder of each record, which is the name of the release's
+        directory. Each class then has one holder. None adds no column.
     seed : int or None
-        Key of the order of the records, 64 bits, signed; a secret. None draws one.
+        Secret key of the order of the records, 64 bits, signed. None draws one at random.
 
     Returns
     -------
@@ -293,13 +289,13 @@ def union(
     DataError
         If a release is not complete.
     GuaranteeError
-        If a release does not keep its promise, or the union not that of the coding.
+        If a release does not keep its promise, or the union does not keep that of the coding.
     PublishingError
         If the union cannot be written.
 
     Notes
     -----
-    The work of ``anonspark union``: see :func:`anonspark.sharing.holders.union.unite`.
+    The work is that of ``anonspark union``.
     """
     paths = list(map(place_of, releases))
     functions = functions_for(*paths, written=(out,))
