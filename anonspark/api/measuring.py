@@ -368,8 +368,8 @@ def profile(
     Returns
     -------
     Profile
-        ``columns`` with a proposed role each, ``uniqueness`` and ``dependencies``. ``report()`` writes
-        a page.
+        ``columns`` with a proposed role each, ``uniqueness`` and ``dependencies``. ``report()``
+        writes a page.
 
     Raises
     ------
