@@ -48,7 +48,7 @@ class AnonsparkError(Exception):
     Parameters
     ----------
     *messages : str
-        What to tell; credentials in them are redacted, and what shows nothing is escaped.
+        What to tell. Credentials in them are redacted, and what shows nothing is escaped.
 
     Attributes
     ----------
@@ -99,13 +99,13 @@ class DataError(AnonsparkError):
 
 
 class GuaranteeError(AnonsparkError):
-    """A privacy criterion does not hold for a release; nothing was published."""
+    """A privacy criterion does not hold for a release. Nothing was published."""
 
     exit_code = 4
 
 
 class PublishingError(AnonsparkError):
-    """The release could not be written; what was at the output path before is untouched."""
+    """The release could not be written. What was at the output path before is untouched."""
 
     exit_code = 5
 
@@ -117,7 +117,7 @@ class EnvironmentProblem(AnonsparkError):  # noqa: N818 - EnvironmentError is Py
 
 
 class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
-    """A task failed as often as Spark runs it; a fault of the cluster, or a bug of ours."""
+    """A task failed as often as Spark runs it. A fault of the cluster, or a bug of ours."""
 
     exit_code = 1
 
@@ -137,7 +137,7 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
 
 
 LOWER_TASK_ROWS = "lower execution.task_rows (no help after the warning large_block)"
-"""What to do where tasks are too large; of a block that cannot be cut it makes none smaller."""
+"""What to do where tasks are too large. Of a block that cannot be cut it makes none smaller."""
 
 
 def exit_code_of(error: BaseException | None) -> int:

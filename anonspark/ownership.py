@@ -27,7 +27,7 @@ def fault_of(
     access: Access,
     administrator: str = "root",
 ) -> str | None:
-    """Return why what has an owner, a group and a mode cannot be used; None where it can."""
+    """Return why what has an owner, a group and a mode cannot be used. None where it can."""
     owner, group, mode = status
     common = group in groups and mode & stat.S_IWGRP
     if owner != user and not (access == "shared" and (owner == administrator or common)):
@@ -52,7 +52,7 @@ LINK = (
 
 
 def fault_at(path: str | Path, access: Access = "shared") -> str | None:
-    """Return why what is at a local path cannot be used; None where it can, or nothing is there.
+    """Return why what is at a local path cannot be used. None where it can, or nothing is there.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _name_of(user: int) -> str:
 
 
 def write_aside(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file that takes a known name; what somebody else has put there is not followed."""
+    """Write a file that takes a known name. What somebody else has put there is not followed."""
     path.unlink(missing_ok=True)
     write_new(path, content, mode)
 
@@ -97,7 +97,7 @@ def write_new(path: str | Path, content: bytes, mode: int) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Create a directory for its owner alone; its parent exists.
+    """Create a directory for its owner alone. Its parent exists.
 
     Raises
     ------

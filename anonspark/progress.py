@@ -52,7 +52,7 @@ class Heartbeat:
     stage : str
         What is done.
     wait : callable or None
-        Waits for so many seconds, and tells whether the stage has ended; None waits for
+        Waits for so many seconds, and tells whether the stage has ended. None waits for
         :meth:`stop`.
     """
 
@@ -68,7 +68,7 @@ class Heartbeat:
         self._thread.start()
 
     def tell(self, detail: str) -> None:
-        """Say what the stage is at; the next line tells it."""
+        """Say what the stage is at. The next line tells it."""
         self._detail = f": {detail}"
 
     def stop(self) -> None:
@@ -91,7 +91,7 @@ class Progress:
     Parameters
     ----------
     console : Console or None
-        A terminal gets a live line with the elapsed seconds; None or a log gets one plain line
+        A terminal gets a live line with the elapsed seconds. None or a log gets one plain line
         when a stage begins, one every 30 seconds, and one when it ends.
     """
 
@@ -100,10 +100,10 @@ class Progress:
     """Seconds of each stage, in order."""
 
     run_id: str | None = None
-    """Name of the run, for whoever writes the log; None outside of runs."""
+    """Name of the run, for whoever writes the log. None outside of runs."""
 
     current: str | None = None
-    """The stage at hand, or the one that failed; None between stages."""
+    """The stage at hand, or the one that failed. None between stages."""
 
     _told: Callable[[str], None] | None = field(default=None, repr=False)
     _followers: list[Callable[[str], None]] = field(default_factory=list, repr=False)
@@ -123,7 +123,7 @@ class Progress:
         Parameters
         ----------
         follower : callable
-            Takes the stage, and behind a comma what it is at; called in the thread that works.
+            Takes the stage, and behind a comma what it is at. Called in the thread that works.
         """
         self._followers.append(follower)
         try:
@@ -197,7 +197,7 @@ class Progress:
             yield
 
     def begin(self, name: str) -> None:
-        """Show what is done until the first stage begins; its seconds do not count.
+        """Show what is done until the first stage begins. Its seconds do not count.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class InnerProgress(Progress):
 
     @contextmanager
     def stage(self, name: str, rows: int | None = None) -> Iterator[None]:  # noqa: ARG002
-        """Run a stage of the run; parameters as :meth:`Progress.stage`."""
+        """Run a stage of the run. Parameters as :meth:`Progress.stage`."""
         self.outer.tell(name)
         with self.timed(name):
             yield

@@ -2,7 +2,7 @@
 
 A path may carry credentials (``s3a://KEY:SECRET@bucket``, ``jdbc:...?password=...``), and so may an
 option of a data source. Errors, the log and the terminal pass every text through :func:`redact`,
-and so does what is written about a run; nobody has to remember it where a message is made. What
+and so does what is written about a run. Nobody has to remember it where a message is made. What
 reads and writes tables gets paths as they are.
 """
 
@@ -192,7 +192,7 @@ def _secret_part(address: str, rest: str, *, slashes: int, has_ports: bool) -> i
 
 
 def redact_values(value: Any) -> Any:
-    """Return plain values, as those of JSON, with all their texts redacted; keys stay."""
+    """Return plain values, as those of JSON, with all their texts redacted. Keys stay."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
@@ -224,7 +224,7 @@ class Redacted:
 
 
 class _RedactingFilter(logging.Filter):
-    """Redacts what is logged, whoever handles it; a message stays one line."""
+    """Redacts what is logged, whoever handles it. A message stays one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()

@@ -66,7 +66,7 @@ class CellResult:
 
     @property
     def refused(self) -> bool:
-        """Whether a guarantee could not be met, so that nothing was published."""
+        """Return whether a guarantee could not be met, so that nothing was published."""
         return self.reason is not None
 
 

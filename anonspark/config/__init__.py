@@ -3,8 +3,8 @@
 :func:`load_configuration` reads the file, applies the overrides of the command line and either
 returns a complete :class:`Configuration` or raises one
 :class:`~anonspark.errors.ConfigurationError` with everything that is wrong.
-:func:`parse_configuration` does the same for a mapping in memory, and :func:`json_schema` tells
-editors what the file may say.
+:func:`parse_configuration` does the same for a mapping in memory, and :func:`json_schema` describes
+the file for editors.
 """
 
 from anonspark.config.attributes import Attribute

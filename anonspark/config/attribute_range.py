@@ -1,4 +1,4 @@
-"""What ``range`` of an attribute may say: two bounds, the first one below the second."""
+"""Define ``range`` of an attribute: two bounds, the first one below the second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ``attributes`` section may say: the columns and their roles."""
+"""Define the ``attributes`` section: the columns and their roles."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FileOrRule = Annotated[NonEmptyText | HierarchyRule | None, BeforeValidator(_fi
 
 
 class Attribute(Section):
-    """What a column is.
+    """The role of a column.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Attribute(Section):
 
     @property
     def hierarchy_kind(self) -> Literal["file", "intervals", "prefix", "calendar"] | None:
-        """Where the hierarchy comes from, None where there is none."""
+        """Return the source of the hierarchy, None where there is none."""
         if self.hierarchy is None:
             return None
         return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind

@@ -14,7 +14,7 @@ from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
 
 DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What the name of a data set looks like."""
+"""The form of a data set's name."""
 
 _NAMES = f"^{DATASET.pattern}$"
 
@@ -39,7 +39,7 @@ Number = Annotated[
 
 
 def as_fraction(text: str) -> Fraction | None:
-    """Return a decimal text as a fraction; None where it is none, or has more than 6 decimals."""
+    """Return a decimal text as a fraction. None where it is none, or has more than 6 decimals."""
     # Python would take 1_0 for ten, and the digits of any script.
     if _DECIMAL.fullmatch(text) is None:
         return None
@@ -70,7 +70,7 @@ def in_decimals(number: Fraction) -> str:
 
 
 class BudgetOptions(Section):
-    """Where is written down what was published of a data set, at what price.
+    """The directory that records the releases of a data set, and their price.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class BudgetOptions(Section):
     dataset : str
         Name of the data about the same people.
     limit : str or None
-        What may be spent of it altogether; fixed when the ledger is made.
+        What may be spent of it altogether. Fixed when the ledger is made.
     """
 
     path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
@@ -116,5 +116,5 @@ class BudgetOptions(Section):
 
     @property
     def most(self) -> Fraction | None:
-        """What may be spent, None for what the ledger says."""
+        """Return what may be spent, None for the limit of the ledger."""
         return None if self.limit is None else as_fraction(self.limit)

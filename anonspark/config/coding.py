@@ -1,4 +1,4 @@
-"""The section ``coding``: which agreed coding a configuration follows; its owner reads the file."""
+"""The section ``coding``: which agreed coding a configuration follows. Its owner reads the file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def _require_digits(text: str) -> str:
 
 
 class CodingOptions(Section):
-    """Which coding a configuration follows.
+    """The coding that a configuration follows.
 
     Attributes
     ----------
     path : str
         The file.
     fingerprint : str or None
-        What tells it from every other one; None where the configuration does not say it.
+        Its fingerprint, which differs from every other one. None where the configuration does not
+        say it.
     """
 
     path: NonEmptyText = Field(description="The file of the coding; a local path, or any address.")
@@ -52,7 +53,7 @@ def _path_alone(value: object) -> object:
 
 
 CodingKey = Annotated[CodingOptions | None, BeforeValidator(_path_alone)]
-"""What the key ``coding`` of a configuration may say."""
+"""The form of the key ``coding`` of a configuration."""
 
 
 class AgreedCoding(Protocol):
@@ -60,11 +61,11 @@ class AgreedCoding(Protocol):
 
     @property
     def name(self) -> str:
-        """What the holders call it."""
+        """Return its name among the holders."""
 
     @property
     def fingerprint(self) -> str:
-        """What tells it from every other coding, whatever its file is called."""
+        """Return its fingerprint, which differs from that of every other coding."""
 
     @property
     def digests(self) -> Mapping[str, str]:
@@ -75,7 +76,7 @@ class AgreedCoding(Protocol):
 
 
 class CodingReader(Protocol):
-    """What owns the section reads the coding that it names."""
+    """Have the owner of the section read the coding that it names."""
 
     def merge_coding(
         self, document: dict[str, Any], read: TextReader, problems: list[str]
@@ -85,9 +86,9 @@ class CodingReader(Protocol):
         Parameters
         ----------
         document : dict
-            The configuration before it is checked, with the key ``coding``; it is changed.
+            The configuration before it is checked, with the key ``coding``. It is changed.
         read : callable
-            Reads the coding and its hierarchy files where they lie at addresses; others are local.
+            Reads the coding and its hierarchy files where they lie at addresses. Others are local.
         problems : list of str
             What is wrong is added.
 

@@ -1,4 +1,4 @@
-"""What sections of the configuration cannot mean together."""
+"""Find contradictions between sections of the configuration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anonspark.config.problems import Finding, did_you_mean, found
 
 
 def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
-    """Find empty names, and names that Spark does not tell apart."""
+    """Find empty names, and names that Spark does not distinguish."""
     first: dict[str, str] = {}
     for name in attributes:
         if name == "":
@@ -98,7 +98,7 @@ def unusable_pseudonyms(
     privacy: PrivacyOptions,
     pseudonyms: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """Find pseudonyms of what tells nobody apart, and columns that are there already."""
+    """Find pseudonyms of columns that identify no one, and columns that exist already."""
     names = {name.lower(): name for name in attributes}
     for place, (name, column) in enumerate(pseudonyms.items()):
         where = ("output", "pseudonyms", name)

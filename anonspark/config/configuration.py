@@ -1,4 +1,4 @@
-"""What a configuration may say: the typed, frozen form of the YAML file.
+"""Define a configuration: the typed, frozen form of the YAML file.
 
 Types are strict: a text is never taken for a number, nor a boolean for one. Nothing here looks at
 data.
@@ -94,10 +94,10 @@ class Configuration(Section):
     input : InputOptions
         Where the table comes from.
     coding : CodingOptions or None
-        What several holders have agreed on; its attributes, policy for missing values, style and
+        What several holders have agreed on. Its attributes, policy for missing values, style and
         criteria are among the others of the configuration.
     attributes : dict
-        Column name to :class:`Attribute`; the order is part of the configuration, for it breaks
+        Column name to :class:`Attribute`. The order is part of the configuration, for it breaks
         ties.
     missing : str
         What happens to records with a missing quasi-identifier.
@@ -197,7 +197,7 @@ class Configuration(Section):
 
     @property
     def measured(self) -> frozenset[Need]:
-        """What is asked for of that which figures need."""
+        """Return the requested conditions of figures."""
         asked: dict[Need, bool] = {
             "information": self.evaluate.information,
             "association": self.evaluate.association is not None,
@@ -251,7 +251,7 @@ class Configuration(Section):
 
     @property
     def agreed_coding(self) -> AgreedCoding | None:
-        """The coding as it was read; None where there is none."""
+        """The coding as it was read. None where there is none."""
         return self._coding
 
     def with_coding(self, coding: AgreedCoding) -> Configuration:
@@ -262,7 +262,7 @@ class Configuration(Section):
 
     @property
     def places(self) -> Places:
-        """Where its keys stand in its file; nowhere if it was in memory."""
+        """Return where its keys are in its file. Nowhere if it was in memory."""
         return self._places
 
     def with_places(self, places: Places) -> Configuration:
@@ -272,19 +272,19 @@ class Configuration(Section):
         return copied
 
     def with_drawn_output(self) -> Configuration:
-        """Return it as one whose output path nobody chose, so that it tells nothing apart."""
+        """Return it without a chosen output path, which then distinguishes nothing."""
         copied = self.model_copy()
         copied._is_placed_by_caller = False
         return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:
-        """Return it with what was found of the input; nothing else is looked for."""
+        """Return it with what was found of the input. Nothing else is looked for."""
         return self.model_copy(update={"input": self.input.settled(options)})
 
     def fingerprint(self) -> str:
-        """Return what tells this configuration from every other one.
+        """Return the fingerprint of this configuration.
 
-        The order of the attributes counts, as it breaks ties; the order of all other keys does
+        The order of the attributes counts, as it breaks ties. The order of all other keys does
         not, nor does it matter whether a default is written out. The seed enters through its own
         hash. An output path that was drawn does not enter.
 
@@ -305,7 +305,7 @@ class Configuration(Section):
         return _hash_of(document)
 
     def input_fingerprint(self) -> str:
-        """Return what tells whether two configurations prepare the same records.
+        """Return a fingerprint, equal for configurations that prepare the same records.
 
         Returns
         -------
@@ -325,7 +325,7 @@ class Configuration(Section):
         return _hash_of(document)
 
     def settings_fingerprint(self) -> str:
-        """Return what tells whether the figures of two releases can be compared.
+        """Return a fingerprint, equal for releases whose figures can be compared.
 
         It covers what decides what becomes of a given table: attributes, policy for missing
         values, criteria, model and style. Paths, formats, seed and everything that changes no

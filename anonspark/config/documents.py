@@ -44,7 +44,7 @@ class Document(dict[str, Any]):
     def telling(
         self, overridden: Sequence[Location] = (), *, is_whole: bool = True
     ) -> Iterator[None]:
-        """Say of the problems of a ``with`` block where in the file they are.
+        """Add the places in the file to the problems of a ``with`` block.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the ``evaluate`` section may say: what is measured beyond the usual."""
+"""Define the ``evaluate`` section: additional measures."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class AssociationOptions(Section):
 
 
 class EvaluateOptions(Section):
-    """What is measured beyond the usual.
+    """Additional measures.
 
     Attributes
     ----------
     compare_baseline : bool
-        Whether models without outlier handling tell the figures of the decision rules, too.
+        Whether models without outlier handling also report the figures of the decision rules.
     information : bool
         Whether entropy and Kullback-Leibler divergence are measured, too.
     association : AssociationOptions or None
-        With what association is measured; None where it is not.
+        With what association is measured. None where it is not.
     risk : RiskOptions
         From where on the risk of re-identification is called high.
     """

@@ -1,4 +1,4 @@
-"""What the ``execution`` section may say: how the work is done."""
+"""Define the ``execution`` section: how the work is done."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from anonspark.config.section import NonEmptyText, Section
 
 
 class ExecutionOptions(Section):
-    """How the work is done.
+    """The options of the work.
 
     Attributes
     ----------
     engine : str
-        Who does it; changes nothing of a release.
+        Who does it. Changes nothing of a release.
     task_rows : int
         Largest number of rows that one task finishes on its own.
     seed : int
-        Mixed into record hashes and random choices; a secret.
+        Mixed into record hashes and random choices. A secret.
     seed_file : str or None
-        Where the seed was read from; it tells nothing of a release, so no dump has it.
+        Where the seed was read from. It says nothing about a release, so no dump has it.
     staging_path : str or None
         Directory below which raw records are staged.
     """

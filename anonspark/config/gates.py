@@ -82,7 +82,7 @@ def unusable_gates(
 
 
 def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
-    """Tell what to set for a figure to be measured, None where it is measured.
+    """Return the setting with which a figure is measured, None where it is measured.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the rule of a hierarchy may say."""
+"""Define the rule of a hierarchy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HierarchyRule(Section):
     intervals : list of float or None
         Widths of intervals of numbers, from fine to coarse.
     origin : float or None
-        An end of the intervals of all widths; None means 0.
+        An end of the intervals of all widths. None means 0.
     prefix : list of int or None
         Numbers of characters masked at the end of codes.
     calendar : list of str or None
@@ -63,7 +63,7 @@ class HierarchyRule(Section):
 
     @property
     def kind(self) -> Literal["intervals", "prefix", "calendar"]:
-        """Which rule it is."""
+        """Return the name of the rule."""
         if self.intervals is not None:
             return "intervals"
         return "prefix" if self.prefix is not None else "calendar"
@@ -109,5 +109,5 @@ class HierarchyRule(Section):
 
 
 def _width(width: float) -> str:
-    """Say what a width is, as it was written."""
+    """Return a width as it was written."""
     return found(int(width) if width.is_integer() else width)

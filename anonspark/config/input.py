@@ -1,4 +1,4 @@
-"""What the ``input`` section may say: where the table comes from."""
+"""Define the ``input`` section: where the table comes from."""
 
 from __future__ import annotations
 
@@ -78,19 +78,19 @@ _FORMATS = {
 
 
 def format_of_name(path: str) -> str | None:
-    """Return the format that a file's name tells, compressed or not; None where it tells none."""
+    """Return the format by a file's name, compressed or not. None where it shows none."""
     name = PurePosixPath(path.rstrip("/")).name.lower()
     return _FORMATS.get(PurePosixPath(name.removesuffix(".gz").removesuffix(".bz2")).suffix)
 
 
 def format_of_names(paths: Iterable[str]) -> str | None:
-    """Return the format that all names tell; None where they tell several, or one tells none."""
+    """Return the format by all names. None where they show several, or one shows none."""
     told = {format_of_name(path) for path in paths}
     return told.pop() if len(told) == 1 else None
 
 
 def take_format_of_names(section: Section, paths: Iterable[str]) -> None:
-    """Let the names of files tell the ``format`` of a section that does not say it."""
+    """Set the ``format`` of a section by the names of files, if it has none."""
     told = None if "format" in section.model_fields_set else format_of_names(paths)
     if told is not None:
         # Past the freezing, and so that it does not count as given.
@@ -98,14 +98,14 @@ def take_format_of_names(section: Section, paths: Iterable[str]) -> None:
 
 
 class InputOptions(Section):
-    """Where the table comes from.
+    """The source of the table.
 
     Attributes
     ----------
     path : str or list of str
-        One path or several; any Hadoop URI.
+        One path or several. Any Hadoop URI.
     format : str
-        Name of a Spark data source; where none is given, the one that the names of the paths tell.
+        Name of a Spark data source. By default, the one that the names of the paths show.
     options : dict
         Options of the data source.
     missing_markers : list of str
@@ -172,12 +172,12 @@ class InputOptions(Section):
 
     @property
     def says_format(self) -> bool:
-        """Whether the format was given."""
+        """Return whether the format was given."""
         return "format" in self.model_fields_set
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is to be looked up in the files any more."""
+        """Return whether nothing is to be looked up in the files any more."""
         return self._is_settled
 
     def settled(self, found: Mapping[str, str]) -> InputOptions:
@@ -201,5 +201,5 @@ class InputOptions(Section):
 
     @property
     def paths_of_files(self) -> list[str]:
-        """The same where they lie in a file system; none of a database."""
+        """The same where they lie in a file system. None of a database."""
         return [] if self.format.lower() == "jdbc" else list(self.paths)

@@ -21,7 +21,7 @@ JsonObject = dict[str, Any]
 
 
 def _hierarchy_type(rule: JsonObject, value_type: str) -> JsonObject:
-    """Say that a hierarchy allows one declared type only."""
+    """Return the schema by which a hierarchy allows one declared type only."""
     return {
         "if": {"required": ["hierarchy"], "properties": {"hierarchy": rule}},
         "then": {"properties": {"type": {"enum": [value_type, None]}}},
@@ -131,7 +131,7 @@ def json_schema() -> JsonObject:
     Returns
     -------
     dict
-        Nothing but JSON values; a new one each time.
+        Nothing but JSON values. A new one each time.
     """
     sections = _Sections()
     root = sections.of(Configuration)

@@ -1,4 +1,4 @@
-"""Where a key stands that somebody wrote in another place."""
+"""Find where a misplaced key belongs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def places_of(name: str, schema: Mapping[str, Any], section: Sequence[str] = ())
     schema : mapping
         JSON Schema of the whole configuration.
     section : sequence of str
-        Where it was written; what is below it comes before anything else.
+        Where it was written. What is below it comes before anything else.
 
     Returns
     -------

@@ -63,7 +63,7 @@ def load_configuration(
     path : str or Path
         A YAML file on the local disk, or where `read` finds it.
     overrides : sequence of str
-        What ``--set`` was given, ``key.path=value`` each; the value is YAML. Later ones win.
+        What ``--set`` was given, ``key.path=value`` each. The value is YAML. Later ones win.
     read : callable
         Reads the file, and that of the seed where it is at an address.
     needs_seed : bool
@@ -114,7 +114,7 @@ def parse_configuration(
     Parameters
     ----------
     mapping : mapping
-        What the YAML file would hold; it is not changed.
+        What the YAML file would hold. It is not changed.
     overrides, read, needs_seed
         As for :func:`load_configuration`.
 

@@ -20,12 +20,12 @@ _Bound = Annotated[float, Field(ge=0.0, le=100_000.0)]
 
 
 class MetricsOptions(Section):
-    """How runs are followed over time.
+    """Options to follow runs over time.
 
     Attributes
     ----------
     job : str
-        Tells the runs of one job from those of others.
+        Distinguishes the runs of one job from those of others.
     append_to : str or None
         Directory of the tables of all runs.
     drift : dict

@@ -1,4 +1,4 @@
-"""What the ``model`` section may say: the options of every model."""
+"""Define the ``model`` section: the options of every model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ObjectiveName = Literal[
     "loss",
     "entropy",
 ]
-"""What a search of the lattice minimizes."""
+"""The objective of a search of the lattice."""
 _SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
 _Level = Annotated[int, Field(ge=0)]
 
@@ -47,7 +47,7 @@ class ModelOptions(Section):
 
     @property
     def has_rounds(self) -> bool:
-        """Whether there can be more than one round."""
+        """Return whether there can be more than one round."""
         return False
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterable[Finding]:  # noqa: ARG002
@@ -73,7 +73,7 @@ _BY_CANBAY: Mapping[str, object] = {"minimum_gain": 0.0, "separation": "always",
 
 
 def _schema_of_published(settings: Mapping[str, object]) -> ConfigDict:
-    """Return what tells editors which values go with ``published``."""
+    """Return the schema of values that go with ``published``, for editors."""
     rule: Any = {
         "if": {"required": ["published"], "properties": {"published": {"const": PUBLISHED}}},
         "then": {"properties": {key: {"const": value} for key, value in settings.items()}},
@@ -177,12 +177,12 @@ class RoundOptions(ModelOptions):
 
     @property
     def handles_outliers(self) -> bool:
-        """Whether outliers go through further rounds."""
+        """Return whether outliers go through further rounds."""
         return self.name in ("su-mondrian", "u-mondrian", "u-canon")
 
     @property
     def has_rounds(self) -> bool:
-        """Whether there can be more than one round."""
+        """Return whether there can be more than one round."""
         return self.handles_outliers and self.rho > 1
 
 
@@ -432,7 +432,7 @@ class FullDomainOptions(ModelOptions):
 
     @property
     def has_rounds(self) -> bool:
-        """Whether there can be more than one round."""
+        """Return whether there can be more than one round."""
         return self.name == "rho-gain" and self.rho > 0
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:
@@ -571,7 +571,7 @@ def options_classes() -> dict[str, type[ModelOptions]]:
 
 
 def foreign_model(name: str) -> Any:
-    """Return the class of a model that another package has; None where none has it.
+    """Return the class of a model that another package has. None where none has it.
 
     Raises
     ------

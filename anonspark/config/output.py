@@ -1,4 +1,4 @@
-"""What the ``output`` section may say: where the release goes, and what it looks like."""
+"""Define the ``output`` section: the place and form of the release."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UNFIT_FORMATS = {
 
 
 class OutputOptions(Section):
-    """Where the release goes, and what it looks like.
+    """The place and form of the release.
 
     Attributes
     ----------
     path : str
-        Directory of the release; any Hadoop URI.
+        Directory of the release. Any Hadoop URI.
     mode : str
         What happens if there is something at the path.
     style : str

@@ -1,4 +1,4 @@
-"""What ``--set`` was given: key paths and their values."""
+"""Read the key paths and values of ``--set``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Assignment(NamedTuple):
 
 
 def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assignment]:
-    """Take the overrides apart; what is wrong with them is added to the problems."""
+    """Take the overrides apart. What is wrong with them is added to the problems."""
     assignments: list[Assignment] = []
     for override in overrides:
         parsed, shown = _parse_key_path(override), shown_override(override)
@@ -89,7 +89,7 @@ def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
 def assign(
     document: dict[str, Any], assignment: Assignment, problems: list[str], said: str = "--set "
 ) -> None:
-    """Set the value at a key path; what is wrong, and where it was said, is added to the problems.
+    """Set the value at a key path. What is wrong, and where it was said, is added to the problems.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where in the file of a configuration the key of a problem stands."""
+"""Find the place of a problem's key in the file of a configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Positions = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Places:
-    """The places of a file's keys; two configurations that say the same are equal without them.
+    """The places of a file's keys. Two configurations that say the same are equal without them.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Places:
         return problem.partition(": ")[0] if longest is None else longest
 
     def is_of_file(self, head: str) -> bool:
-        """Tell whether a key path is the file's, and not that of what ``--set`` gave."""
+        """Return whether a key path is the file's, and not one of ``--set``."""
         if any(is_within(head, path) for path in self.replaced):
             return False
         return head in self.positions or not any(is_within(path, head) for path in self.replaced)
@@ -86,5 +86,5 @@ class Places:
 
 
 def is_within(head: str, path: str) -> bool:
-    """Tell whether a key path is another one, or lies below it."""
+    """Return whether a key path is another one, or is below it."""
     return head == path or head.startswith((f"{path}.", f"{path}["))

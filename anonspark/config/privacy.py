@@ -27,7 +27,7 @@ _AttributeName = Annotated[
 
 
 class LDiversity(Section):
-    """How diverse the values of a sensitive attribute are in every class.
+    """The diversity of a sensitive attribute's values in every class.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class LDiversity(Section):
 
 
 class TCloseness(Section):
-    """How near the values of every class are distributed to those of the whole input.
+    """The distance of every class's distribution from that of the whole input.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class DeltaPresence(Section):
     population : str
         Table of the population.
     format : str
-        Its Spark data source; where none is given, the one that the name of the table tells.
+        Its Spark data source. By default, the one that the name of the table shows.
     options : dict
         Options of the data source.
     min, max : float
@@ -229,14 +229,14 @@ else:
 
 
 class PrivacyOptions(_WithOneBound):
-    """What the release guarantees.
+    """The guarantees of the release.
 
     Attributes
     ----------
     k : int
         Smallest class size allowed.
     unit : list of str
-        Attributes that tell people apart, of whom a class has to have k; empty for records.
+        Attributes that identify people, of whom a class must have k. Empty for records.
     l_diversity : list of LDiversity
     t_closeness : list of TCloseness
     alpha_k_anonymity : list

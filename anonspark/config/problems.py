@@ -113,7 +113,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     name : str
         What was found.
     candidates : iterable of str
-        What would have been right; one that alone begins with the name may be much longer.
+        What would have been right. One that alone begins with the name may be much longer.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def _alternatives(texts: Sequence[str]) -> str:
 
 
 def found(value: object) -> str:
-    """Say what a value of a configuration is.
+    """Describe a value of a configuration.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def found(value: object) -> str:
     Returns
     -------
     str
-        For example ``the text 'five'``; a single line, and never a long one.
+        For example ``the text 'five'``. A single line, and never a long one.
     """
     if value is None:
         return "nothing (null)"
@@ -204,12 +204,12 @@ def found(value: object) -> str:
 
 
 def is_secret_place(location: Location) -> bool:
-    """Tell whether the value at a place of the configuration is a secret: the seed, a password."""
+    """Return whether the value at a place of the configuration is a secret: seed, password."""
     return location in _SECRETS or ("options" in location and is_secret_option(str(location[-1])))
 
 
 def found_at(location: Location, value: object) -> str:
-    """Say what the value at a place of the configuration is, without the value of a secret."""
+    """Describe the value at a place of the configuration, without the value of a secret."""
     if not is_secret_place(location) or not isinstance(value, (int, float, str)) or value == "":
         return found(value)
     kind = "a boolean" if isinstance(value, bool) else "a number"
@@ -285,7 +285,7 @@ def validated(
     problems: list[str],
     schema: Callable[[], Mapping[str, Any]] | None = None,
 ) -> _Section | None:
-    """Return a document as a section; None where it is none, and what is wrong is added.
+    """Return a document as a section. None where it is none, and what is wrong is added.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def validated(
     document : mapping
     problems : list of str
     schema : callable or None
-        Returns that of :func:`explain`; None for the one that pydantic makes of the section.
+        Returns that of :func:`explain`. None for the one that pydantic makes of the section.
     """
     try:
         return model.model_validate(document)
@@ -320,7 +320,7 @@ def _as_written(location: Location, document: Any) -> Location:
 
 
 def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Say what was found instead of what the node of the schema asks for, and what to do."""
+    """Describe what was found instead of what the schema asks for, and a remedy."""
     parts = [f"found {shown}", f"expected {_expectation(node, schema)}"]
     branches = _branches(node, schema)
     kinds = {branch.get("type") for branch in branches}
@@ -406,13 +406,13 @@ def _best_first(branches: Sequence[Mapping[str, Any]], value: object) -> list[Ma
 
 
 def _expectation(node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Say in words what a node of the schema allows."""
+    """Describe what a node of the schema allows."""
     texts = [_single_expectation(branch) for branch in _branches(node, schema)]
     return _alternatives(list(dict.fromkeys(texts)))
 
 
 def _entries(node: Mapping[str, Any]) -> str:
-    """Say in words what the entries of a list must be."""
+    """Describe what the entries of a list must be."""
     if _names(node):
         return f" of {one_of(_names(node))}"
     texts = "non-empty texts" if node.get("minLength") else "texts"
@@ -422,7 +422,7 @@ def _entries(node: Mapping[str, Any]) -> str:
 
 
 def _number(node: Mapping[str, Any]) -> str:
-    """Say in words what a number must be."""
+    """Describe what a number must be."""
     low, above, high = (node.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
     if low is not None and high is not None:
         return f"a number from {low:g} to {high:g}"

@@ -12,14 +12,14 @@ from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import redact
 
 TextReader = Callable[[str], str]
-"""Returns the text of a file; raises OSError where it cannot, UnicodeDecodeError if it is none."""
+"""Returns the text of a file. Raises OSError where it cannot, UnicodeDecodeError if it is none."""
 
 # Two letters at least: one is a drive of Windows.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def is_address(path: str | Path) -> bool:
-    """Tell whether a path names its file system, as ``hdfs://`` does; others are local."""
+    """Return whether a path names its file system, as ``hdfs://`` does. Others are local."""
     return _ADDRESS.match(str(path)) is not None
 
 
@@ -51,7 +51,7 @@ def read_local_text(path: str) -> str:
 
 
 def local_path(path: str) -> str | None:
-    """Return the local path of an address such as ``file:///etc/seed``; None where it is none."""
+    """Return the local path of an address such as ``file:///etc/seed``. None where it is none."""
     if not path.startswith("file:"):
         return None
     parts = urlsplit(path)

@@ -12,7 +12,7 @@ _Line = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ReportOptions(Section):
-    """What the report of a release says of its purpose; it decides nothing of the release.
+    """The title, purpose and contact in the report. They do not change the release.
 
     Attributes
     ----------

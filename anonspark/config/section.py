@@ -51,7 +51,7 @@ class Section(BaseModel):
 
 
 def unique_entries(schema: dict[str, Any]) -> None:
-    """Say in the JSON Schema of an optional list that its entries differ."""
+    """Add to the JSON Schema of an optional list that its entries differ."""
     for branch in schema["anyOf"]:
         if branch["type"] == "array":
             branch["uniqueItems"] = True

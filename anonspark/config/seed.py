@@ -31,14 +31,14 @@ def fill_in_seed(
     Parameters
     ----------
     document : dict
-        The configuration before it is checked; its ``execution.seed`` is set.
+        The configuration before it is checked. Its ``execution.seed`` is set.
     read : callable
-        Reads the file where it is at an address; others are local.
+        Reads the file where it is at an address. Others are local.
     problems : list of str
         What is wrong is added.
     needed : bool
         Whether the seed is asked for at all. If not, neither file nor variable is looked at, so
-        that whoever only reads a release needs no secret.
+        that readers of a release need no secret.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _read_seed(path: str, read: TextReader) -> int:
     Raises
     ------
     ConfigurationError
-        If it cannot be read, or holds something else; what it holds is not quoted.
+        If it cannot be read, or holds something else. What it holds is not quoted.
     """
     shown = redact(path)
     # A message is one line, whatever the path.
@@ -118,12 +118,12 @@ def _read_seed(path: str, read: TextReader) -> int:
 
 
 def is_readable_by_others(path: str) -> bool:
-    """Tell whether somebody else than its owner may read a file of the local disk.
+    """Return whether another user than its owner may read a file of the local disk.
 
     Parameters
     ----------
     path : str
-        Of the file of the seed; nothing is known of addresses of other file systems.
+        Of the file of the seed. Nothing is known of addresses of other file systems.
     """
     try:
         mode = Path(local_path(path) or path).stat().st_mode

@@ -31,7 +31,7 @@ _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
 
 
 def bound_of(key: Any) -> str | None:
-    """Return the key of a criterion's bound, of another package, too; None for other keys."""
+    """Return the key of a criterion's bound, of another package, too. None for other keys."""
     if key in BOUNDS or key in _OTHER_KEYS or not isinstance(key, str):
         return BOUNDS.get(key)
     criterion = foreign_criterion(key)
@@ -45,7 +45,7 @@ def write_out(document: dict[str, Any], problems: list[str]) -> None:
     ----------
     document : dict
         It is changed. ``quasi_identifiers: [a]`` and its like become ``attributes``, in the order
-        in which all of them stand there; ``model: NAME`` becomes ``{name: NAME}``; a number, or
+        in which all of them stand there. ``model: NAME`` becomes ``{name: NAME}``. A number, or
         attributes with numbers, become criteria.
     problems : list of str
         What is wrong is added.
@@ -169,7 +169,7 @@ def _sensitive_of(document: Mapping[str, Any]) -> list[str]:
 def _criterion(
     key: str, bound: str, value: Any, sensitive: list[str] | None, problems: list[str]
 ) -> Any:
-    """Return a criterion in its long form; what is no short form stays as it is."""
+    """Return a criterion in its long form. What is no short form stays as it is."""
     if isinstance(value, list):
         return [
             _criterion(key, bound, one, sensitive, problems) if isinstance(one, dict) else one

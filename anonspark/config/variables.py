@@ -12,7 +12,7 @@ from anonspark.config.problems import found, nearest
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
 
 RUN_DATE = "run_date"
-"""What stands for the day of the run in a file."""
+"""The variable for the day of the run in a file."""
 
 _FORM = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)

@@ -28,7 +28,7 @@ class Loader(yaml.SafeLoader):
     """A safe YAML loader that leaves dates as text and knows where unreadable values stand."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Construct a value; PyYAML lets several errors of malformed scalars through."""
+        """Construct a value. PyYAML lets several errors of malformed scalars through."""
         try:
             return super().construct_object(node, deep=deep)
         except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
@@ -48,7 +48,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 class UnreadableError(Exception):
-    """Text that is not YAML; the message says why and where.
+    """Text that is not YAML. The message says why and where.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _kind_of(document: object) -> str:
 
 @dataclass
 class Reading:
-    """What is noted of a document while it is read; see :class:`Document`.
+    """The notes about a document while it is read. See :class:`Document`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def read_yaml(
     base : tuple of str and int
         Where the document belongs in the configuration.
     reading : Reading or None
-        What is noted; None notes nothing, and fills in no variables.
+        What is noted. None notes nothing, and fills in no variables.
 
     Returns
     -------

@@ -37,7 +37,7 @@ ADULT_COLUMNS: Final = (
     "native-country",
     "income",
 )
-"""The columns of the data set; UCI's files have no header."""
+"""The columns of the data set. UCI's files have no header."""
 
 # Many copies of the files differ from the original by a few bytes, and the figures with them.
 _CHECKSUMS: Final = {
@@ -59,7 +59,7 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
     Parameters
     ----------
     directory : Path
-        Folder to write to; made if it does not exist. Downloads of the same names that are not
+        Folder to write to. Made if it does not exist. Downloads of the same names that are not
         UCI's originals are replaced.
     base_url : str
         Folder, ``https`` or ``http``, that holds ``adult.data`` and ``adult.test``.
@@ -208,7 +208,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _write(path: Path, rows: Iterable[list[str]]) -> Path:
-    """Write rows below a header; no value of the data set needs quotes."""
+    """Write rows below a header. No value of the data set needs quotes."""
     lines = [",".join(row) + "\n" for row in (ADULT_COLUMNS, *rows)]
     path.write_text("".join(lines), encoding="ascii", newline="\n")
     return path

@@ -2,7 +2,7 @@
 
 Every value is computed from the seed and the number of the row through ``xxhash64``, with native
 column expressions alone: the table is the same for any number of partitions and executors, and for
-a task that Spark runs twice. Nobody in it exists; names, cities and postal codes are invented.
+a task that Spark runs twice. Nobody in it exists. Names, cities and postal codes are invented.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def generate_people(
     seed : int
         Another seed gives other people.
     partitions : int, optional
-        Number of partitions; the people are the same for any. By default one for every 500,000
+        Number of partitions. The people are the same for any. By default one for every 500,000
         rows.
 
     Returns
@@ -359,7 +359,7 @@ def _age_in_years() -> Column:
 
 
 def _full_name(seed: int) -> Column:
-    """Return given and family name; people of sex "other" have names of both lists."""
+    """Return given and family name. People of sex "other" have names of both lists."""
     given = _rank(_uniform(seed, "given name"), len(_FEMALE_NAMES))
     among_male = (F.col("sex") == F.lit("male")) | (
         (F.col("sex") == F.lit("other")) & (_hash(seed, "name list") < F.lit(0))
@@ -374,7 +374,7 @@ def _full_name(seed: int) -> Column:
 
 
 def _postal_code(seed: int) -> Column:
-    """Return a code of the city's block; blocks are 740 apart and not in order of size."""
+    """Return a code of the city's block. Blocks are 740 apart and not in order of size."""
     ranks = range(1, len(_CITIES) + 1)
     first = _pick_number(
         [10_007 + rank * 37 % len(_CITIES) * 740 for rank in ranks], F.col("city_position")
@@ -467,7 +467,7 @@ def write_people(
         One of `PEOPLE_FORMATS`. Files in CSV have a header, and instants in the session's time
         zone.
     partitions : int, optional
-        Number of files; by default one for every 500,000 rows.
+        Number of files. By default one for every 500,000 rows.
 
     Raises
     ------

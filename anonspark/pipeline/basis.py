@@ -1,8 +1,8 @@
-"""What the figures of a run are made of: everything that may be told, and nothing else.
+"""Define the basis of a run's figures: everything that may be published, and nothing else.
 
-Of a record that a release leaves out nothing may be told, unless it is one of many. So where the
-records left out could not be a class themselves, figures are those of the same release made of the
-published records alone.
+Nothing may be published about a record that a release leaves out, unless it is one of many. So
+where the records left out could not be a class themselves, figures are those of the same release
+made of the published records alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from anonspark.verification.measures import Uncertainty
 
 @dataclass(frozen=True)
 class Withheld:
-    """Records left out, on whose values nothing that is told may depend.
+    """Records left out, on whose values nothing published may depend.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class Withheld:
 
 @dataclass(frozen=True)
 class Basis:
-    """What figures are made of.
+    """The basis of figures.
 
     Parameters
     ----------
     quasi_identifiers : tuple of QuasiIdentifier
-        As their values may be told.
+        As their values may be published.
     rows : int
         Records that figures are about, published or not.
     missing : tuple of int
@@ -60,9 +60,9 @@ class Basis:
     totals : list of Totals
         Of the classes of each round.
     criteria : Criteria
-        With the sensitive values that may be told.
+        With the sensitive values that may be published.
     left_out : int
-        Records without a class that are not published, whether told of or not.
+        Records without a class that are not published, whether counted or not.
     withheld : Withheld or None
         None where figures may depend on the values of the records left out.
     """
@@ -78,12 +78,12 @@ class Basis:
 
     @property
     def values_told(self) -> bool:
-        """Whether figures may depend on the values of the records left out."""
+        """Return whether figures may depend on the values of the records left out."""
         return self.withheld is None
 
     @property
     def without_class(self) -> int:
-        """Records that no round found a class for, whether published, told of, or neither."""
+        """Records that no round found a class for, whether published, counted, or neither."""
         residual = self.rounds.residual
         return residual.rows if residual is not None and residual.published else self.left_out
 
@@ -220,7 +220,7 @@ def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteri
 
 
 def _uncertainty(criteria: Criteria, published: int, most: int) -> dict[str, Uncertainty]:
-    """Return what some records at most, of which nothing is told, may make different."""
+    """Return the largest effect of some unpublished records."""
     share = most / max(published + most, 1)
     named = {one.attribute for one in criteria.criteria if one.is_distance}
     return {

@@ -1,4 +1,4 @@
-"""What is measured in the staged release beside the records that it was made of.
+"""Measure the staged release together with its original records.
 
 Nothing of it may depend on the values of records left out that are withheld: then the records are
 those that are published.
@@ -141,7 +141,7 @@ def measure_association_kept(
 
 
 def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table:
-    """Return the records that may be told of, under the names of the input."""
+    """Return the records that may be counted, under the names of the input."""
     named = {
         one.name: quasi_identifier_column(index)
         for index, one in enumerate(snapshot.quasi_identifiers)

@@ -29,7 +29,7 @@ class ChosenModel:
     ----------
     model : Model
     choice : Choice or None
-        Why it was chosen; None where the configuration names it.
+        Why it was chosen. None where the configuration names it.
     """
 
     model: Model
@@ -37,7 +37,7 @@ class ChosenModel:
 
 
 def look_for_rival(context: RunContext, snapshot: Snapshot) -> Rival | None:
-    """Look whether another model would have lost much less; costs: `find_rival`.
+    """Look whether another model would have lost much less. Costs: `find_rival`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def look_for_rival(context: RunContext, snapshot: Snapshot) -> Rival | None:
     Returns
     -------
     Rival or None
-        None where nobody asks, and for a model that was chosen as the best. It is in the log, and
+        None if it is not needed, and for a model that was chosen as the best. It is in the log, and
         in no file of the release.
     """
     configuration = context.configuration
@@ -76,7 +76,7 @@ def choose(
     generalizer: Generalizer,
     make_model: ModelMaker | None = None,
 ) -> ChosenModel:
-    """Return the model of a run; ``auto`` costs what choosing one does.
+    """Return the model of a run. ``auto`` costs what choosing one does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What holds throughout a run, whatever step it is at."""
+"""Define the facts that hold throughout a run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from anonspark.progress import Progress
 
 @dataclass(frozen=True)
 class Request:
-    """What a recipient asked for, and what of it is given.
+    """The request of a recipient, and its fulfilment.
 
     Parameters
     ----------
     told : mapping
-        What the manifest says of it, which is nothing about anybody else.
+        Its entry in the manifest, which says nothing about other recipients.
     rows_requested : int
         Records that the recipient may have.
     rows_withheld : int
-        Of them, those that are kept out so that no coalition can tell too few people apart.
+        Those of them that are kept out so that no coalition can distinguish too few people.
     has_ledger : bool
         Whether other releases of the same people follow. The difference of a count of two of them
         would show one record that neither publishes, so no count of such records is in any.
@@ -50,12 +50,12 @@ class Request:
 
 
 Purpose = Literal["release", "demonstration", "comparison"]
-"""What a run is for: a release that somebody will use, one of invented people, or its figures."""
+"""The purpose of a run: a release for use, one of invented people, or its figures."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What holds throughout a run.
+    """The facts that hold throughout a run.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class RunContext:
     started : datetime
         In UTC.
     progress : Progress
-        Where to tell what is going on.
+        Where progress is reported.
     purpose : str
     request : Request or None
         Of the recipient, where the release is one of a plan.
@@ -89,5 +89,5 @@ class RunContext:
 
     @property
     def warns(self) -> bool:
-        """Whether to look for what who releases the table should know."""
+        """Return whether to look for what who releases the table should know."""
         return self.purpose != "comparison"

@@ -1,4 +1,4 @@
-"""What a release says of itself: how it is published, what the run found, and its manifest."""
+"""Describe a release: its form, the findings of the run, and its manifest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PublishedForm:
-    """How a release is published, which is known before anything is counted in it.
+    """The form of a release, which is known before anything is counted in it.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def published_form(
 
 @dataclass(frozen=True)
 class Findings:
-    """What a run found out about its release.
+    """The findings of a run about its release.
 
     Parameters
     ----------

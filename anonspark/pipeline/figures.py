@@ -1,4 +1,4 @@
-"""The figures of a run: the rows of the tables of metrics, made of what may be told."""
+"""The figures of a run: the rows of the tables of metrics, from what may be published."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in the files of the staged release.
+    """The measures of the files of the staged release.
 
     Parameters
     ----------
     published : PublishedClasses
     criteria : sequence of MeasuredCriterion
-        As they may be told.
+        As they may be published.
     presence : Presence or None
         None without delta-presence.
     information : Information or None
@@ -55,7 +55,7 @@ class Measured:
     association : Association or None
         None where the configuration names no target.
     units : mapping of int to int or None
-        Classes of each number of people whom their records are about; None where records count.
+        Classes of each number of people whom their records are about. None where records count.
     of_people : bool
         Whether the criteria beyond k count people.
     """
@@ -76,15 +76,15 @@ class Figures(Redacted):
     Parameters
     ----------
     summary : dict
-        The one row of its table; ``seconds`` is added when it is written.
+        The one row of its table. ``seconds`` is added when it is written.
     rounds, attributes, privacy, risk, nodes : list of dict
     counted : dict
         Counts that the tables may withhold as they are, by the name that gates have for them:
         for the gates alone, never written.
     units : mapping of int to int or None
-        Classes of each number of people; None where records count.
+        Classes of each number of people. None where records count.
     of_people : list of float or None
-        Figures of the criteria that count people, in the order of the configuration; None where
+        Figures of the criteria that count people, in the order of the configuration. None where
         they count records.
     """
 
@@ -138,7 +138,7 @@ def make_figures(
     Notes
     -----
     Of a release with one recoding a round, the job of
-    :func:`anonspark.layers.evaluate.nodes.node_rows`; of others none.
+    :func:`anonspark.layers.evaluate.nodes.node_rows`. Of others none.
     """
     dropped = snapshot.rows_dropped
     counts = {

@@ -26,7 +26,7 @@ _KEY = "model.release"
 
 @dataclass(frozen=True)
 class AppliedMapping:
-    """What a run needs of an earlier release.
+    """The parts of an earlier release that a run needs.
 
     Parameters
     ----------

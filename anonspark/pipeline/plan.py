@@ -148,7 +148,7 @@ _BYTES_A_VALUE = 1.0
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Redacted):
-    """What a run will take.
+    """The estimated seconds and bytes of a run.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Estimate(Redacted):
     basis : str
         What it is reckoned from, in words.
     run_id : str or None
-        Of the earlier run; None where there is none.
+        Of the earlier run. None where there is none.
     """
 
     seconds: float | None
@@ -188,11 +188,11 @@ def estimate_run(files: Files, configuration: Configuration, rows: int, columns:
     -------
     Estimate
         In proportion to the release at the output path, if that has the same attributes, criteria
-        and model; else by constants.
+        and model, else by constants.
 
     Notes
     -----
-    No job; one small file is read.
+    No job. One small file is read.
     """
     earlier = _earlier_release(files, configuration)
     if earlier is not None:
@@ -232,7 +232,7 @@ def _earlier_release(files: Files, configuration: Configuration) -> Manifest | N
 
 
 def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
-    """Scale what an earlier run took; None where it does not say."""
+    """Scale what an earlier run took. None where it does not say."""
     seconds = manifest.document.get("seconds")
     before = (manifest.document.get("published") or {}).get("rows")
     if not seconds or not before:
@@ -248,7 +248,7 @@ def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
 
 @dataclass(frozen=True, repr=False)
 class Plan(Redacted):
-    """What a run would do.
+    """The plan of a run.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class Plan(Redacted):
     rounds : int
         Rounds at most.
     nodes : int or None
-        Nodes of the lattice that a round searches; None for models that cut a tree.
+        Nodes of the lattice that a round searches. None for models that cut a tree.
     columns : list of str
         Columns of the release.
     output : str
@@ -304,7 +304,7 @@ class Plan(Redacted):
 
 @dataclass(frozen=True, repr=False)
 class Checked(Redacted):
-    """What a look at the input found.
+    """The findings about the input.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class Checked(Redacted):
     missing : dict of str to int
         Missing values of each quasi-identifier.
     warnings : list of ReleaseWarning
-        What can be known before a run; they are in the log, too.
+        What can be known before a run. They are in the log, too.
     coding : AgreedCoding or None
         What the configuration follows.
     repeats : list of Repeat
@@ -342,7 +342,7 @@ def check_input(
     engine : Engine
     configuration : Configuration
     progress : Progress or None
-        Where to tell what is going on.
+        Where progress is reported.
 
     Returns
     -------
@@ -399,7 +399,7 @@ def check_input(
 def plan_run(
     engine: Engine, configuration: Configuration, progress: Progress | None = None
 ) -> Plan:
-    """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
+    """Plan a run, without anonymizing. Costs and errors as :func:`check_input`."""
     inspection, generalizer, model = _look(engine, configuration, progress or Progress())
     columns = list(published_columns(configuration, generalizer))
     rows, task_rows = inspection.rows, configuration.execution.task_rows
@@ -466,7 +466,7 @@ def require_lattice(configuration: Configuration) -> FullDomainOptions:
 def look_at_nodes(
     engine: Engine, configuration: Configuration, progress: Progress
 ) -> list[LookedAt]:
-    """Tell of the nodes that the first round of a run would look at; nothing is anonymized.
+    """Report the nodes that the first round of a run would consider.
 
     Parameters
     ----------
@@ -477,8 +477,8 @@ def look_at_nodes(
     Returns
     -------
     list of LookedAt
-        See :meth:`anonspark.models.full_domain.FullDomain.look`. They are for whoever has the
-        input: no release may tell them.
+        See :meth:`anonspark.models.full_domain.FullDomain.look`. They are only for people with the
+        input: no release may publish them.
 
     Raises
     ------
@@ -488,7 +488,7 @@ def look_at_nodes(
     Notes
     -----
     One pass over the input, which is staged as in a run, beside the output or at
-    ``execution.staging_path``; then what the search costs. The staging is removed at the end.
+    ``execution.staging_path``. Then what the search costs. The staging is removed at the end.
     """
     options = require_lattice(configuration)
     run_id = uuid.uuid4().hex[:12]

@@ -66,9 +66,9 @@ def prepare(
     configuration : Configuration
         Of it count input, attributes, policy for missing values and seed.
     directory : str
-        Where to stage; holds raw values, so it has to be private and removed afterwards.
+        Where to stage. Holds raw values, so it has to be private and removed afterwards.
     open_input : callable or None
-        Opens the input; None opens what the configuration names.
+        Opens the input. None opens what the configuration names.
 
     Returns
     -------
@@ -103,9 +103,9 @@ def prepare_run(
     context : RunContext
     staging : Staging
     table : Table or None
-        The input; None opens what the configuration names.
+        The input. None opens what the configuration names.
     snapshot : Snapshot or None
-        Of :func:`prepare`; None stages the input.
+        Of :func:`prepare`. None stages the input.
 
     Raises
     ------

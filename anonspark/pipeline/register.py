@@ -1,4 +1,4 @@
-"""Where releases are written down before they are published, by who owns the section ``ledger``."""
+"""Register releases before they are published, by the owner of the section ``ledger``."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Register(Protocol):
         ConfigurationError, GuaranteeError
             As of :meth:`require_listable`.
         PublishingError
-            If the entry cannot be written; nothing is published then.
+            If the entry cannot be written. Nothing is published then.
         """
 
 
 def register_of(context: RunContext) -> Register | None:
-    """Return who writes the release of a run down; None where nobody is asked to, or gets it."""
+    """Return who registers the release of a run. None without a register or recipient."""
     asked = context.configuration.ledger is not None and context.purpose == "release"
     register: Register | None = owner_of(LEDGER) if asked else None
     return register

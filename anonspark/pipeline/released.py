@@ -1,4 +1,4 @@
-"""What a run published, and how it is found again by a later run of the same id."""
+"""Describe the result of a run, and find it again in a later run of the same id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOGGER = logging.getLogger("anonspark")
 
 @dataclass(frozen=True, repr=False)
 class Release(Redacted):
-    """What a run published.
+    """The published result of a run.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Release(Redacted):
     warnings : list of ReleaseWarning
         What who releases it should know.
     verified : Verification or None
-        What the run proved of its files before it published them; None where an earlier run did.
+        What the run proved of its files before it published them. None where an earlier run did.
     rival : Rival or None
         A model that would have lost much less, where a look at a sample found one.
     unpublished : tuple of str

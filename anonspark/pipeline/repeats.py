@@ -1,4 +1,4 @@
-"""Columns that tell people apart and repeat: k counts records, and may count fewer people."""
+"""Find columns that identify people and repeat, so that k may count fewer people."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Repeat:
     exact : bool
         Whether all values were counted.
     unit : str or None
-        Whom the values number by the name of the column, ``person`` or ``household``; None where
+        Whom the values number by the name of the column, ``person`` or ``household``. None where
         it does not say that: they may be firms or towns, too.
     """
 
@@ -62,7 +62,7 @@ class Repeat:
 
     @property
     def remedy(self) -> str:
-        """What makes k count people."""
+        """The setting with which k counts people."""
         if not _PLAIN_NAME.fullmatch(self.column):
             return f"name {self.column!r} in privacy.unit"
         role = "" if self.is_identifier else f"--set attributes.{self.column}=identifier "
@@ -84,7 +84,7 @@ class Repeat:
         return ReleaseWarning("people_repeat", text, listed, advice=f" ({self.describe(k)})")
 
     def describe(self, k: int) -> str:
-        """Say what repeats, how often, and what k then means."""
+        """Describe what repeats, how often, and the meaning of k then."""
         about = "" if self.exact else "about "
         units = _UNITS[self.unit] if self.unit else "different values"
         if_people = "" if self.unit else "if each value is a person, "

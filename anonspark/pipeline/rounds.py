@@ -54,7 +54,7 @@ class Residual:
     people : PeopleOfGroup or None
         Where criteria count people.
     labels : pyarrow.Table or None
-        The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`;
+        The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`.
         None where they are not published.
     staged_bytes : int
         What they take as they are published, before they are compressed.
@@ -70,7 +70,7 @@ class Residual:
 
     @property
     def published(self) -> bool:
-        """Whether they are published, all their quasi-identifiers suppressed."""
+        """Return whether they are published, all their quasi-identifiers suppressed."""
         return self.labels is not None
 
     def violates(self, criteria: Criteria) -> Criterion | None:
@@ -82,7 +82,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class StagedRounds:
-    """What all rounds made together.
+    """The joint result of all rounds.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def run_rounds(
     snapshot : Snapshot
         The prepared table.
     criteria : Criteria
-        What classes have to satisfy; records that violate them as a whole cannot have a round of
+        What classes have to satisfy. Records that violate them as a whole cannot have a round of
         their own, unless the model may leave a residual.
     columns : sequence of PublishedColumn
         Of the release, those that tell of quasi-identifiers.
@@ -145,7 +145,7 @@ def run_rounds(
     Notes
     -----
     See docs/algorithms.md, Rounds. A round is one job that writes its result, besides the passes of
-    the model; with criteria beyond k one more counts the sensitive values of the records left over.
+    the model. With criteria beyond k one more counts the sensitive values of the records left over.
     A round whose records left over violate the criteria, or whose gain is below the model's
     smallest, is run again as the last one. Of a model that undoes rounds, the round that loses
     least as the last one is run again as such, where others came after it. A model that leaves a
@@ -159,7 +159,7 @@ def run_rounds(
 
 @dataclass
 class _Rounds:
-    """The rounds of one run, as far as they are done; parameters as of :func:`run_rounds`."""
+    """The rounds of one run, as far as they are done. Parameters as of :func:`run_rounds`."""
 
     model: Model
     snapshot: Snapshot
@@ -171,7 +171,7 @@ class _Rounds:
     results: list[RoundResult] = field(default_factory=list)
     tables: list[Round] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    """Where each round is staged."""
+    """The staging directory of each round."""
     remaining: tuple[Records, int] | None = None
     """Records that no further round is for, and their number."""
     large_block: int = 0

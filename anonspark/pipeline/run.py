@@ -115,14 +115,14 @@ def run(  # noqa: PLR0913 - each is an option of the command
     engine : Engine
     configuration : Configuration
     run_id : str or None
-        Name of the run in metrics and manifest; None makes a random one.
+        Name of the run in metrics and manifest. None makes a random one.
     progress : Progress or None
-        Where to tell what is going on.
+        Where progress is reported.
     table : Table or None
-        The input; None opens what the configuration names.
+        The input. None opens what the configuration names.
     snapshot : Snapshot or None
         The input as :func:`prepare` staged it for a configuration that differs in nothing that
-        counts there; None stages it.
+        counts there. None stages it.
     resume : bool
         Whether to continue a run that was killed: ``run_id``, or the only one of this output. Its
         finished rounds are not computed again. Where none is left the run begins anew. Should this
@@ -142,15 +142,15 @@ def run(  # noqa: PLR0913 - each is an option of the command
     Raises
     ------
     ConfigurationError, DataError, GuaranteeError, PublishingError
-        What was at the output path before is then unchanged, and no staging is left, unless the
-        run is to be resumed; but for rows that could not be appended to the tables of all runs,
-        which is told of a complete release.
+        What was at the output path before is then unchanged, and no staging is left, unless the run
+        is to be resumed, but for rows that could not be appended to the tables of all runs, which
+        is reported for a complete release.
 
     Notes
     -----
     The input is read once, again in each attempt: that proves that it has not changed. Each round
-    costs the model's passes over narrow columns, one shuffle and one write of its records;
-    publishing reads and writes all records once more. Warnings cost a narrow pass over the
+    costs the model's passes over narrow columns, one shuffle and one write of its records.
+    Publishing reads and writes all records once more. Warnings cost a narrow pass over the
     identifiers of the input and one over the published columns that are as they were, each with a
     shuffle of hashes.
     """
@@ -217,12 +217,12 @@ def staged_release(
     table, snapshot, resume
         As of :func:`run`.
     make_model : callable or None
-        Makes the model; None takes the one that the configuration names.
+        Makes the model. None takes the one that the configuration names.
 
     Yields
     ------
     StagedRelease
-        What is staged is removed when the ``with`` block is left, however it is left; but see
+        What is staged is removed when the ``with`` block is left, however it is left, but see
         ``resume``.
 
     Raises
@@ -280,7 +280,7 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
 
 @contextmanager
 def _staged(context: RunContext, *, resume: bool) -> Iterator[Staging]:
-    """Open the staging of a run; errors inside are told in words, and then it is cleaned up."""
+    """Open the staging of a run. Errors inside are explained, and then it is cleaned up."""
     configuration = context.configuration
     with (
         open_staging(
@@ -302,7 +302,7 @@ def _staged(context: RunContext, *, resume: bool) -> Iterator[Staging]:
 
 
 def _identity(configuration: Configuration) -> str:
-    """Return what tells whether two configurations make the same release."""
+    """Return a fingerprint, equal for configurations with the same release."""
     # Whoever ran out of memory may try again with smaller tasks.
     smaller = {"task_rows": ExecutionOptions().task_rows}
     alike = {

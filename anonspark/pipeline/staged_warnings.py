@@ -1,4 +1,4 @@
-"""What is warned of a release once it is staged."""
+"""Warn about a release once it is staged."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def warn_of_staged(
     table : Table
         The staged release.
     prepared : Prepared
-        Its warnings, which are in the log already, come first; of records that were left out they
-        tell nothing.
+        Its warnings, which are in the log already, come first. They reveal nothing about records
+        that were left out.
     basis : Basis
     columns : list of str
         Published columns of the quasi-identifiers.
@@ -108,7 +108,7 @@ def earlier_release_warnings(
 
     Notes
     -----
-    Reads the manifests of at most 31 directories; no job.
+    Reads the manifests of at most 31 directories. No job.
     """
     wanted = list(configuration.public_dict()["input"]["path"])
     found = sum(

@@ -1,4 +1,4 @@
-"""What a run gives its layers to work with, made of the configuration and what the input holds."""
+"""Create the input of a run's layers from the configuration and the findings in the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def generalizer_of(
 
 
 def task_of(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Task:
-    """Return what every model is told of a run."""
+    """Return the input of every model in a run."""
     execution = configuration.execution
     return Task(generalizer, criteria, execution.seed, execution.task_rows)
 
@@ -32,7 +32,7 @@ def task_of(configuration: Configuration, generalizer: Generalizer, criteria: Cr
 def first_model(
     configuration: Configuration, generalizer: Generalizer, criteria: Criteria
 ) -> Model:
-    """Return the model as it is known without the data; of ``auto``, the first tried."""
+    """Return the model as it is known without the data. Of ``auto``, the first tried."""
     options = configuration.model
     if isinstance(options, AutoOptions):
         from anonspark.models.choosing import candidates

@@ -52,7 +52,7 @@ _PERSONAL = ("sex", "race", "date of birth")
 
 @dataclass(frozen=True)
 class KeyCounts:
-    """How often the values of a column occur.
+    """The frequencies of a column's values.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def may_be_key_type(data_type: pa.DataType) -> bool:
 
 
 def hashed_values(table: Table, readings: Collection[Reading]) -> Table:
-    """Return hashes of the values of columns, and which of them are no keys; lazy.
+    """Return hashes of the values of columns, and which of them are no keys. Lazy.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def find_unit_keys(
 def best_first(keys: Sequence[UnitKey]) -> list[UnitKey]:
     """Return the keys that are sure, first the one by which k protects most.
 
-    k households are of k people at least, if nobody is in several of them; so a household goes
+    k households are of k people at least, if no person is in several of them. So a household goes
     before its people.
     """
     sure = [one for one in keys if one.is_sure]
@@ -237,7 +237,7 @@ class _DrawKeys(DrawByHash):
     """Leave the hashes of records that are drawn by the value of any key."""
 
     def draws(self, hashes: Integers) -> Flags:
-        """Return which values are drawn; nothing that is missing is."""
+        """Return which values are drawn. Nothing that is missing is."""
         drawn: Flags = super().draws(hashes) & (hashes != _NOBODY)
         return drawn
 
@@ -245,7 +245,7 @@ class _DrawKeys(DrawByHash):
 def _evidence(hashes: Mapping[str, Integers], key: str) -> tuple[list[str], bool]:
     """Return the columns that are stable within a key, and whether they show that it is people.
 
-    People differ in sex, race and date of birth, and each keeps them; so does no town and no
+    People differ in sex, race and date of birth, and each keeps them. So does no town and no
     product. Where no name says such a thing, two columns show it of which none gives the other
     away, as town and region do. A column that is nearly a key itself shows nothing.
     """

@@ -72,7 +72,7 @@ def require_units(
     Returns
     -------
     mapping of int to int or None
-        Classes of each number of people; None where records count.
+        Classes of each number of people. None where records count.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def require_units(
     Notes
     -----
     Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
-    class and a person and of the classes; none where everybody has one record.
+    class and a person and of the classes. None where everybody has one record.
     """
     if snapshot.units is None:
         return None
@@ -145,7 +145,7 @@ def _people(rounds: StagedRounds, column: str) -> Table:
 def with_told_shares(
     measured: Sequence[MeasuredCriterion], basis: Basis, criteria: Criteria, rows: int
 ) -> list[MeasuredCriterion]:
-    """Return what is told of criteria where values of records that were left out are withheld.
+    """Return the published criteria where values of records left out are withheld.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def with_told_shares(
 
     Notes
     -----
-    Shares of the whole input would tell of those records: taken are those of the published ones,
-    as large as they can be with so many more people. One job and :func:`measure_people`.
+    Shares of the whole input would reveal those records: taken are those of the published ones, as
+    large as they can be with so many more people. One job and :func:`measure_people`.
     """
     if basis.withheld is None:
         return list(measured)
@@ -208,7 +208,7 @@ def require_whole_order(criteria: Criteria, left_out: int) -> None:
     Raises
     ------
     GuaranteeError
-        If some are: nobody else could tell from the files what the distance is measured from.
+        If some are: the files would not show what the distance is measured from.
     """
     if criteria.asks_for_ranges and left_out:
         raise GuaranteeError(
@@ -251,7 +251,7 @@ def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[P
     Parameters
     ----------
     basis : Basis
-        Tells whether any are left out, and whether their values may be told.
+        Shows whether any are left out, and whether their values may be published.
     criteria : Criteria
         Of the whole input.
     staging : Staging
@@ -264,7 +264,7 @@ def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[P
 
     Notes
     -----
-    Of each attribute one job with one shuffle of the different values of each task; their counts
+    Of each attribute one job with one shuffle of the different values of each task. Their counts
     are collected, at most 50,000.
     """
     residual = basis.rounds.residual
@@ -326,7 +326,7 @@ def verify_staged(
         Holds the release.
     snapshot : Snapshot
     model : Model
-        Tells which criteria it keeps; of others is only warned.
+        Decides which criteria it keeps. Of others is only warned.
     basis : Basis
     form : PublishedForm
 
@@ -444,7 +444,7 @@ def _require_promises(
 def _with_told_distances(
     table: Table, names: Sequence[str], measured: list[MeasuredCriterion], basis: Basis
 ) -> list[MeasuredCriterion]:
-    """Return what is told of criteria: distances from what the release shows of the whole input.
+    """Return the published criteria: distances from the input as the release shows it.
 
     The distance from the whole input would depend on the values of records left out.
     """

@@ -1,4 +1,4 @@
-"""What is written of a release while it is staged: records, tables of metrics, manifest."""
+"""Write the staged parts of a release: records, tables of metrics, manifest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from anonspark.staged.records import bytes_of
 def stage_records(
     context: RunContext, staging: Staging, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> list[PublishedFile]:
-    """Write the records of a release; costs as :func:`divide` and :func:`write_records`.
+    """Write the records of a release. Costs as :func:`divide` and :func:`write_records`.
 
     Raises
     ------

@@ -168,7 +168,7 @@ class Profile(Redacted):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the sample is a part of the table only."""
+        """Return whether the sample is a part of the table only."""
         return self.sample_rows < self.rows
 
     @property

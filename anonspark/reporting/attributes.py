@@ -66,7 +66,7 @@ class Attribute:
 
     @property
     def by_hierarchy(self) -> bool:
-        """Whether its labels are those of a hierarchy."""
+        """Return whether its labels are those of a hierarchy."""
         rule = None if self.published is None else self.published.rule
         return self.hierarchy is not None or rule is not None
 

@@ -81,7 +81,7 @@ class Evidence:
 
     @property
     def holds(self) -> bool:
-        """Whether the release keeps everything that was required of it."""
+        """Return whether the release keeps everything that was required of it."""
         return bool(self.verification.get("holds", True))
 
     @property
@@ -105,7 +105,7 @@ class Evidence:
 
     @property
     def withholds_values(self) -> bool:
-        """Whether nothing may depend on the values of the records that found no class."""
+        """Return whether nothing may depend on the values of the records that found no class."""
         return withholds_values(self.manifest)
 
     @property

@@ -73,7 +73,7 @@ class Night:
 
     @property
     def failed(self) -> bool:
-        """Whether nothing was published."""
+        """Return whether nothing was published."""
         return self.exit_code != 0
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What a run warns of: nothing that forbids a release, but what who releases it should know.
+"""Warn about facts that do not forbid a release but that its publisher should know.
 
-Warnings are told in the log, by ``check``, in the manifest and in the report. None of them holds a
-value of the data, and none that is published tells more of people than the release does.
+Warnings are shown in the log, by ``check``, in the manifest and in the report. None of them holds a
+value of the data, and none that is published reveals more about people than the release does.
 """

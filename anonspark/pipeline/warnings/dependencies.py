@@ -23,7 +23,7 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.staged.sampling import all_records, drawn_by_hash, sample_records
 
 SAMPLE_ROWS = 32_768
-"""Records of the sample; of a table with no more all are looked at."""
+"""Records of the sample. Of a table with no more all are looked at."""
 
 # Columns published as they are of which pairs are looked at, too.
 _PAIRED = 5

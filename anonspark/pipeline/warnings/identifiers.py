@@ -21,7 +21,7 @@ _PLACES = ("coordinates", "street address")
 def read_identifiers(
     table: Table, configuration: Configuration, carried: Sequence[str] = ()
 ) -> tuple[Table, dict[str, CountedColumn]]:
-    """Return the identifiers of records, and which of them are missing; lazy.
+    """Return the identifiers of records, and which of them are missing. Lazy.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def read_identifiers(
     -------
     table : Table
     columns : dict of str to CountedColumn
-        Of each identifier that may be a person; others, and those of types that have no hash, are
+        Of each identifier that may be a person. Others, and those of types that have no hash, are
         passed over.
     """
     schema = table.schema
@@ -70,7 +70,7 @@ def count_identifiers(
     open_records : callable
         Opens columns of the records that are kept.
     configuration : Configuration
-        Where it says what tells people apart, nothing is counted: k counts people.
+        If it identifies people, nothing is counted: k counts people.
     records : int
         Number of the records.
 
@@ -134,8 +134,8 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
 def withheld_warnings(sizes: Mapping[str, ValueSizes]) -> list[ReleaseWarning]:
     """Return what is published in place of warnings about identifiers where records were left out.
 
-    Nobody knows any more which identifiers belong to them, and nothing may be told of them. So it
-    is the same whatever was found.
+    It is no longer known which identifiers belong to them, and nothing may be published about them.
+    So it is the same whatever was found.
     """
     return [
         ReleaseWarning(

@@ -31,7 +31,7 @@ def published_value_warnings(
     -------
     iterator of ReleaseWarning
         One for each column with such a value. Its figures are counts of the table that was given:
-        of a release they tell what everybody can count in it.
+        for a release they show what everyone can count in it.
     """
     k = configuration.privacy.k
     for name, own in sizes.items():
@@ -111,7 +111,7 @@ def text_value_warnings(
 
 
 def _remedy(disguise: str, configuration: Configuration) -> str:
-    """Say what makes days and numbers of them."""
+    """Return the option that turns them into days and numbers."""
     if disguise in ("date", "timestamp"):
         return f"Declare its type as {disguise}"
     if disguise == "other number":

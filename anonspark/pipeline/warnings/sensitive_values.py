@@ -39,7 +39,7 @@ def sensitive_value_warnings(
         The sensitive attributes of the records that are kept, under the names of staged columns.
     configuration : Configuration
     sensitive : sequence of SensitiveValues
-        Of the attributes that criteria are about; of these alone missing values matter.
+        Of the attributes that criteria are about. Of these alone missing values matter.
     sizes : mapping of str to ValueSizes
         Of all attributes that are published as they are.
 
@@ -115,7 +115,7 @@ def warn_of_sensitive_values(
         Published columns that form the classes.
     configuration : Configuration
     staged : sequence of SensitiveValues
-        Of the attributes that criteria are about, the values of the whole input; it saves looking
+        Of the attributes that criteria are about, the values of the whole input. It saves looking
         at those in which there is nothing to find.
     sizes : mapping of str to ValueSizes
         Of the published columns.

@@ -55,9 +55,9 @@ def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[Relea
     ----------
     dropped : int
     others : int
-        The records beside them whose number is told: of a release those that are published.
+        The other records, whose number is published: for a release the published ones.
     k : int
-        Nothing is told of fewer records.
+        Nothing is published about fewer records.
     """
     total = dropped + others
     if dropped < max(k, _MANY * total):
@@ -78,7 +78,7 @@ def large_block_warnings(rows: int) -> Iterator[ReleaseWarning]:
     Parameters
     ----------
     rows : int
-        Its records; 0 if all blocks have about the usual size.
+        Its records. 0 if all blocks have about the usual size.
     """
     if not rows:
         return
@@ -96,7 +96,7 @@ def large_block_warnings(rows: int) -> Iterator[ReleaseWarning]:
 
 
 def blank_row_warnings(blank: int, k: int) -> Iterator[ReleaseWarning]:
-    """Warn of rows without any value, of which fewer than k are not told."""
+    """Warn of rows without any value, of which fewer than k are not reported."""
     if blank < k:
         return
     yield ReleaseWarning(

@@ -1,4 +1,4 @@
-"""How many records share each value of a column: one small job for many columns."""
+"""Count the records that share each value of a column, in one small job for many columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anonspark.engine.values.batches import HashedValues
 from anonspark.staged.sampling import draw_divisor
 
 EXACT_ROWS = 20_000_000
-"""Rows of a table whose values are all counted; of more rows, some values are drawn."""
+"""Rows of a table whose values are all counted. Of more rows, some values are drawn."""
 
 # Where fewer are drawn than one in so many of these rows, values are few enough to be all counted.
 _FEW = 200
@@ -33,7 +33,7 @@ class CountedColumn:
     name : str
         Of the table's column.
     missing : str or None
-        Column of booleans that says which values do not count; without, missing is a value.
+        Column of booleans that says which values do not count. Without, missing is a value.
     """
 
     name: str
@@ -42,14 +42,14 @@ class CountedColumn:
 
 @dataclass(frozen=True)
 class ValueSizes:
-    """How many values of a column occur how often.
+    """The numbers of a column's values by frequency.
 
     Parameters
     ----------
     records : int
         Records of the table.
     sizes : mapping of int to int
-        Values of each number of records; values that do not count are not among them.
+        Values of each number of records. Values that do not count are not among them.
     is_exact : bool
         Whether all values were counted. If not, the figures are estimates: one value in so many was
         counted, with all its records.
@@ -75,7 +75,7 @@ class ValueSizes:
         return min(self.records, below)
 
     def size_of_many(self, many: int) -> int | None:
-        """Return the records that each of some values has at least; None if there are not so many.
+        """Return the records that each of some values has at least. None if there are not so many.
 
         Parameters
         ----------
@@ -109,8 +109,8 @@ def count_value_sizes(
     exact_rows : int
         Of a table with more, not all values are counted.
     drawn : mapping or None
-        Of each column, how many of the values that are counted then occur how often, where
-        somebody has counted them already.
+        Of each column, how many of the values that are counted then occur how often, where they are
+        counted already.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def count_value_sizes(
     One job, none of values that are counted already: a shuffle of a row of 16 bytes a value and
     task, and one of a row a number of records.
     In a table of more than ``exact_rows`` rows only values whose hash is a multiple of a power of
-    two are counted; columns of which few values were drawn take a job of their own, which counts
+    two are counted. Columns of which few values were drawn take a job of their own, which counts
     all of theirs. What is collected is a row a column and number of records.
     """
     if not columns or not records:
