@@ -1,35 +1,32 @@
-"""The demo: generated people, anonymized with an embedded Spark."""
+"""The demo: generated people, and the configuration that anonymizes them."""
 
 from __future__ import annotations
 
-import re
-import shutil
+from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import yaml
 
 from anonspark.config import Configuration, parse_configuration
-from anonspark.demo.people import EDUCATION_ORDER, write_people
+from anonspark.demo.people import EDUCATION_ORDER, people_of
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import fault_at
-
-if TYPE_CHECKING:
-    from anonspark.engine.spark.engine import SparkEngine
-
-# What Spark writes, finished or not, with the checksums of Hadoop's local file system.
-_OF_SPARK = re.compile(r"_temporary|\.?_SUCCESS(?:\.crc)?|\.?part-.*")
+from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_label
 
 
-def prepare_demo(engine: SparkEngine, directory: Path, rows: int) -> tuple[Path, Configuration]:
-    """Generate people, unless they are there, and write a configuration to anonymize them.
+def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
+    """Write generated people and a configuration that anonymizes them.
 
     Parameters
     ----------
-    engine : SparkEngine
-        Spark, for people are drawn by its own functions.
     directory : Path
-        Gets ``people-<rows>`` (Parquet) and ``people.yaml``.
+        Gets ``people-<rows>.parquet`` and ``people.yaml``.
     rows : int
         People to generate.
 
@@ -42,12 +39,9 @@ def prepare_demo(engine: SparkEngine, directory: Path, rows: int) -> tuple[Path,
     Raises
     ------
     ConfigurationError
-        If something that no demo made is where it writes.
+        If there is another file where it writes.
     """
-    people = directory / f"people-{rows}"
-    if not (people / "_SUCCESS").exists():
-        _remove_unfinished(people)
-        write_people(engine.session, rows, str(people))
+    people = directory / f"people-{rows}.parquet"
     document: dict[str, Any] = {
         "input": {"path": str(people)},
         "attributes": {
@@ -69,24 +63,54 @@ def prepare_demo(engine: SparkEngine, directory: Path, rows: int) -> tuple[Path,
     }
     path = directory / "people.yaml"
     _require_own_configuration(path, document)
+    table = pa.Table.from_batches([people_of(0, np.arange(rows))])
+    if people.is_symlink() or (people.exists() and not _is_equal(people, table)):
+        raise _other_file(people)
+    directory.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, people)
     path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
     return path, parse_configuration(document)
 
 
-def _remove_unfinished(people: Path) -> None:
-    """Remove what an interrupted demo left, and nothing else."""
-    if fault_at(people) or (
-        people.exists()
-        and not (
-            people.is_dir() and all(_OF_SPARK.fullmatch(entry.name) for entry in people.iterdir())
+def find_class(
+    people: pa.Table, published: pa.Table, attributes: Sequence[PublishedAttribute]
+) -> tuple[pa.Table, pa.Table] | None:
+    """Return the people of one class and what is published of them, both by diagnosis.
+
+    Parameters
+    ----------
+    people, published : pyarrow.Table
+    attributes : sequence of PublishedAttribute
+        The quasi-identifiers of the release.
+
+    Returns
+    -------
+    tuple of pyarrow.Table or None
+        None if the labels of every class also cover people of other classes.
+    """
+    names = [one.name for one in attributes]
+    for labels in published.group_by(names, use_threads=False).aggregate([]).to_pylist():
+        records = published.filter(
+            reduce(pc.and_, [pc.equal(published[name], labels[name]) for name in names])
         )
-    ):
-        raise ConfigurationError(
-            f"--out: what is at {people} was not made by the demo; choose another directory, or "
-            "remove it yourself"
-        )
-    if people.exists():
-        shutil.rmtree(people)
+        covered = [
+            _covered(people[one.name], read_label(labels[one.name], one)) for one in attributes
+        ]
+        # The labels cover all people of the class: no more people are these people.
+        members = people.filter(reduce(pc.and_, covered))
+        if len(members) == len(records):
+            return members.sort_by("diagnosis"), records.sort_by("diagnosis")
+    return None
+
+
+def _covered(column: pa.ChunkedArray, region: Region) -> pa.ChunkedArray:
+    """Return for each value whether a label stands for it."""
+    if isinstance(region, OrderedRegion):
+        numbers = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
+        (between,) = region.intervals or ()
+        return pc.and_(pc.greater_equal(numbers, between.low), pc.less_equal(numbers, between.high))
+    values = [*(region.values or ()), *([None] if region.missing else [])]
+    return pc.is_in(column, pa.array(values, column.type))
 
 
 def _require_own_configuration(path: Path, document: dict[str, Any]) -> None:
@@ -101,7 +125,19 @@ def _require_own_configuration(path: Path, document: dict[str, Any]) -> None:
         found.get(key) == document[key] for key in document if key not in ("input", "output")
     )
     if fault_at(path) or not is_own:
-        raise ConfigurationError(
-            f"--out: what is at {path} was not written by the demo, which would replace it; choose "
-            "another directory, or move it elsewhere"
-        )
+        raise _other_file(path)
+
+
+def _is_equal(path: Path, table: pa.Table) -> bool:
+    """Return whether a file holds just this table."""
+    try:
+        return bool(pq.read_table(path).equals(table))
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def _other_file(path: Path) -> ConfigurationError:
+    return ConfigurationError(
+        f"--out: {path} was not written by the demo, which would replace it. Choose another"
+        " directory, or move the file."
+    )

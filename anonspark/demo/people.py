@@ -1,8 +1,8 @@
 """A table of invented people, of any size, for trying out, testing and measuring the anonymizer.
 
-Every value is computed from the seed and the number of the row through ``xxhash64``, with native
-column expressions alone: the table is the same for any number of partitions and executors, and for
-a task that Spark runs twice. Nobody in it exists. Names, cities and postal codes are invented.
+Every value is computed from the seed and the number of the row through xxHash64: the table is the
+same for any engine, number of tasks and executors, and for a task that runs twice. No person in it
+exists. Names, cities and postal codes are invented.
 """
 
 from __future__ import annotations
@@ -13,27 +13,51 @@ import math
 import re
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812  the usual name in Spark code
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from anonspark.engine.spark.errors import environment_problem
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.values.hashing import xxhash64
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.layers.publish.paths import require_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from anonspark.engine.tasks import Batches
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
 
 # What Hadoop and Java throw at an address.
 _NOT_WRITTEN: Final = re.compile(
     r"(?:java\.io|java\.nio\.file|org\.apache\.hadoop\.\w+)\.\w+Exception"
 )
+
+PEOPLE_SCHEMA: Final = pa.schema(
+    {
+        "person_id": pa.string(),
+        "full_name": pa.string(),
+        "birth_date": pa.date32(),
+        "sex": pa.string(),
+        "postal_code": pa.int32(),
+        "city": pa.string(),
+        "education": pa.string(),
+        "marital_status": pa.string(),
+        "income": pa.float64(),
+        "capital_gain": pa.int64(),
+        "hours_per_week": pa.int32(),
+        "body_mass_index": pa.float64(),
+        "last_visit": pa.timestamp("us", "UTC"),
+        "diagnosis": pa.string(),
+        "visits": pa.int32(),
+    }
+)
+"""The columns of the table, identifiers first."""
 
 EDUCATION_ORDER: Final = (
     "no degree",
@@ -146,93 +170,8 @@ _CITIES: Final = tuple(
 )
 
 
-def _hash(seed: int, name: str) -> Column:
-    """Return 64 evenly spread bits for each row, as a long.
-
-    ``xxhash64`` of one long is a bijection once the key before it is fixed, so that two rows never
-    get the same bits: identifiers made from it need no check for collisions.
-    """
-    digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
-    key = int.from_bytes(digest[:8], "big", signed=True)
-    return F.xxhash64(F.lit(key).cast("long"), F.col("id"))
-
-
-def _uniform(seed: int, name: str) -> Column:
-    """Return an even variate in [0, 1), of 48 bits: a small whole number added to it is exact."""
-    return F.shiftrightunsigned(_hash(seed, name), 16) * F.lit(2.0**-48)
-
-
-def _normal(seed: int, name: str) -> Column:
-    """Return a nearly normal variate of mean 0 and standard deviation 1, within (-6, 6).
-
-    It is the sum of twelve even variates of 16 bits, whose variance is 1 as it stands. Unlike
-    Box-Muller it needs no cosine, which processors round differently.
-    """
-    # Two pieces are added at once, each in a lane of 32 bits.
-    lanes = F.lit(0x0000_FFFF_0000_FFFF)
-    total = F.lit(0)
-    for part in range(3):
-        bits = _hash(seed, f"{name} {part}")
-        total = total + bits.bitwiseAND(lanes)
-        total = total + F.shiftrightunsigned(bits, 16).bitwiseAND(lanes)
-    both = total.bitwiseAND(F.lit(0xFFFF_FFFF)) + F.shiftrightunsigned(total, 32)
-    return (both - F.lit(12 * 0xFFFF // 2)) * F.lit(2.0**-16)
-
-
-def _whole(value: Column) -> Column:
-    """Return the whole part of a value."""
-    return value.cast("int")
-
-
-def _rounded(value: Column, decimals: int) -> Column:
-    """Return a value above 0 rounded to decimals, without the detour that `round` makes."""
-    return F.floor(value * F.lit(10.0**decimals) + F.lit(0.5)) / F.lit(10.0**decimals)
-
-
-def _rank(uniform: Column, size: int) -> Column:
-    """Return a rank in 1..size with a long tail: P(r) = log(1 + 1 / r) / log(size + 1).
-
-    This is Zipf's law with exponent 1 but for a slightly lighter head, and can be inverted.
-    """
-    # A trifle less than the logarithm, so that rounding cannot give a rank too many.
-    return F.floor(F.exp(uniform * F.lit(math.log(size + 1) * (1 - 1e-12))))
-
-
-def _pick(values: Sequence[str], position: Column) -> Column:
-    """Return the value at a position counted from 0.
-
-    Spark folds the split of a literal into a constant array: one call instead of one per value, and
-    a look-up that stays short in the generated code however many values there are. Java leaves
-    methods above 8,000 bytes uncompiled, which would make the table take six times as long.
-    """
-    return F.get(F.split(F.lit("|".join(values)), r"\|"), position)
-
-
-def _pick_number(values: Sequence[int], position: Column) -> Column:
-    """Return the number at a position counted from 0."""
-    text = "|".join(map(str, values))
-    return F.get(F.split(F.lit(text), r"\|").cast("array<int>"), position)
-
-
-def _position_by_age(uniform: Column, weights: Mapping[str, tuple[float, ...]]) -> Column:
-    """Return the position of a category drawn with the frequencies of the age group."""
-    slots: list[int] = []
-    for group in range(len(_AGE_GROUPS) + 1):
-        ends = list(accumulate(row[group] for row in weights.values()))
-        slots += [bisect_right(ends, (slot + 0.5) * ends[-1] / _SLOTS) for slot in range(_SLOTS)]
-    # The age group is a whole number, so that adding it before rounding down is the same.
-    return _pick_number(slots, F.floor((F.col("age_group") + uniform) * F.lit(float(_SLOTS))))
-
-
-def _missing(value: Column, uniform: Column, share: float) -> Column:
-    """Return null for a share of the rows and the value for the others."""
-    return F.when(uniform >= F.lit(share), value)
-
-
-def generate_people(
-    spark: SparkSession, rows: int, seed: int = 0, partitions: int | None = None
-) -> DataFrame:
-    """Describe a table of invented adults as they were on 31 December 2024.
+def people_of(seed: int, ids: Longs) -> pa.RecordBatch:
+    """Return the invented adults of some rows as they were on 31 December 2024.
 
     ===================  =========  ==============================================================
     column               type       distribution
@@ -258,8 +197,211 @@ def generate_people(
     ``visits``           integer    geometric, mean grows with age
     ===================  =========  ==============================================================
 
-    Nothing is computed before an action. The data never leaves the executors, there is no shuffle,
-    and Python takes no part.
+    Parameters
+    ----------
+    seed : int
+        Another seed gives other people.
+    ids : int64 ndarray
+        Numbers of the rows, counted from 0.
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+        Of `PEOPLE_SCHEMA`.
+    """
+    draw = _Draws(seed, ids)
+    age_days = _age_in_days(draw)
+    years = age_days * (1 / _DAYS_PER_YEAR)
+    group = np.searchsorted(_AGE_GROUPS, np.floor(years), side="right")
+    education = _position_by_age(group, draw.uniform("education"), _EDUCATION)
+    city = _rank(draw.uniform("city"), len(_CITIES)) - 1
+    is_male = draw.uniform("sex")
+    sex = np.select([is_male < 0.505, is_male < 0.995], [0, 1], 2)
+    columns: dict[str, Any] = {
+        "person_id": [f"P{bits:016X}" for bits in draw.bits("person_id").view(np.uint64).tolist()],
+        "full_name": _full_name(draw, sex),
+        "birth_date": (_day(_TODAY) - age_days).astype(np.int32),
+        "sex": _pick(("female", "male", "other"), sex),
+        "postal_code": _postal_code(draw, city),
+        "city": _pick(_CITIES, city),
+        "education": _pick(
+            EDUCATION_ORDER, education, missing=draw.uniform("education missing") < 0.01
+        ),
+        "marital_status": _pick_by_age(draw, group, "marital_status", _MARITAL_STATUS),
+        "income": _income(draw, years, education),
+        "capital_gain": _capital_gain(draw),
+        "hours_per_week": _hours_per_week(draw),
+        "body_mass_index": _body_mass_index(draw, years),
+        "last_visit": _last_visit(draw) * 1_000_000,
+        "diagnosis": _pick_by_age(draw, group, "diagnosis", _DIAGNOSIS),
+        "visits": _whole(-(1.0 + years * 0.05) * np.log(1.0 - draw.uniform("visits"))),
+    }
+    arrays = [
+        values if isinstance(values, pa.Array) else pa.array(values).cast(field.type)
+        for field, values in zip(PEOPLE_SCHEMA, columns.values(), strict=True)
+    ]
+    return pa.record_batch(arrays, schema=PEOPLE_SCHEMA)
+
+
+class _Draws:
+    """Variates of some rows, each determined by the seed, a name and the number of the row."""
+
+    def __init__(self, seed: int, ids: Longs) -> None:
+        self._seed, self._ids = seed, pa.array(ids, pa.int64())
+
+    def bits(self, name: str) -> Longs:
+        """Return 64 evenly spread bits for each row.
+
+        xxHash64 of one long is a bijection once the key before it is fixed, so that two rows never
+        get the same bits: identifiers made from it need no check for collisions.
+        """
+        digest = hashlib.sha256(f"{self._seed}:{name}".encode()).digest()
+        key = xxhash64([pa.array([int.from_bytes(digest[:8], "big", signed=True)])])
+        return xxhash64([self._ids], int(key[0]))
+
+    def uniform(self, name: str) -> Floats:
+        """Return an even variate in [0, 1), of 48 bits: adding a small whole number is exact."""
+        bits = self.bits(name).view(np.uint64) >> np.uint64(16)
+        return bits.astype(np.float64) * 2.0**-48
+
+    def normal(self, name: str) -> Floats:
+        """Return a nearly normal variate of mean 0 and standard deviation 1, within (-6, 6).
+
+        It is the sum of twelve even variates of 16 bits, whose variance is 1 as it is. Unlike
+        Box-Muller it needs no cosine, which processors round differently.
+        """
+        pieces = np.stack([self.bits(f"{name} {part}") for part in range(3)]).view(np.uint16)
+        total = pieces.reshape(3, -1, 4).sum(axis=(0, 2), dtype=np.int64)
+        values: Floats = (total - 12 * 0xFFFF // 2).astype(np.float64) * 2.0**-16
+        return values
+
+
+def _whole(value: Floats) -> NDArray[np.int32]:
+    """Return the whole part of a value."""
+    return value.astype(np.int32)
+
+
+def _rounded(value: Floats, decimals: int) -> Floats:
+    """Return a value above 0 rounded to decimals, a half always up."""
+    values: Floats = np.floor(value * 10.0**decimals + 0.5) / 10.0**decimals
+    return values
+
+
+def _day(date: datetime.date) -> int:
+    """Return the number of a day, counted from 1970."""
+    return (date - datetime.date(1970, 1, 1)).days
+
+
+def _rank(uniform: Floats, size: int) -> Longs:
+    """Return a rank in 1..size with a long tail: P(r) = log(1 + 1 / r) / log(size + 1).
+
+    This is Zipf's law with exponent 1 but for a slightly lighter head, and can be inverted.
+    """
+    # A trifle less than the logarithm, so that rounding cannot give a rank too many.
+    values: Longs = np.exp(uniform * (math.log(size + 1) * (1 - 1e-12))).astype(np.int64)
+    return values
+
+
+def _pick(
+    values: Sequence[str], position: Longs, missing: NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """Return the value at a position counted from 0."""
+    return pa.array(values).take(pa.array(position, mask=missing))
+
+
+def _position_by_age(
+    group: Longs, uniform: Floats, weights: Mapping[str, tuple[float, ...]]
+) -> Longs:
+    """Return the position of a category drawn with the frequencies of the age group."""
+    slots: list[int] = []
+    for column in range(len(_AGE_GROUPS) + 1):
+        ends = list(accumulate(row[column] for row in weights.values()))
+        slots += [bisect_right(ends, (slot + 0.5) * ends[-1] / _SLOTS) for slot in range(_SLOTS)]
+    # The age group is a whole number, so that adding it before rounding down is the same.
+    return np.array(slots)[((group + uniform) * float(_SLOTS)).astype(np.int64)]
+
+
+def _pick_by_age(
+    draw: _Draws, group: Longs, name: str, weights: Mapping[str, tuple[float, ...]]
+) -> pa.Array:
+    """Return a category drawn with the frequencies of the age group."""
+    return _pick(list(weights), _position_by_age(group, draw.uniform(name), weights))
+
+
+def _age_in_days(draw: _Draws) -> Longs:
+    """Return an age in whole days: it gets rarer steadily towards 98 years."""
+    # The smaller of two even variates, by inversion.
+    span = 80 * _DAYS_PER_YEAR * np.sqrt(1.0 - draw.uniform("age"))
+    values: Longs = (98 * _DAYS_PER_YEAR + 1 - span).astype(np.int64)
+    return values
+
+
+def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
+    """Return given and family name; people of sex "other" have names of both lists."""
+    given = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
+    among_male = (sex == 1) | ((sex == 2) & (draw.bits("name list") < 0))
+    family = _rank(draw.uniform("family name"), len(_FAMILY_NAMES)) - 1
+    names = [f"{first} {last}" for first in _FEMALE_NAMES + _MALE_NAMES for last in _FAMILY_NAMES]
+    first = given + among_male * len(_FEMALE_NAMES)
+    return _pick(names, first * len(_FAMILY_NAMES) + family)
+
+
+def _postal_code(draw: _Draws, city: Longs) -> Longs:
+    """Return a code of the city's block; blocks are 740 apart and not in order of size."""
+    codes = 4 + 600 // (city + 1)
+    uniform = draw.uniform("postal_code")
+    return 10_007 + (city + 1) * 37 % len(_CITIES) * 740 + _whole(codes * uniform * uniform)
+
+
+def _income(draw: _Draws, years: Floats, education: Longs) -> Floats:
+    """Return the income of a year in whole cents."""
+    from_peak = (years - 52.0) * (1 / 34)
+    logarithm = (
+        9.86
+        + 0.16 * education
+        + 0.35 * (1.0 - from_peak * from_peak)
+        + 0.55 * draw.normal("income")
+    )
+    return _rounded(np.exp(logarithm), 2)
+
+
+def _capital_gain(draw: _Draws) -> Longs:
+    """Return 0 for most people and a Pareto variate for the others."""
+    uniform = draw.uniform("capital_gain")
+    # 1 - u is never 0, so that the power is finite.
+    remainder = (1.0 - uniform) * (1 / 0.08)
+    return np.where(uniform >= 0.92, np.floor(500.0 * remainder ** (-1 / 1.6)), 0).astype(np.int64)
+
+
+def _hours_per_week(draw: _Draws) -> Longs:
+    """Return 40 for many people and about that for the others."""
+    hours = _whole(38.5 + 12.0 * draw.normal("hours_per_week")).clip(1, 99)
+    return np.where(draw.uniform("hours_per_week usual") < 0.45, 40, hours)
+
+
+def _body_mass_index(draw: _Draws, years: Floats) -> pa.Array:
+    """Return the body mass index, unknown for some people."""
+    logarithm = math.log(25.5) + 0.002 * (years - 45.0) + 0.17 * draw.normal("body_mass_index")
+    missing = draw.uniform("body_mass_index missing") < 0.03
+    return pa.array(_rounded(np.exp(logarithm), 1), mask=missing)
+
+
+def _last_visit(draw: _Draws) -> Longs:
+    """Return an instant in seconds."""
+    days_ago = np.floor(-400.0 * np.log(1.0 - draw.uniform("last_visit day"))).clip(max=5 * 365)
+    second = np.floor(10 * 3600.0 * draw.uniform("last_visit second"))
+    last_morning = _day(_TODAY) * _SECONDS_PER_DAY + 8 * 3600
+    values: Longs = (last_morning - days_ago * _SECONDS_PER_DAY + second).astype(np.int64)
+    return values
+
+
+def generate_people(
+    spark: SparkSession, rows: int, seed: int = 0, partitions: int | None = None
+) -> DataFrame:
+    """Describe the table of :func:`people_of` as a DataFrame.
+
+    Nothing is computed before an action. The data never leaves the executors, and there is no
+    shuffle.
 
     Parameters
     ----------
@@ -270,7 +412,7 @@ def generate_people(
     seed : int
         Another seed gives other people.
     partitions : int, optional
-        Number of partitions. The people are the same for any. By default one for every 500,000
+        Number of partitions; the people are the same for any. By default one for every 500,000
         rows.
 
     Returns
@@ -283,6 +425,9 @@ def generate_people(
     ConfigurationError
         If `rows` or `partitions` is below 1.
     """
+    from anonspark.engine.spark.arrow import spark_schema
+    from anonspark.engine.spark.tasks import map_batches
+
     problems = [
         f"{name}: is {value}, but must be 1 or more."
         for name, value in (("rows", rows), ("partitions", partitions))
@@ -293,152 +438,12 @@ def generate_people(
     if partitions is None:
         partitions = math.ceil(rows / _ROWS_PER_PARTITION)
 
-    # Several steps instead of one, so that what several columns depend on is computed once. As
-    # long as the last step uses each column of the one before twice or more, Spark makes it a
-    # method of its own, which keeps both below the size that Java compiles.
-    city = _rank(_uniform(seed, "city"), len(_CITIES)) - F.lit(1)
-    drawn = spark.range(0, rows, 1, partitions).select(
-        "id",
-        _age_in_days(seed).alias("age_days"),
-        _sex(seed).alias("sex"),
-        city.alias("city_position"),
-    )
-    groups = [bisect_right(_AGE_GROUPS, years) for years in range(100)]
-    grouped = drawn.withColumn(
-        "age_group", _pick_number(groups, F.floor(_age_in_years()))
-    ).withColumn("education_rank", _position_by_age(_uniform(seed, "education"), _EDUCATION))
-    return grouped.select(
-        F.concat(F.lit("P"), F.lpad(F.hex(_hash(seed, "person_id")), 16, "0")).alias("person_id"),
-        _full_name(seed).alias("full_name"),
-        F.date_sub(F.lit(_TODAY), F.col("age_days")).alias("birth_date"),
-        F.col("sex"),
-        _postal_code(seed).alias("postal_code"),
-        _pick(_CITIES, F.col("city_position")).alias("city"),
-        _education(seed).alias("education"),
-        _pick_by_age(seed, "marital_status", _MARITAL_STATUS).alias("marital_status"),
-        _income(seed).alias("income"),
-        _capital_gain(seed).alias("capital_gain"),
-        _hours_per_week(seed).alias("hours_per_week"),
-        _body_mass_index(seed).alias("body_mass_index"),
-        _last_visit(seed).alias("last_visit"),
-        _pick_by_age(seed, "diagnosis", _DIAGNOSIS).alias("diagnosis"),
-        _visits(seed).alias("visits"),
-    )
+    def people(batches: Batches) -> Batches:
+        for batch in batches:
+            yield people_of(seed, batch.column(0).to_numpy())
 
-
-def _age_in_days(seed: int) -> Column:
-    """Return an age in whole days: it gets rarer steadily towards 98 years."""
-    # The smaller of two even variates, by inversion.
-    days = F.lit(98 * _DAYS_PER_YEAR + 1) - F.lit(80 * _DAYS_PER_YEAR) * F.sqrt(
-        F.lit(1.0) - _uniform(seed, "age")
-    )
-    return _whole(days)
-
-
-def _sex(seed: int) -> Column:
-    draw = _uniform(seed, "sex")
-    return (
-        F.when(draw < F.lit(0.505), "female").when(draw < F.lit(0.995), "male").otherwise("other")
-    )
-
-
-def _education(seed: int) -> Column:
-    """Return the education, unknown for some people."""
-    education = _pick(EDUCATION_ORDER, F.col("education_rank"))
-    return _missing(education, _uniform(seed, "education missing"), 0.01)
-
-
-def _pick_by_age(seed: int, name: str, weights: Mapping[str, tuple[float, ...]]) -> Column:
-    """Return a category drawn with the frequencies of the age group."""
-    return _pick(list(weights), _position_by_age(_uniform(seed, name), weights))
-
-
-def _age_in_years() -> Column:
-    """Return the age with its fraction."""
-    return F.col("age_days") * F.lit(1 / _DAYS_PER_YEAR)
-
-
-def _full_name(seed: int) -> Column:
-    """Return given and family name. People of sex "other" have names of both lists."""
-    given = _rank(_uniform(seed, "given name"), len(_FEMALE_NAMES))
-    among_male = (F.col("sex") == F.lit("male")) | (
-        (F.col("sex") == F.lit("other")) & (_hash(seed, "name list") < F.lit(0))
-    )
-    before_first = F.when(among_male, F.lit(len(_FEMALE_NAMES) - 1)).otherwise(F.lit(-1))
-    family = _rank(_uniform(seed, "family name"), len(_FAMILY_NAMES))
-    return F.concat_ws(
-        " ",
-        _pick(_FEMALE_NAMES + _MALE_NAMES, given + before_first),
-        _pick(_FAMILY_NAMES, family - F.lit(1)),
-    )
-
-
-def _postal_code(seed: int) -> Column:
-    """Return a code of the city's block. Blocks are 740 apart and not in order of size."""
-    ranks = range(1, len(_CITIES) + 1)
-    first = _pick_number(
-        [10_007 + rank * 37 % len(_CITIES) * 740 for rank in ranks], F.col("city_position")
-    )
-    codes = _pick_number([4 + 600 // rank for rank in ranks], F.col("city_position"))
-    draw = _uniform(seed, "postal_code")
-    return first + _whole(codes * draw * draw)
-
-
-def _income(seed: int) -> Column:
-    """Return the income of a year in whole cents."""
-    from_peak = (_age_in_years() - F.lit(52.0)) * F.lit(1 / 34)
-    logarithm = (
-        F.lit(9.86)
-        + F.lit(0.16) * F.col("education_rank")
-        + F.lit(0.35) * (F.lit(1.0) - from_peak * from_peak)
-        + F.lit(0.55) * _normal(seed, "income")
-    )
-    return _rounded(F.exp(logarithm), 2)
-
-
-def _capital_gain(seed: int) -> Column:
-    """Return 0 for most people and a Pareto variate for the others."""
-    draw = _uniform(seed, "capital_gain")
-    # 1 - u is never 0, so that the power is finite.
-    remainder = (F.lit(1.0) - draw) * F.lit(1 / 0.08)
-    gain = F.floor(F.lit(500.0) * F.pow(remainder, F.lit(-1 / 1.6)))
-    return F.when(draw >= F.lit(0.92), gain).otherwise(F.lit(0).cast("long"))
-
-
-def _hours_per_week(seed: int) -> Column:
-    """Return 40 for many people and about that for the others."""
-    hours = _whole(F.lit(38.5) + F.lit(12.0) * _normal(seed, "hours_per_week"))
-    within = F.greatest(F.lit(1), F.least(F.lit(99), hours))
-    return F.when(_uniform(seed, "hours_per_week usual") < F.lit(0.45), F.lit(40)).otherwise(within)
-
-
-def _body_mass_index(seed: int) -> Column:
-    """Return the body mass index, unknown for some people."""
-    logarithm = (
-        F.lit(math.log(25.5))
-        + F.lit(0.002) * (_age_in_years() - F.lit(45.0))
-        + F.lit(0.17) * _normal(seed, "body_mass_index")
-    )
-    return _missing(_rounded(F.exp(logarithm), 1), _uniform(seed, "body_mass_index missing"), 0.03)
-
-
-def _last_visit(seed: int) -> Column:
-    """Return an instant: the same one whatever time zone the session shows it in."""
-    last_midnight = (_TODAY - datetime.date(1970, 1, 1)).days * _SECONDS_PER_DAY
-    days_ago = F.least(
-        F.floor(F.lit(-400.0) * F.log(F.lit(1.0) - _uniform(seed, "last_visit day"))),
-        F.lit(5 * 365).cast("long"),
-    )
-    second = F.floor(F.lit(10 * 3600.0) * _uniform(seed, "last_visit second"))
-    return F.timestamp_seconds(
-        F.lit(last_midnight + 8 * 3600).cast("long") - days_ago * F.lit(_SECONDS_PER_DAY) + second
-    )
-
-
-def _visits(seed: int) -> Column:
-    """Return the number of visits in the last year."""
-    mean = F.lit(1.0) + _age_in_years() * F.lit(0.05)
-    return _whole(-mean * F.log(F.lit(1.0) - _uniform(seed, "visits")))
+    numbers = spark.range(0, rows, 1, partitions)
+    return map_batches(numbers, people, spark_schema(PEOPLE_SCHEMA))
 
 
 def write_people(
@@ -467,7 +472,7 @@ def write_people(
         One of `PEOPLE_FORMATS`. Files in CSV have a header, and instants in the session's time
         zone.
     partitions : int, optional
-        Number of files. By default one for every 500,000 rows.
+        Number of files; by default one for every 500,000 rows.
 
     Raises
     ------
@@ -481,6 +486,13 @@ def write_people(
         raise ConfigurationError(
             f"format: is {format!r}, but must be one of {', '.join(PEOPLE_FORMATS)}."
         )
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException
+
+    from anonspark.engine.spark.errors import environment_problem
+    from anonspark.engine.spark.filesystem import FileSystem
+    from anonspark.layers.publish.paths import require_target
+
     files = FileSystem(spark)
     files.qualified(str(path))
     # Spark takes a link to nothing for a free place, and fails there after the work.

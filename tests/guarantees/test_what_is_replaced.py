@@ -25,7 +25,6 @@ from release_folders import write_checksum
 from anonspark.comparison.runner import _require_own_output
 from anonspark.config import Configuration, parse_configuration
 from anonspark.demo.demo import prepare_demo
-from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.committing import begin, commit
@@ -300,16 +299,19 @@ def test_a_report_of_an_earlier_version(spark: SparkSession, tmp_path: Path) -> 
     require_replaceable_release(files, str(release))
 
 
-def test_a_demo_replaces_demos_alone(engine: SparkEngine, tmp_path: Path) -> None:
-    thesis = write(tmp_path / "people-100" / "thesis.txt")
-    with pytest.raises(ConfigurationError, match="was not made by the demo"):
-        prepare_demo(engine, tmp_path, 100)
-    thesis.rename(thesis.with_name("part-00000"))
-    prepare_demo(engine, tmp_path, 100)
-    prepare_demo(engine, tmp_path, 200)
+def test_a_demo_replaces_demos_alone(tmp_path: Path) -> None:
+    people = write(tmp_path / "people-100.parquet")
+    with pytest.raises(ConfigurationError, match="was not written by the demo"):
+        prepare_demo(tmp_path, 100)
+    people.unlink()
+    prepare_demo(tmp_path, 100)
+    prepare_demo(tmp_path, 100)
+    people.rename(tmp_path / "people-200.parquet")
+    with pytest.raises(ConfigurationError, match="was not written by the demo"):
+        prepare_demo(tmp_path, 200)
     configuration = write(tmp_path / "people.yaml", b"input: {path: a}\n")
     with pytest.raises(ConfigurationError, match=r"people\.yaml was not written by the demo"):
-        prepare_demo(engine, tmp_path, 100)
+        prepare_demo(tmp_path, 100)
     assert configuration.read_bytes() == b"input: {path: a}\n"
 
 

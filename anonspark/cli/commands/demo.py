@@ -11,14 +11,17 @@ from anonspark.cli.logs import LOG
 from anonspark.cli.options import AsJson, Master, Quiet
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
-from anonspark.cli.working import work_with_spark
+from anonspark.cli.working import work_with_engine, work_with_spark
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from anonspark.engine.protocol import Engine
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.released import Release
+
+    Shown = tuple[pa.Table, pa.Table]
 
 
 def demo(
@@ -26,35 +29,43 @@ def demo(
         "anonspark-demo"
     ),
     rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
+    spark: Annotated[bool, typer.Option("--spark", help="Work with an embedded Spark.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Anonymize generated people with an embedded Spark and show it."""
+    """Anonymize generated people, and show the result."""
     from anonspark.cli.display import show_records
     from anonspark.cli.verdict_display import show_verdict
 
     progress = LOG.get().follow(quiet=quiet)
 
-    def generate_and_anonymize(engine: SparkEngine) -> tuple[Path, Release, pa.Table, pa.Table]:
-        from anonspark.demo.demo import prepare_demo
-        from anonspark.pipeline.run import run as run_pipeline
+    def generate_and_anonymize(engine: Engine) -> tuple[Path, Release, Shown | None]:
+        import pyarrow.parquet as pq
 
-        with progress.stage("generate people", rows=rows):
-            path, configuration = prepare_demo(engine, out, rows)
+        from anonspark.demo.demo import find_class, prepare_demo
+        from anonspark.pipeline.run import run as run_pipeline
+        from anonspark.release.manifest import read_manifest
+        from anonspark.release.regions import published_attributes
+
+        path, configuration = prepare_demo(out, rows)
         release = run_pipeline(engine, configuration, progress=progress, purpose="demonstration")
         (people,) = configuration.input.paths
-        shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]
-        before = engine.published(people, "parquet").select(["full_name", *shown]).collect(5)
-        after = engine.published(f"{release.path}/data", "parquet").select(shown).collect(5)
-        return path, release, before, after
+        attributes = published_attributes(read_manifest(engine.files, release.path))
+        published = pq.read_table(f"{release.path}/data")
+        return path, release, find_class(pq.read_table(people), published, attributes)
 
-    path, release, before, after = work_with_spark(None, generate_and_anonymize)
+    path, release, shown = work_with_engine(
+        "spark" if spark else "local", None, None, generate_and_anonymize
+    )
     if as_json:
         summary = release.summary
         print_json({"configuration": str(path), "path": release.path, "summary": summary})
         return
-    show_records(OUT, "Before: five of the invented people", before)
-    show_records(OUT, "After: five published records, which share their class", after)
+    if shown:
+        before, after = (table.slice(0, 5) for table in shown)
+        names = ["birth_date", "sex", "postal_code", "diagnosis"]
+        show_records(OUT, "Before: five invented people", before.select(["full_name", *names]))
+        show_records(OUT, "After: the same five people", after.select(names))
     show_verdict(OUT, release)
     OUT.print(
         f"Configuration: {path}",
