@@ -52,7 +52,7 @@ $(READY): $(RUNS)
 
 setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 
-demo: $(RUNS)  ## anonymize generated people with an embedded Spark and show the result
+demo: $(RUNS)  ## anonymize generated people and show them before and after
 	$(RUN)/anonspark demo
 
 BASE ?= main
@@ -103,7 +103,7 @@ $(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
 smoke-python:  ## the same release on another Python: PYTHON=python3.13
 	compatibility/smoke_python.sh $(PYTHON)
 
-matrix: $(READY)  ## the same on every Spark, Python and Java, into docs/compatibility.md: ARGS="--pythons python3.13"
+matrix: $(READY)  ## the same on every Spark, Python and Java, into docs/install.md: ARGS="--pythons python3.13"
 	$(RUN)/python compatibility/matrix.py $(ARGS)
 
 # For the night: half an hour on two cores. The ordinary tests draw few documents.
@@ -211,6 +211,7 @@ $(SITE)/.ready: tools/site/requirements.lock | $(READY)
 # A link that leads nowhere, or a page that no menu shows, is an error.
 site: $(READY) $(SITE)/.ready  ## build the documentation site into build/site
 	$(RUN)/python tools/run_notebooks.py examples build/notebooks
+	$(RUN)/python tools/draw_report.py build/gallery > build/gallery.log 2>&1 || { cat build/gallery.log; exit 1; }
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
 	@echo build/site/index.html
 

@@ -1,6 +1,6 @@
 """Run the smoke test on every combination of Spark, Python and Java that is here, and tell of it.
 
-``make matrix`` writes the table of docs/compatibility.md. Environments are made on first use: one
+``make matrix`` writes the table of docs/install.md. Environments are made on first use: one
 for each Spark, as for ``make smoke``, and one for each Python, as for ``make smoke-python``.
 """
 
@@ -95,7 +95,7 @@ def _without_java(path: str, others: Path) -> str:
 def main() -> None:
     """Run what was asked for, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "compatibility.md")
+    parser.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "install.md")
     parser.add_argument(
         "--pythons", nargs="*", default=["python3.12", "python3.13"], help="with the locked Spark"
     )

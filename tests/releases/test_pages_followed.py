@@ -62,6 +62,16 @@ def test_the_first_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         )
 
 
+def test_the_tables_of_other_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Projects of ARX and sdcMicro."""
+    shutil.copy(REPOSITORY / "data" / "people.csv", tmp_path)
+    compared = 0
+    for _, printed, text in followed(DOCS / "coming-from.md", tmp_path, capsys):
+        compared += 1
+        assert set(text.splitlines()) <= set(printed.splitlines())
+    assert compared == 3
+
+
 def test_the_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _, printed, text in followed(DOCS / "operations.md", tmp_path, capsys):
         found, expected = words_of(printed), words_of(text)

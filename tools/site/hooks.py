@@ -65,6 +65,10 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Lead links out of docs/ to the pages that were added, and say how the search weighs it."""
     page.meta.setdefault("search", SEARCH.get(page.file.src_uri, {}))
     generated = page.file.generated_by is not None
+    # The repository holds no report, so its pages cannot link to one.
+    for example in EXAMPLES.glob("*.html"):
+        place = example.relative_to(REPOSITORY / "build").as_posix()
+        markdown = markdown.replace(f"`build/{place}`", f"[{example.stem}]({place})")
     return markdown if generated else _moved(markdown, Path("docs"))
 
 
