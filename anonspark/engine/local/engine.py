@@ -52,6 +52,8 @@ class LocalEngine:
         if waiting_bytes is None:
             waiting_bytes = available_memory() // _WAITING_SHARE
         self.resources = Resources(Runner(threads), Memory(waiting_bytes), LocalFiles())
+        # Sources that a run has opened. It may look at one again, whose types took a whole reading.
+        self._opened: list[tuple[object, LocalTable]] | None = None
 
     def cancel(self) -> None:
         """Have all tasks stop. None runs afterwards. For another thread."""
@@ -80,14 +82,15 @@ class LocalEngine:
     ) -> LocalTable:
         """Open the table that a configuration names, as it lies there."""
         options = settled(self.files, configuration).input
-        return self.open_table(
-            options.paths,
-            options.format,
-            options.options,
-            key="input.path",
-            section="input",
-            wanted=WantedColumns.of(configuration, skips_malformed=skips_malformed),
-        )
+        wanted = WantedColumns.of(configuration, skips_malformed=skips_malformed)
+        source = (options.paths, options.format, options.options, wanted)
+        for opened, table in self._opened or ():
+            if opened == source:
+                return table
+        table = self.open_table(*source[:3], key="input.path", section="input", wanted=wanted)
+        if self._opened is not None:
+            self._opened.append((source, table))
+        return table
 
     def open_input(
         self,
@@ -168,8 +171,12 @@ class LocalEngine:
     @contextmanager
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:  # noqa: ARG002
         """Translate failures of tasks. Those that run when it is left early are waited for."""
-        with running_tasks(progress), writing_output():
-            yield
+        self._opened = []
+        try:
+            with running_tasks(progress), writing_output():
+                yield
+        finally:
+            self._opened = None
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> LocalTable:
         """Return what :meth:`LocalTable.stage` wrote to some directories."""
