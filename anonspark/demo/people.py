@@ -337,7 +337,7 @@ def _age_in_days(draw: _Draws) -> Longs:
 
 
 def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
-    """Return given and family name; people of sex "other" have names of both lists."""
+    """Return given and family name. People of sex "other" have names of both lists."""
     given = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
     among_male = (sex == 1) | ((sex == 2) & (draw.bits("name list") < 0))
     family = _rank(draw.uniform("family name"), len(_FAMILY_NAMES)) - 1
@@ -347,7 +347,7 @@ def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
 
 
 def _postal_code(draw: _Draws, city: Longs) -> Longs:
-    """Return a code of the city's block; blocks are 740 apart and not in order of size."""
+    """Return a code of the city's block. Blocks are 740 apart and not in order of size."""
     codes = 4 + 600 // (city + 1)
     uniform = draw.uniform("postal_code")
     return 10_007 + (city + 1) * 37 % len(_CITIES) * 740 + _whole(codes * uniform * uniform)
@@ -412,7 +412,7 @@ def generate_people(
     seed : int
         Another seed gives other people.
     partitions : int, optional
-        Number of partitions; the people are the same for any. By default one for every 500,000
+        Number of partitions. The people are the same for any. By default one for every 500,000
         rows.
 
     Returns
@@ -472,7 +472,7 @@ def write_people(
         One of `PEOPLE_FORMATS`. Files in CSV have a header, and instants in the session's time
         zone.
     partitions : int, optional
-        Number of files; by default one for every 500,000 rows.
+        Number of files. By default one for every 500,000 rows.
 
     Raises
     ------
