@@ -48,7 +48,7 @@ class AnonsparkError(Exception):
     Parameters
     ----------
     *messages : str
-        What to tell. Credentials in them are redacted, and what shows nothing is escaped.
+        The texts of the error. Credentials in them are redacted, and what shows nothing is escaped.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
 
 
 LOWER_TASK_ROWS = "lower execution.task_rows (no help after the warning large_block)"
-"""What to do where tasks are too large. Of a block that cannot be cut it makes none smaller."""
+"""Remedy where tasks are too large. Of a block that cannot be cut it makes none smaller."""
 
 
 def exit_code_of(error: BaseException | None) -> int:

@@ -1,9 +1,9 @@
 """Make foreign texts, such as names, values, paths and messages, safe to show.
 
 A terminal acts on control characters, Markdown and HTML on signs. Every way out of the program
-passes texts through one of these functions, so that nobody has to think of it where a message is
-written: errors when they are raised, the log by its filter, the terminal by its console, JSON when
-it is printed. Templates of pages escape HTML by themselves.
+passes texts through one of these functions, so that authors of messages need not think of it:
+errors when they are raised, the log by its filter, the terminal by its console, JSON when it is
+printed. Templates of pages escape HTML by themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide whether a path belongs to the user of this process, and who else may use it.
 
-Nothing is read from a directory, or written into it, that somebody else may have made. The owner
-of the directory above can always exchange what lies in it: that is for the user to choose.
+Nothing is read from a directory, or written into it, that another user may have made. The owner of
+the directory above can always exchange what lies in it: that is for the user to choose.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _name_of(user: int) -> str:
 
 
 def write_aside(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file that takes a known name. What somebody else has put there is not followed."""
+    """Write a file that takes a known name. Links of another user are not followed."""
     path.unlink(missing_ok=True)
     write_new(path, content, mode)
 

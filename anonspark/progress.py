@@ -30,7 +30,7 @@ _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 def tell(detail: str) -> None:
-    """Say what the work at hand is at, if it is a stage of somebody's progress.
+    """Report the current step of the work, if it is a stage with progress.
 
     For work that is handed no progress, however deep it lies below the stage.
 
@@ -52,7 +52,7 @@ class Heartbeat:
     stage : str
         What is done.
     wait : callable or None
-        Waits for so many seconds, and tells whether the stage has ended. None waits for
+        Waits for so many seconds, and returns whether the stage has ended. None waits for
         :meth:`stop`.
     """
 
@@ -68,7 +68,7 @@ class Heartbeat:
         self._thread.start()
 
     def tell(self, detail: str) -> None:
-        """Say what the stage is at. The next line tells it."""
+        """Set the current step of the stage. The next line shows it."""
         self._detail = f": {detail}"
 
     def stop(self) -> None:
@@ -86,7 +86,7 @@ class Heartbeat:
 
 @dataclass
 class Progress:
-    """Tells what a run is doing, and remembers how long it took.
+    """Reports what a run is doing, and records how long it took.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Progress:
     """Seconds of each stage, in order."""
 
     run_id: str | None = None
-    """Name of the run, for whoever writes the log. None outside of runs."""
+    """Name of the run, for the log. None outside of runs."""
 
     current: str | None = None
     """The stage at hand, or the one that failed. None between stages."""
@@ -118,7 +118,7 @@ class Progress:
 
     @contextmanager
     def followed_by(self, follower: Callable[[str], None]) -> Iterator[None]:
-        """Call somebody with what is going on, whenever it changes, until the block ends.
+        """Call a function with the current step, whenever it changes, until the block ends.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Progress:
             self._followers.remove(follower)
 
     def tell(self, detail: str) -> None:
-        """Say what the stage at hand is at: live on a terminal, in a log with the next line."""
+        """Report the current step of the stage: live on a terminal, in a log with the next line."""
         if self._told is not None:
             self._told(detail)
         self._follow(f"{self.current}, {detail}")
@@ -142,7 +142,7 @@ class Progress:
             follower(moment)
 
     def skip(self, name: str, rows: int) -> None:
-        """Say that a stage was finished before, by a process that was killed since."""
+        """Report that a stage was finished before, by a process that was killed since."""
         self._say(f"{name}: {rows:,} rows: finished before")
 
     def _say(self, done: str) -> None:
@@ -264,7 +264,7 @@ class InnerProgress(Progress):
     outer: Progress = field(default_factory=Progress)
 
     def tell(self, detail: str) -> None:
-        """Say what the run is at."""
+        """Report the current step of the run."""
         self.outer.tell(detail)
         super().tell(detail)
 

@@ -2,8 +2,8 @@
 
 A path may carry credentials (``s3a://KEY:SECRET@bucket``, ``jdbc:...?password=...``), and so may an
 option of a data source. Errors, the log and the terminal pass every text through :func:`redact`,
-and so does what is written about a run. Nobody has to remember it where a message is made. What
-reads and writes tables gets paths as they are.
+and so does what is written about a run. Authors of messages need not remember it. What reads and
+writes tables gets paths as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from anonspark.foreign_text import visible, visible_lines
 
 REDACTED = "(redacted)"
-"""What stands where credentials stood."""
+"""The text in place of credentials."""
 
 # Parts of names, of options and in query strings, that go with secrets.
 _TELLING_NAMES = (
@@ -68,9 +68,8 @@ def hide(secret: str, shown: str) -> None:
     Parameters
     ----------
     secret : str
-        Such as the value of a variable with a telling name. One of less than four signs, or a
-        number of less than nine digits, would take letters and figures out of messages, and is
-        left.
+        Such as the value of a variable whose name says so. One of less than four signs, or a number
+        of less than nine digits, would take letters and figures out of messages, and is left.
     shown : str
         What stands in its place.
     """
@@ -79,7 +78,7 @@ def hide(secret: str, shown: str) -> None:
 
 
 def is_secret_option(name: str) -> bool:
-    """Tell whether an option of a data source holds a secret, by its name."""
+    """Return whether an option of a data source holds a secret, by its name."""
     return _SECRET_OPTION.search(name) is not None
 
 
@@ -224,7 +223,7 @@ class Redacted:
 
 
 class _RedactingFilter(logging.Filter):
-    """Redacts what is logged, whoever handles it. A message stays one line."""
+    """Redacts what is logged, for every handler. A message stays one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()

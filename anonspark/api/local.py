@@ -44,7 +44,7 @@ def anonymize(
     staging: str | None,
     progress: Progress,
 ) -> Release[Frame]:
-    """Anonymize a table; see :func:`anonspark.api.anonymize`."""
+    """Anonymize a table, see :func:`anonspark.api.anonymize`."""
     engine = LocalEngine()
     given = _table(engine, table)
     staging, temporary = _staging(staging)

@@ -73,7 +73,7 @@ def made_report(
 def anonymized(
     engine: Engine, configuration: Configuration, table: Table, progress: Progress
 ) -> Released:
-    """Anonymize a table, and tell Prometheus how it went where that is asked for."""
+    """Anonymize a table, and report the result to Prometheus where that is asked for."""
     started = datetime.now(UTC)
     summary = None
     code = 0
@@ -112,5 +112,5 @@ def claim_of(
 
 
 def figures_of(made: Released) -> Figures:
-    """Return what a run told of its release."""
+    """Return the figures that a run reported about its release."""
     return Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)

@@ -162,7 +162,7 @@ def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> S
 
 
 def _asked_for(table: DataFrame, plan: Plan) -> DataFrame:
-    """Return those columns of a table that a plan names, all others being nobody's business."""
+    """Return those columns of a table that a plan names, and no others."""
     conditions = [one.column for recipient in plan.recipients for one in recipient.conditions]
     names = {*plan.source.attributes, *plan.file.subject, *conditions}
     table = with_fields(table)

@@ -1,4 +1,4 @@
-"""Tables of all kinds that a program may have: told apart, made Arrow's, and given back."""
+"""Convert tables of all kinds that a program may have to Arrow, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ GIVEN = "the given DataFrame"
 def is_of_spark(table: object) -> bool:
     """Return whether a table is a DataFrame of Spark, also one of Spark Connect.
 
-    One of Connect is told by the module of its class, as its session is: its packages may not load.
+    One of Connect is recognized by the module of its class, as its session is: its packages may not
+    load.
     """
     return kinds.is_pyspark_dataframe(table) or any(
         kind.__module__.startswith("pyspark.sql.connect.") for kind in type(table).__mro__

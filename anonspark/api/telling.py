@@ -1,4 +1,4 @@
-"""Telling what is going on: a live line in a notebook or on a terminal, nothing elsewhere."""
+"""Show progress: a live line in a notebook or on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_UPDATES = 0.5
 
 
 def progress_for(wanted: bool) -> Progress:
-    """Return whom work tells what it is at.
+    """Return the progress that work reports to.
 
     Parameters
     ----------

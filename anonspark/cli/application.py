@@ -232,7 +232,7 @@ def _call(given: Sequence[str]) -> int:
 
 
 def _run_command(given: Sequence[str], log: CommandLog) -> int:
-    """Run a command, and tell why it ended if it failed."""
+    """Run a command, and report why it ended if it failed."""
     debug = log.debug
     try:
         code = _call(given)

@@ -114,7 +114,7 @@ def run_checks(*, start_spark: bool = True) -> list[Check]:
 
 
 def _has_spark() -> bool:
-    """Tell whether there is a Spark, broken or not; without one everything else has to work."""
+    """Return whether there is a Spark, broken or not. Without one everything else must work."""
     try:
         installed_spark_version()
     except EnvironmentProblem:

@@ -89,7 +89,7 @@ class CommandLog:
         Parameters
         ----------
         quiet : bool
-            Whether it is kept to itself; warnings are told all the same.
+            Whether it is kept to itself; warnings are shown all the same.
         run_id : str or None
             Name of the run, where it is known already.
         """

@@ -70,7 +70,7 @@ def _unknown(said: str, commands: Sequence[str]) -> str:
 
 
 def _as_override(option: str, given: Sequence[str]) -> str | None:
-    """Return how ``--set`` says what somebody wrote as an option; None where it says nothing."""
+    """Return the ``--set`` form of a wrong option. None where there is none."""
     from anonspark.config.json_schema import known_schema
     from anonspark.config.key_paths import places_of
 

@@ -34,7 +34,7 @@ class CellResult:
     settings : dict
         Key path to value of the axes.
     input : str
-        Tells whether two prepared inputs, and what they were evaluated with, are the same.
+        Equal for two prepared inputs that are the same and were evaluated with the same data.
     reason : str or None
         Why nothing was published. None where a release was made.
     configuration : dict

@@ -63,7 +63,7 @@ class Holdout(Section):
     path : str
         Any Hadoop URI.
     format : str
-        Name of a data source. Where none is given, the one that the name of the path tells.
+        Name of a data source. By default, the one that the name of the path shows.
     options : dict
         Of the data source. Where neither they nor a format are given, those of an input of the
         same format.
@@ -220,7 +220,7 @@ class CellEvaluation:
         -------
         dict
             ``workload`` (None where no queries are asked), ``association`` and ``learning``, as
-            ``anonspark evaluate --json`` tells them.
+            ``anonspark evaluate --json`` prints them.
         """
         with self._reading(release), _named_as_in_a_grid():
             return asdict(beside.measure(release, queries=self._options.queries))

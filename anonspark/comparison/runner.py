@@ -179,7 +179,7 @@ def compare(
     engine : Engine
     grid : Grid
     progress : Progress or None
-        Where to tell what is going on.
+        Where progress is reported.
     table : Table or None
         The input. None opens what the base names.
 
@@ -274,7 +274,7 @@ def _placed(configuration: Configuration, path: str, mode: str = "error") -> Con
 
 
 def _require_own_output(files: Files, configuration: Configuration, output: str) -> None:
-    """Check the output against the input, and that nothing of somebody else's would be replaced.
+    """Check the output against the input, and that no foreign file would be replaced.
 
     Raises
     ------

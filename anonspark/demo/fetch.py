@@ -103,7 +103,7 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
 
 
 def _require_own(staged: list[Path], directory: Path) -> None:
-    """Check that what is replaced was written here before: a table may be somebody's own work."""
+    """Check that what is replaced was written here before: a table may be a user's own work."""
     for path in staged:
         there = directory / path.name
         is_table = path.name not in _CHECKSUMS

@@ -114,8 +114,8 @@ def count_columns(
     -------
     rows : int
     columns : list of ColumnCounts
-        Of each reading. Values are told apart by hashes of 64 bits: of ten million different ones
-        two have the same with a probability below one in 300,000.
+        Of each reading. Values are distinguished by hashes of 64 bits: of ten million different
+        ones two have the same with a probability below one in 300,000.
 
     Notes
     -----

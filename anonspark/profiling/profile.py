@@ -1,4 +1,4 @@
-"""``anonspark profile``: what a table has that tells people apart."""
+"""Profile a table: find the columns that identify people (``anonspark profile``)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from anonspark.redaction import Redacted
 from anonspark.staged.sampling import sample_records
 
 SAMPLE_ROWS = 200_000
-"""Records of the sample by which sets of columns are measured, if nobody says otherwise."""
+"""Records of the sample by which sets of columns are measured by default."""
 
 MISSING_MARKERS = ("", "?")
 """Texts that mean missing, as in a configuration that says nothing else."""
@@ -74,7 +74,7 @@ class ColumnProfile:
     counts : ColumnCounts
         Over all rows.
     looks_like : str or None
-        What its values are, as far as they can identify somebody.
+        What its values are, as far as they can identify a person.
     told_by : str or None
         ``values`` or ``name``: what says so.
     role : str or None
@@ -149,7 +149,7 @@ class Profile(Redacted):
         Of the sample: what proposed quasi-identifiers give away, and which other columns give
         them away. Identifiers and names of people aside.
     unit : str or None
-        Column that tells people apart who have several records.
+        Column that identifies people who have several records.
     keys : tuple of UnitKey
         Columns that may number people or households.
     """

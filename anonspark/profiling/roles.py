@@ -1,6 +1,6 @@
 """Which role each column should have, and why: a proposal that a person corrects.
 
-Where nothing tells what a column is it is not published.
+A column of unknown meaning is not published.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _PERSONAL = {
 }  # fmt: skip
 
 NAMES_AND_PLACES = ("name of a person", "street address", "coordinates")
-"""They say who somebody is, and are no keys: people share them, and have several records. So they
-are not published, and no identifiers."""
+"""They name a person, and are no keys: people share them, and have several records. So they are not
+published, and no identifiers."""
 
 # As pandas and R call the names of rows, where they call them anything.
 _INDEX = re.compile(r"Unnamed: ?\d+|__index_level_\d+__|row_?names", re.IGNORECASE)
@@ -165,7 +165,7 @@ def propose_roles(
 def unit_of(
     columns: Sequence[Described], roles: Mapping[str, Proposal], keys: Sequence[UnitKey] = ()
 ) -> str | None:
-    """Return the column that tells people apart who have several records, if there is one."""
+    """Return the column that identifies people who have several records, if there is one."""
     repeated = {
         one.name: one.distinct / one.present
         for one in columns
@@ -194,7 +194,7 @@ def _of_people(key: UnitKey) -> Proposal:
 
 
 def _alone(one: Described) -> Proposal:
-    """Propose a role by what a column itself tells."""
+    """Propose a role by the values of a column."""
     for judge in (_unusable, _identifier, _named):
         proposal = judge(one)
         if proposal is None:
@@ -355,7 +355,7 @@ def _fill_up(
     found: dict[str, Proposal],
     dependencies: Sequence[Dependency],
 ) -> None:
-    """Take what tells most records apart of the columns whose names say nothing."""
+    """Take the columns of unknown meaning that distinguish most records."""
     others = [
         one
         for one in columns

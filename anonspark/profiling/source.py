@@ -48,7 +48,7 @@ class Source:
         return Work((self.path,), (), (self.format,))
 
     def recognized(self, files: Files) -> Source:
-        """Return it with the options that its files tell.
+        """Return it with the options found in its files.
 
         Raises
         ------
@@ -115,8 +115,8 @@ def find_source(
     Parameters
     ----------
     path : str
-        A file, a directory of files or a pattern. An address of another file system is told by its
-        name alone, and :meth:`Source.recognized` looks into it.
+        A file, a directory of files or a pattern. An address of another file system is recognized
+        by its name only, and :meth:`Source.recognized` looks into it.
     data_format : str or None
         None recognizes it.
     options : mapping of str to str or None
@@ -131,8 +131,7 @@ def find_source(
     DataError
         If nothing is at the path, or it cannot be read.
     ConfigurationError
-        If nothing tells the format, or whether a CSV file has a header. If names tell several
-        formats.
+        If the format is unknown, or whether a CSV file has a header. If names show several formats.
     """
     given = dict(options or {})
     place = local_path(path)

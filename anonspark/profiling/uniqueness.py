@@ -71,7 +71,7 @@ class Uniqueness:
     unique_by_size: tuple[int, ...]
 
     def of_size(self, size: int) -> list[ColumnSet]:
-        """Return the sets of some number of columns, those that tell most of records first."""
+        """Return the sets of some number of columns, those that reveal most about records first."""
         some = [one for one in self.sets if len(one.columns) == size]
         return sorted(some, key=lambda one: (-one.separation, -one.unique, one.columns))
 

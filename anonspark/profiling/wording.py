@@ -14,7 +14,7 @@ ROLES = {
 }
 
 SHOWN = 5
-"""Sets of each size that are told."""
+"""Sets of each size that are shown."""
 
 
 def share_text(part: int, whole: int) -> str:

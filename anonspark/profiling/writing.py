@@ -190,12 +190,12 @@ SCHEMA = "anonspark.schema.json"
 
 
 def default_path(data: str) -> str:
-    """Return where the configuration of a table is written, if nobody says otherwise."""
+    """Return where the configuration of a table is written by default."""
     return f"{_stem(data)}.yaml"
 
 
 def default_output(path: str) -> str:
-    """Return where the release of a configuration goes, if nobody says otherwise."""
+    """Return where the release of a configuration goes by default."""
     return f"out/{PurePath(path).stem}"
 
 

@@ -49,7 +49,7 @@ class Bins:
 
     @property
     def labels(self) -> list[str]:
-        """Names of the bins, none of which tells the smallest or largest value."""
+        """Names of the bins, none of which reveals the smallest or largest value."""
         if not self.edges:
             return ["all values"]
         times = self.scale in ("date", "timestamp")

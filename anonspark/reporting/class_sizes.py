@@ -12,7 +12,7 @@ _MOST_BINS = 14
 
 
 def class_sizes(evidence: Evidence) -> Section | None:
-    """Show how large the classes are, as far as the proof tells."""
+    """Show how large the classes are, as far as the proof shows it."""
     sizes = {int(size): int(classes) for size, classes in evidence.verification.get("sizes") or ()}
     if not sizes:
         return None

@@ -2,7 +2,7 @@
 
 Counts of the original are shown rounded to multiples of k, as statistical offices round to a base
 (Hundepool and others, Statistical Disclosure Control, 2012, section 5.4.1): a figure of the report
-less another one, or less one of the release, then tells of no fewer than k people.
+less another one, or less one of the release, is then about no fewer than k people.
 """
 
 from __future__ import annotations

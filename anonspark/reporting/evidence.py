@@ -1,4 +1,4 @@
-"""Everything that a report is made of, before it is told in sections."""
+"""Collect everything for a report, before it becomes sections."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Evidence:
 
     @property
     def counts(self) -> Row:
-        """The figures of the whole release: those of the manifest, or of the metrics. As told."""
+        """The published figures of the whole release, of the manifest or of the metrics."""
         found = self.manifest.summary or (self.summary[0] if self.summary else {})
         return _as_told(found, self.k)
 
@@ -92,7 +92,7 @@ class Evidence:
 
     @property
     def hidden_among(self) -> Mapping[int, int]:
-        """Classes of each number of what a risk is one of: people, where they are told apart."""
+        """Classes of each number of what a risk is one of: people, where they are distinguished."""
         sizes = self.verification.get("sizes") or ()
         return self.people or {int(size): int(classes) for size, classes in sizes}
 
@@ -115,7 +115,7 @@ class Evidence:
 
     @property
     def kept(self) -> int:
-        """Records that the figures are about: those published, and those left out and told of."""
+        """Records that the figures are about: those published, and those left out and counted."""
         names = ("rows_published", "rows_left_out")
         return sum(int(self.counts.get(name) or 0) for name in names)
 

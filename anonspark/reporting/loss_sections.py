@@ -190,7 +190,7 @@ class _Round(NamedTuple):
 
 
 def _rounds_told(evidence: Evidence, untold: int) -> list[_Round]:
-    """Return what is told of each round, some records that all of them left over left out."""
+    """Return the rows of each round, some records that all of them left over left out."""
     weights = sum(float(row.get("weight") or 1.0) for row in evidence.attributes) or 1.0
     told = []
     for row in evidence.rounds:

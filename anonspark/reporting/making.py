@@ -87,8 +87,8 @@ def make_report(
     Raises
     ------
     DataError
-        If there is no complete release, the original lacks columns, or scores of models would tell
-        of fewer than k records.
+        If there is no complete release, the original lacks columns, or scores of models would be
+        about fewer than k records.
     ConfigurationError
         If a hierarchy or population that the release names cannot be read, an original is given
         for a union, or there is a target but nothing that models may be compared with.
@@ -286,7 +286,7 @@ def report_release(
     release : str
         The directory that ``output.path`` named.
     original : str or None
-        Path of the table that it was made of, in the format that the manifest tells.
+        Path of the table that it was made of, in the format of the manifest.
     out : str or None
         Where to write it. None writes it into the release.
     target : str or None

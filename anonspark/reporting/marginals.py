@@ -168,7 +168,7 @@ def _marginal(
     special: Figures,
     k: int,
 ) -> Marginal:
-    """Put a marginal together. Rows of nobody, and those of too few, are left out."""
+    """Put a marginal together. Rows without people, and those of too few, are left out."""
     names = [*labels, MISSING, UNTOLD]
     ours = np.array([*after, *special])
     if 0 < special[1] < k:

@@ -31,7 +31,7 @@ FIGURES = (
     "association_loss",
     "seconds",
 )
-"""Columns of the table ``summary`` that a night is told with."""
+"""Columns of the table ``summary`` that describe a night."""
 
 _DEPTHS = ("", "/*", "/*/*", "/*/*/*")
 
@@ -94,7 +94,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     Returns
     -------
     list of Night
-        By the time that they began. A run that is told of in several places is there once. One
+        By the time that they began. A run that is recorded in several places is there once. One
         that failed and whose id succeeded later is not a failure.
 
     Raises
@@ -193,7 +193,7 @@ def _failed(files: Files, root: str) -> Iterator[Night]:
 
 
 def _of_prometheus(text: str) -> Night | None:
-    """Return the run that a file for Prometheus tells of. It says which code, and not why."""
+    """Return the run that a file for Prometheus describes. It says which code, and not why."""
     samples: dict[str, float] = {}
     labels: dict[str, str] = {}
     for name, told, value in _SAMPLE.findall(text):

@@ -127,7 +127,7 @@ def _units_row(units: Row, required: int, evidence: Evidence) -> list[str | Verd
 
 
 def _agreeing_rows(units: Row, evidence: Evidence) -> list[list[str | Verdict]]:
-    """Return what is learned by who knows all records of somebody, where they stay together."""
+    """Return what an attacker learns who knows all records of a person that stay together."""
     fewest = units.get("fewest_agreeing")
     if fewest is None:
         return []
@@ -268,7 +268,7 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
 
 
 def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, bool]:
-    """Return a figure as text that tells no more than other sections do, and whether exactly."""
+    """Return a figure as text that reveals no more than other sections, and if it is exact."""
     rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
         people = evidence.kept

@@ -1,4 +1,4 @@
-"""The words of the report that somebody may not know."""
+"""Explain the technical terms of the report."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _found(one: ShownClass, evidence: Evidence) -> str:
 
 
 def worst_classes(evidence: Evidence) -> Section | None:
-    """Name the worst classes. None outside, where nobody is to look for them first."""
+    """Name the worst classes. None outside, where readers should not look for them first."""
     found = evidence.shown.worst
     if not evidence.inside or not found:
         return None
@@ -303,10 +303,10 @@ def learn(
 
 
 def require_many(learning: Learning, rules: Disclosure) -> None:
-    """Refuse what would tell of fewer than k people.
+    """Refuse scores that would be about fewer than k people.
 
     A share of test records is as good as a count of them: that of the most frequent class, and
-    accuracies where they are what is told.
+    accuracies where they are shown.
 
     Parameters
     ----------
