@@ -13,8 +13,9 @@ from anonspark.api.pictures import figures_chart
 from anonspark.api.release import Release, notes_of
 from anonspark.api.shown import Closing, Shown
 from anonspark.api.tables import GIVEN, Frame
-from anonspark.presentation.blocks import Table
+from anonspark.presentation.blocks import Chart
 from anonspark.presentation.card import Card
+from anonspark.sharing.recipients.card import distribution_card
 
 COALITIONS = pa.schema(
     [
@@ -62,41 +63,34 @@ class Distribution(Shown, Closing, Generic[Frame]):
     _close: Callable[[], None] = field(repr=False)
 
     def _card(self) -> Card:
-        checked = self._told.to_pylist()
-        rows, losses = [], {}
-        for name, release in self.releases.items():
-            summary = release.figures.summary
-            rows.append([name, _text(summary.get("rows_published")), _text(summary.get("gcp"))])
-            if summary.get("gcp") is not None:
-                losses[name] = float(summary["gcp"])
+        summaries = {name: release.figures.summary for name, release in self.releases.items()}
+        notes = [
+            f"{name}: {note}"
+            for name, release in self.releases.items()
+            for note in notes_of(release.manifest)
+        ]
+        others = {"gcp the other way": self.other_strategy}
+        rows = self._told.to_pylist()
+        return distribution_card(summaries, rows, others, notes, self._charts)
+
+    def _charts(self) -> list[Chart]:
+        losses = {
+            name: float(release.figures.summary["gcp"])
+            for name, release in self.releases.items()
+            if release.figures.summary.get("gcp") is not None
+        }
         smallest = {
             " + ".join(row["recipients"]): float(row["smallest"])
-            for row in checked
+            for row in self._told.to_pylist()
             if row["smallest"] is not None
         }
-        verdict = f"{len(rows):,} recipients have a release each"
-        if smallest:
-            least = min(smallest.values())
-            verdict += f"; together, any of them tell no fewer than {least:,.0f} people apart"
         drawn = [
             figures_chart("Loss of each release", losses, axis="gcp", rows="recipient"),
             figures_chart(
                 "Smallest joint class", smallest, axis="people", rows="recipients together"
             ),
         ]
-        notes = [
-            f"{name}: {note}"
-            for name, release in self.releases.items()
-            for note in notes_of(release.manifest)
-        ]
-        return Card(
-            "Distribution",
-            verdict,
-            all(row["holds"] for row in checked),
-            table=Table("Releases", ("recipient", "records", "gcp"), rows),
-            notes=notes,
-            charts=lambda: [chart for chart in drawn if chart is not None],
-        )
+        return [chart for chart in drawn if chart is not None]
 
     def close(self) -> None:
         """Remove the files of all releases. The ledger keeps its events."""
@@ -120,9 +114,3 @@ def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
     """
     settings = plan.get("set", {})
     return {**plan, "output": path, "set": {**settings, "input.path": GIVEN}}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "not told"
-    return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}"

@@ -12,9 +12,9 @@ from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
 from anonspark.api.results import Verification
 from anonspark.api.shown import Closing, Page, Picture, Shown
 from anonspark.api.tables import Frame, as_polars
-from anonspark.core.utility_score import describe_utility, unpublished_text
 from anonspark.errors import ConfigurationError
 from anonspark.presentation.card import Card
+from anonspark.presentation.release import release_card
 from anonspark.reading.frames import as_pandas
 
 DATA = "data"
@@ -265,54 +265,11 @@ class Release(Shown, Closing, Generic[Frame]):
         return self._sizes
 
     def _card(self) -> Card:
-        summary = self.figures.summary
-        k, smallest = self._k, summary.get("published_min_class_size")
-        counted = "people" if summary.get("smallest_units") is not None else "records"
-        least = summary.get("smallest_units") if counted == "people" else smallest
-        verdict = f"every class has at least {k:,} {counted}"
-        if least is not None:
-            verdict += f", the smallest has {least:,}"
-        if k == 1:
-            verdict = "no protection, because k = 1 lets every record be a class of its own"
-        figures = [("records published", _number(summary.get("rows_published")))]
-        if summary.get("rows_dropped_missing"):
-            dropped = _number(summary["rows_dropped_missing"])
-            figures.append(("records dropped, a quasi-identifier missing", dropped))
-        if summary.get("rows_suppressed"):
-            figures.append(
-                ("records without a class, suppressed", _number(summary["rows_suppressed"]))
-            )
-        figures += [
-            ("classes", _number(summary.get("published_classes"))),
-            ("records in a class, on average", _number(summary.get("mean_class_size"))),
-            ("certainty penalty (gcp, 0 to 1)", _number(summary.get("gcp"))),
-        ]
-        figures += [
-            (f"{row['attribute']}: {row['criterion']} (required {row['required']:g})",
-             _number(row["measured"]))
-            for row in self.figures.privacy[:6]
-            if row.get("attribute") is not None and row.get("measured") is not None
-        ]  # fmt: skip
-        highest = [row["highest"] for row in self._final_risk() if row.get("highest") is not None]
-        if highest:
-            figures.append(("highest risk of re-identification", _number(max(highest))))
-        model = summary.get("model")
+        model = self.figures.summary.get("model")
         if "chosen_model" in self.manifest:
             model = f"{model} ({self.manifest['chosen_model']['model']['name']})"
-        figures.append(("model", str(model)))
-        scored = summary.get("utility_score") is not None
-        remarks = [f"Usefulness: {describe_utility(summary)}."] if scored else []
-        if self.unpublished:
-            remarks.append(f"Columns: {unpublished_text(self.unpublished)}.")
-        return Card(
-            "Release",
-            verdict,
-            k > 1,
-            figures,
-            remarks=remarks,
-            notes=notes_of(self.manifest),
-            charts=self._charts,
-        )
+        more, notes = [("model", str(model))], notes_of(self.manifest)
+        return release_card("Release", self.figures, more, notes, self._charts)
 
     def _charts(self) -> list[Any]:
         usable = not self._closed or self._sizes is not None
@@ -334,11 +291,3 @@ def notes_of(manifest: Mapping[str, Any]) -> list[str]:
         f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
         for one in manifest.get("warnings", [])
     ]
-
-
-def _number(value: Any) -> str:
-    if value is None:
-        return "not told"
-    if isinstance(value, float):
-        return f"{value:,.4f}" if abs(value) < 1 else f"{value:,.1f}"
-    return f"{value:,}"

@@ -12,31 +12,25 @@ from typing import Any, TypeVar
 from anonspark.api.pictures import figures_chart, risk_chart, sizes_chart
 from anonspark.api.shown import Page, Picture, Shown
 from anonspark.comparison import runner
-from anonspark.comparison.grid import Grid, settings_label
+from anonspark.comparison.card import comparison_card, label
+from anonspark.comparison.grid import Grid
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.report import charts as comparison_charts
 from anonspark.comparison.report import comparison_report
-from anonspark.core.figure_text import figure_rows, figure_text
-from anonspark.core.figures import SUMMARY
-from anonspark.core.utility_score import columns_text
-from anonspark.presentation.blocks import Chart, Table
+from anonspark.presentation.blocks import Chart
 from anonspark.presentation.card import Card
+from anonspark.presentation.utility import utility_card
+from anonspark.presentation.verification import verification_card
 from anonspark.profiling import profile
+from anonspark.profiling.card import profile_card
 from anonspark.profiling.page import profile_page
-from anonspark.profiling.wording import (
-    ROLES,
-    dependency_texts,
-    measured_text,
-    share_text,
-    unique_text,
-    unit_text,
-)
-from anonspark.reporting.disclosure import percent
 from anonspark.sharing.holders import union
+from anonspark.sharing.holders.card import union_card
 from anonspark.sharing.pairs import releases as release_pairs
+from anonspark.sharing.pairs.card import joint_card
 from anonspark.sharing.selection import writing
+from anonspark.sharing.selection.card import selection_card
 from anonspark.utility import evaluation
-from anonspark.utility.usefulness import describe_usefulness
 from anonspark.verification import result
 
 _Own = TypeVar("_Own", bound=Shown)
@@ -93,87 +87,17 @@ class Verification(Shown, result.Verification):
         return _picture(risk_chart(self.risk))
 
     def _card(self) -> Card:
-        published = self.published
-        failed = len(self.failures)
-        if self.holds:
-            verdict = f"everything that was promised holds, with k = {self.k:,}"
-            if self.k == 1:
-                verdict = "no protection, because k = 1 lets every record be a class of its own"
-        else:
-            verdict = self.failures[0] if failed == 1 else f"{failed:,} things do not hold"
-        figures = [
-            ("k required", f"{self.k:,}"),
-            ("smallest class", f"{published.smallest:,}"),
-            ("largest class", f"{published.largest:,}"),
-            ("classes", f"{published.classes:,}"),
-            ("records", f"{published.rows:,}"),
-            ("records alone in their class", f"{published.sizes.get(1, 0):,}"),
-        ]
-        columns = columns_text(vars(self))
-        if columns:
-            figures.append(("columns", columns))
-        if self.units is not None:
-            figures.append(("fewest people in a class", f"{self.units.fewest:,}"))
-        figures += [
-            (f"{one.criterion.attribute}: {one.criterion.describe()}", f"{one.measured:,.4g}")
-            for one in self.criteria[:4]
-        ]
-        figures += [
-            (f"{one.attribute}: homogeneous classes", f"{one.homogeneous_classes:,}")
-            for one in self.sensitive[:4]
-            if one.homogeneous_classes is not None
-        ]
-        figures += [
-            (f"people singled out with the {table}", f"{one.singled_out:,}")
-            for table, one in self.linkage.items()
-        ]
-        if self.truthfulness is not None:
-            told = "yes" if self.truthfulness.holds else "no"
-            figures.append(("every published range contains the original value", told))
-        return Card(
-            "Verification",
-            verdict,
-            self.holds and self.k > 1,
-            figures,
-            notes=[*(self.failures if failed > 1 else []), *self.warnings],
-            charts=lambda: _drawn(sizes_chart(published.sizes, self.k), risk_chart(self.risk)),
-        )
+        return verification_card("Verification", self, self._charts)
+
+    def _charts(self) -> list[Chart]:
+        return _drawn(sizes_chart(self.published.sizes, self.k), risk_chart(self.risk))
 
 
 class JointVerification(Shown, release_pairs.JointVerification):
     """Result of verifying several releases, each by itself and every two together."""
 
     def _card(self) -> Card:
-        failed = len(self.failures)
-        if self.holds:
-            verdict = "everything that was promised holds, of each release and of every two"
-        else:
-            verdict = self.failures[0] if failed == 1 else f"{failed:,} things do not hold"
-        number = {}
-        figures = [("releases", f"{len(self.releases):,}")]
-        for place, one in enumerate(self.releases, 1):
-            number[one.release] = place
-            figures.append((f"release {place}, smallest class", f"{one.published.smallest:,}"))
-        columns = ["releases", "people", "k", "pairs of classes", "breaches", "people in them"]
-        rows = [
-            [
-                " and ".join(str(number.get(each, each)) for each in (one.first, one.second)),
-                one.relation,
-                f"{one.k:,}",
-                f"{one.figures.pairs:,}",
-                f"{one.figures.breaches:,}",
-                f"{one.figures.persons_in_breaches:,}",
-            ]
-            for one in self.pairs
-        ]
-        return Card(
-            "Releases together",
-            verdict,
-            self.holds,
-            figures[:_MOST_RELEASES],
-            Table("Every two of them", columns, rows),
-            [*(self.failures if failed > 1 else []), *self.warnings],
-        )
+        return joint_card(self)
 
 
 class Utility(Shown, evaluation.Utility):
@@ -225,37 +149,7 @@ class Utility(Shown, evaluation.Utility):
         )
 
     def _card(self) -> Card:
-        found = self.workload
-        figures = [
-            ("records of the original", f"{self.records:,}"),
-            ("counting queries", f"{found.queries:,}"),
-            ("relative error of a count, median", percent(found.median)),
-            ("relative error of a count, mean", percent(found.mean)),
-        ]
-        notes = []
-        if self.association is not None:
-            figures += [
-                (f"{one.name} tells of the target, before and after",
-                 f"{percent(one.before)}, {percent(one.after)}")
-                for one in self.association.attributes[:6]
-                if one.before is not None and one.after is not None and one.after >= 0
-            ]  # fmt: skip
-        if self.learning is not None:
-            measure, scores = self._scores()
-            figures += [(f"{name}: {measure}", f"{score:.4f}") for name, score in scores.items()]
-            if not self.learning.held_out:
-                notes.append(
-                    "The release has seen the records that models were tested on; give holdout, "
-                    "records that were not anonymized, for a fair comparison."
-                )
-        verdict = describe_usefulness(found, self.learning)
-        return Card(
-            "Evaluation",
-            verdict,
-            figures=figures,
-            notes=notes,
-            charts=lambda: _drawn(self._errors(), self._models()),
-        )
+        return utility_card("Evaluation", self, lambda: _drawn(self._errors(), self._models()))
 
 
 class Comparison(Shown, runner.Comparison):
@@ -295,9 +189,6 @@ class Comparison(Shown, runner.Comparison):
         page = Page(comparison_report(self.grid, self.rows, self.notes))
         return page if path is None else page.save(path)
 
-    def _label(self, row: Mapping[str, Any]) -> str:
-        return settings_label(self.results[row["cell"]].settings)
-
     def _charts(self) -> list[Chart]:
         done = [row for row in self.rows if row["status"] == "done"]
         lines = [one for one in comparison_charts(self.grid, done) if isinstance(one, Chart)]
@@ -308,7 +199,7 @@ class Comparison(Shown, runner.Comparison):
             figures_chart(
                 METRICS[name].axis,
                 {
-                    self._label(row): float(row[name])
+                    label(self, row): float(row[name])
                     for row in done[:_MOST_BARS]
                     if row.get(name) is not None
                 },
@@ -320,43 +211,7 @@ class Comparison(Shown, runner.Comparison):
         return _drawn(*bars)
 
     def _card(self) -> Card:
-        rank_by = self.grid.rank_by
-        best = self.best
-        refused = sum(row["status"] == "refused" for row in self.rows)
-        better = METRICS[rank_by].better
-        told = "; ".join(
-            f"{self._label(row)} ({rank_by} {figure_text(row.get(rank_by))})" for row in best[:4]
-        )
-        verdict = (
-            f"best by {rank_by}, {better} is better: {told}"
-            if best
-            else "nothing could be published with any of the settings"
-        )
-        if self.advice is not None:
-            verdict = self.advice.sentence
-        columns = list(dict.fromkeys(["place", rank_by, "classes", "seconds"]))
-        table = Table(
-            f"Settings, the best of each protection first, by {rank_by}",
-            ["settings", *columns],
-            [
-                [self._label(row), *own]
-                for row, own in zip(self.rows, figure_rows(self.rows, columns), strict=True)
-            ],
-        )
-        reasons = [
-            f"refused: {self._label(row)}: {row['reason']}"
-            for row in self.rows
-            if row["status"] == "refused"
-        ]
-        return Card(
-            "Comparison",
-            verdict,
-            None if best else False,
-            [("settings tried", f"{len(self.rows):,}"), ("of them refused", f"{refused:,}")],
-            table,
-            [*self.notes, *reasons],
-            self._charts,
-        )
+        return comparison_card("Comparison", self.grid, self, self._charts)
 
 
 class Profile(Shown, profile.Profile):
@@ -408,57 +263,24 @@ class Profile(Shown, profile.Profile):
         )
 
     def _card(self) -> Card:
-        unique = unique_text(self)
-        table = Table(
-            "Columns",
-            ["column", "kind", "values", f"fewer than {self.k}", "proposed role"],
-            [
-                [
-                    one.name,
-                    one.kind,
-                    f"{one.counts.distinct:,}",
-                    share_text(one.counts.few, self.rows),
-                    ROLES[one.role],
-                ]
-                for one in self.columns
-            ],
-        )
-        unit = unit_text(self)
-        return Card(
-            "Profile",
-            unique[-1] if unique else "no columns together tell records apart",
-            None,
-            [("records", f"{self.rows:,}"), ("columns", f"{len(self.columns):,}")],
-            table,
-            [measured_text(self), *([unit] if unit else []), *dependency_texts(self)],
-            lambda: _drawn(self._few(), self._together()),
-        )
+        return profile_card("Profile", self, lambda: _drawn(self._few(), self._together()))
 
 
 class Union(Shown, union.Union):
     """A union that was published."""
 
     def _card(self) -> Card:
-        shown = [
-            (figure.title.format(**self.summary), figure_text(self.summary.get(figure.name)))
-            for figure in SUMMARY
-            if figure.line and self.summary.get(figure.name) is not None
-        ]
+        return union_card(self, self._charts)
+
+    def _charts(self) -> list[Chart]:
         parts = {
             str(part["holder"] or f"part {number}"): float(part["rows"])
             for number, part in enumerate(self.parts, 1)
             if part.get("rows") is not None
         }
-        return Card(
-            "Union",
-            f"{len(self.parts):,} releases are one, and what it promises was proved anew",
-            True,
-            [("where", self.path), *shown[:10]],
-            notes=self.warnings,
-            charts=lambda: _drawn(
-                figures_chart("Records of each part", parts, axis="records", rows="part"),
-                risk_chart([row for row in self.risk if row.get("round") is None]),
-            ),
+        return _drawn(
+            figures_chart("Records of each part", parts, axis="records", rows="part"),
+            risk_chart([row for row in self.risk if row.get("round") is None]),
         )
 
 
@@ -466,16 +288,7 @@ class Selection(Shown, writing.Selection):
     """Attributes that were chosen under differential privacy, and their cost."""
 
     def _card(self) -> Card:
-        return Card(
-            "Selection",
-            f"{len(self.attributes):,} attributes are chosen",
-            figures=[
-                *((f"choice {place}", name) for place, name in enumerate(self.attributes[:12], 1)),
-                ("epsilon spent", str(self.told["epsilon"])),
-                ("where", self.output),
-            ],
-            notes=[str(self.told["guarantee"])],
-        )
+        return selection_card(self)
 
 
 __all__: Sequence[str] = (

@@ -5,25 +5,21 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 from anonspark.cli.logs import LOG
-from anonspark.errors import SparkNeededError
 
 if TYPE_CHECKING:
-    from anonspark.config import Configuration
-    from anonspark.config.reading import TextReader
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
     from anonspark.engine.spark.engine import SparkEngine
 
 SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
-Loaded = TypeVar("Loaded")
 Result = TypeVar("Result")
 Working = TypeVar("Working", bound="Engine")
 
@@ -207,81 +203,3 @@ def work_in_thread(
     if error is not None:
         raise error
     return working.result()
-
-
-def load_then_work(
-    path: str,
-    load: Callable[[TextReader], Loaded],
-    describe: Callable[[Loaded], tuple[EngineName, Work]],
-    master: str | None,
-    function: Callable[[Engine, Loaded], Result],
-    at_end: AtEnd | None = None,
-) -> Result:
-    """Load a file, choose an engine by it, and work with both.
-
-    Spark starts after a local file was found to be right, for wrong ones are told at once; a file
-    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the file of
-    the seed that a local one names.
-
-    Parameters
-    ----------
-    path : str
-    load : callable
-        If what it returns has ``places``, messages say where in the file their keys stand.
-    describe : callable
-        Returns the engine that was asked for, and what is to be done.
-    master : str or None
-    function : callable
-    at_end : callable or None
-    """
-    from anonspark.config.reading import is_address, read_local_text
-
-    log = LOG.get()
-
-    def loaded_with(reader: TextReader) -> Loaded:
-        loaded = load(reader)
-        log.places = getattr(loaded, "places", None)
-        return loaded
-
-    if not is_address(path):
-        try:
-            loaded = loaded_with(read_local_text)
-        except SparkNeededError:
-            pass  # everything but the file of the seed was found to be right
-        else:
-            return work_with_engine(
-                *describe(loaded), master, lambda engine: function(engine, loaded), at_end
-            )
-
-    def read_then_work(engine: Engine) -> Result:
-        def read(place: str) -> str:
-            if is_address(place):
-                return engine.files.read_document(place)
-            return read_local_text(place)
-
-        return function(engine, loaded_with(read))
-
-    return work_with_spark(master, read_then_work, at_end)
-
-
-def of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
-    """Return the engine that a configuration asks for, and what a run of it does."""
-    from anonspark.engine.choice import Work
-
-    return configuration.execution.engine, Work.of(configuration)
-
-
-def of_paths(name: str, *paths: str | None) -> tuple[EngineName, Work]:
-    """Return the engine that was asked for, and that tables at some paths are read."""
-    from anonspark.engine.choice import Work, engine_name
-
-    return engine_name(name), Work(tuple(filter(None, paths)))
-
-
-def loads(
-    path: str, overrides: Sequence[str] | None, *, needs_seed: bool = True
-) -> Callable[[TextReader], Configuration]:
-    """Say how a configuration is loaded."""
-    from anonspark.config import load_configuration
-
-    return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)

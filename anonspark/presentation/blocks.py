@@ -1,7 +1,8 @@
-"""What sections of the report are made of."""
+"""What results are shown as: tables, charts, texts, tiles; on a page, in a notebook, a terminal."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -45,7 +46,21 @@ class Grade:
         )
 
 
-Cell = str | Verdict | Grade
+Cell = str | int | float | Verdict | Grade
+
+_NUMBER = re.compile(r"[-+<>]?\d[\d,]*(\.\d+)?(e[-+]\d+)?( ?%)?( \+-[\d.]+)?")
+
+_NO_NUMBER = frozenset(("", "-", "failed", "infinite", "none", "withheld"))
+"""Texts in the place of a number."""
+
+
+def cell_text(cell: object) -> str:
+    """Return a cell as text: numbers with commas and four decimals."""
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return f"{cell:,.4f}" if abs(cell) < 1000 else f"{cell:,.1f}"
+    return str(cell)
 
 
 @dataclass(frozen=True)
@@ -56,14 +71,32 @@ class Table:
     ----------
     caption : str
     columns : sequence of str
-        Headings.
-    rows : sequence of sequence of str, Verdict or Grade
+        Headings; none for rows of a name and what it has.
+    rows : sequence of sequence of (str, int, float, Verdict or Grade)
+    tones : sequence of str
+        "" or "bad" for each row; empty if no row stands out.
     """
 
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    tones: Sequence[str] = ()
     kind: str = field(default="table", init=False)
+
+    @property
+    def numbers(self) -> list[bool]:
+        """Return of each column whether it is one of numbers, which stand to the right.
+
+        Examples
+        --------
+        >>> Table("Ages", ["name", "age"], [["Ada", "36"], ["Bob", "withheld"]]).numbers
+        [False, True]
+        """
+        columns = [
+            set(map(cell_text, column)) - _NO_NUMBER for column in zip(*self.rows, strict=True)
+        ]
+        found = [bool(texts) and all(map(_NUMBER.fullmatch, texts)) for texts in columns]
+        return found or [False] * len(self.columns)
 
 
 @dataclass(frozen=True)
@@ -89,7 +122,7 @@ class Text:
     ----------
     text : str
     tone : str
-        "" or "good" or "bad": a result that stands out.
+        "" or "good", "mixed", "bad" or "strong": a result that stands out.
     """
 
     text: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -12,7 +12,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from anonspark.foreign_text import blanked
-from anonspark.presentation.blocks import Chart, Table
+from anonspark.presentation.blocks import Cell, Chart, Table, cell_text
 from anonspark.presentation.svg import clean
 from anonspark.redaction import redact
 
@@ -21,6 +21,7 @@ MOST_LINES = 25
 
 _WIDTH = 100
 _WIDEST = 60
+_WIDEST_NAME = 44
 _MOST_ROWS = 8
 _MOST_NOTES = 3
 
@@ -37,10 +38,10 @@ class Card:
         One sentence.
     holds : bool or None
         Whether that is good; None where there is nothing to judge.
-    figures : sequence of (str, str)
+    figures : sequence of (str, str, int or float)
         Words and a figure.
-    table : Table or None
-        Of texts.
+    tables : sequence of Table
+        Last, and cut where there are few lines.
     notes : sequence of str
         What is warned of.
     charts : callable
@@ -52,8 +53,8 @@ class Card:
     title: str
     verdict: str
     holds: bool | None = None
-    figures: Sequence[tuple[str, str]] = ()
-    table: Table | None = None
+    figures: Sequence[tuple[str, Cell]] = ()
+    tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
     charts: Callable[[], Sequence[Chart]] = tuple
     remarks: Sequence[str] = ()
@@ -70,45 +71,71 @@ class Card:
         """Return what stands before the verdict for who sees no colours."""
         return {"": "", "bad": "✗", "mixed": "!", "good": "✓"}[self.tone]
 
+    def with_first(self, figure: tuple[str, Cell]) -> Card:
+        """Return the card with a further figure above all others."""
+        return replace(self, figures=(figure, *self.figures))
+
+    @property
+    def has_numbers(self) -> bool:
+        """Return whether all figures are numbers, which stand to the right."""
+        return Table("", ("", ""), self.figures).numbers[1]
+
+    @property
+    def headline(self) -> str:
+        """Return title and verdict in a line."""
+        return ": ".join(filter(None, (self.title, f"{self.sign} {self.verdict}".strip())))
+
 
 def card_text(card: Card) -> str:
     """Return a card as plain text of at most ``MOST_LINES`` lines, without credentials."""
-    sign = f"{card.sign} " if card.sign else ""
-    lines = _wrapped(f"{card.title}: {sign}{card.verdict}", "", 3)
-    if card.figures:
-        lines += _aligned([[f"  {words}", figure] for words, figure in card.figures])
-    if card.table is not None:
-        rows = [*map(list, card.table.rows)]
-        cells = [[f"  {row[0]}", *map(str, row[1:])] for row in rows[:_MOST_ROWS]]
-        heads = [f"  {card.table.columns[0]}", *card.table.columns[1:]]
-        lines += [f"  {card.table.caption}:", *_aligned([heads, *cells])]
-        if len(rows) > _MOST_ROWS:
-            lines.append(f"  ... and {len(rows) - _MOST_ROWS:,} more")
+    lines = _wrapped(card.headline, "", 3)
+    lines += _figure_lines(card)
     for remark in card.remarks:
         lines += _wrapped(remark, "  ", 2)
     for note in card.notes[:_MOST_NOTES]:
         lines += _wrapped(note, "  ! ", 3)
     if len(card.notes) > _MOST_NOTES:
         lines.append(f"  ! ... and {len(card.notes) - _MOST_NOTES:,} more")
+    for table in card.tables:
+        shown = replace(table, rows=table.rows[:_MOST_ROWS])
+        lines += [f"  {table.caption}:", *(f"  {line}" for line in _table_lines(shown))]
+        if len(table.rows) > _MOST_ROWS:
+            lines.append(f"  ... and {len(table.rows) - _MOST_ROWS:,} more")
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], "  ..."]
     return redact("\n".join(lines))
 
 
+def _figure_lines(card: Card) -> list[str]:
+    """Write names and figures in two columns, sentences among them in several lines."""
+    figures = card.figures
+    if card.has_numbers:
+        return _aligned([[f"  {words}", figure] for words, figure in figures], [False, True])
+    width = max((min(len(words), _WIDEST_NAME) for words, _ in figures), default=0)
+    lines = []
+    for words, figure in figures:
+        indent = f"  {_short(clean(words)):<{width}}  "
+        lines += _wrapped(cell_text(figure), indent, 2)
+    return lines
+
+
 def table_text(table: Table) -> str:
     """Return a table of figures as plain text."""
-    rows = [[str(cell) for cell in row] for row in table.rows]
-    return redact("\n".join([clean(table.caption), *_aligned([list(table.columns), *rows])]))
+    return redact("\n".join([clean(table.caption), *_table_lines(table)]))
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write cells below each other: the first of a row to the left, the others to the right."""
-    cells = [[_short(clean(cell)) for cell in row] for row in rows]
+def _table_lines(table: Table) -> list[str]:
+    return _aligned([table.columns, *table.rows], table.numbers)
+
+
+def _aligned(rows: Sequence[Sequence[Cell]], right: Sequence[bool]) -> list[str]:
+    """Write cells below each other, columns of numbers to the right."""
+    cells = [[_short(clean(cell_text(cell))) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, right, strict=True)
         ).rstrip()
         for row in cells
     ]
@@ -213,4 +240,9 @@ def _template() -> Template:
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     source = files("anonspark.presentation").joinpath("card.html.j2").read_text(encoding="utf-8")
+    environment.filters["cell"] = _cell
     return environment.from_string(source)
+
+
+def _cell(cell: Cell) -> str:
+    return cell if hasattr(cell, "__html__") else cell_text(cell)  # type: ignore[return-value]

@@ -465,6 +465,7 @@ def test_commands_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert failed.code == 4
     arguments = ("--reason", "destroyed", "--by", "the officer")
     assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 0
-    assert "withdrawn by the officer: destroyed" in command(capsys, "ledger", "show", ledger).out
+    listed = command(capsys, "ledger", "show", ledger).out.split()
+    assert "withdrawn by the officer: destroyed" in " ".join(listed)
     assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 2
     assert "Nobody holds" in command(capsys, "ledger", "unlock", ledger).out

@@ -57,8 +57,8 @@ def test_the_first_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     again = command(capsys, "run", "people.yaml", "--quiet", "--set", "output.mode=overwrite")
     assert again.code == 0
     for line in re.findall(r"^  (?:records|risk|criteria|prove it|see it) .*", text, re.M):
-        assert re.sub(r" of \d+\.\d% on average", "", line) in re.sub(
-            r" of \d+\.\d% on average", "", again.out
+        assert re.sub(r"\d+\.\d% on average", "", line) in re.sub(
+            r"\d+\.\d% on average", "", again.out
         )
 
 
@@ -86,7 +86,7 @@ def test_the_hospitals_that_unite(tmp_path: Path, capsys: pytest.CaptureFixture[
         compared += 1
         # Without the random id of the union.
         found, expected = (
-            words_of(re.sub(r"^\s*Union [0-9a-f]{12}$", "Union", one, flags=re.M))
+            words_of(re.sub(r"^Union [0-9a-f]{12}", "Union", one, flags=re.M))
             for one in (printed, text)
         )
         close = _CLOSE_LEARNED if kind == "ends with" else {}
@@ -121,7 +121,7 @@ def test_the_hospital_that_asks(tmp_path: Path, capsys: pytest.CaptureFixture[st
         return [
             words[:1] if kind == "drawn" and len(words) == 2 and words[0].isdigit() else words
             for words in found
-            if words[0] != "Written:"
+            if words[0] != "where"
         ]
 
     compared = 0

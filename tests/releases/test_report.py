@@ -192,12 +192,10 @@ def test_few_people_are_not_counted(made: Made) -> None:
     dropped = manifest["summary"]["rows_dropped_missing"]
     assert dropped != 0
     shown = f"fewer than {K}" if dropped is None else f"{dropped}"
-    assert (
-        f'<th scope="row">left out because a quasi-identifier is missing</th><td>{shown}</td>'
-        in made.report
-    )
+    heading = '<th scope="row">left out because a quasi-identifier is missing</th>'
+    assert re.search(rf"{heading}<td[^>]*>{shown}</td>", made.report)
     for table in re.findall(r"<caption>Distribution of.*?</table>", made.report, re.S):
-        for counts in re.findall(r"<td>([\d,]+)</td>", table):
+        for counts in re.findall(r"<td[^>]*>([\d,]+)</td>", table):
             assert int(counts.replace(",", "")) % K == 0
 
 
@@ -485,9 +483,9 @@ def test_a_release_that_does_not_hold_says_so(
     shutil.rmtree(release / "metrics")
     report, _ = make_report(LocalEngine(), str(release))
     assert "The guarantee does not hold" in report
-    assert f"<td>fewer than {K}</td>" in report
+    assert f">fewer than {K}</td>" in report
     assert "another one" in report
-    assert not re.search(rf"<td>{K - 2}</td>", report)
+    assert not re.search(rf"<td[^>]*>{K - 2}</td>", report)
     outcome = command(capsys, "report", release, "--out", tmp_path / "bad.html", "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out) == {"report": str(tmp_path / "bad.html"), "holds": False}

@@ -140,7 +140,7 @@ def test_python_proposes_l() -> None:
     assert criteria(sensitive=["note"], l=4) == [("note", 4)]
     assert criteria(sensitive=["illness"], l=None) == criteria(insensitive=["illness"]) == []
     with anonspark.anonymize(table, **asked, sensitive=["illness"], l=None) as release:
-        assert repr(release).startswith("Release: ! every class has at least 5 records")
+        assert repr(release).startswith("Release: ! every record matches at least 9 others")
         assert "no criterion forbids" in repr(release)
         assert 'class="verdict mixed"' in release._repr_html_()
         assert repr(release.verify()).startswith("Verification: ! everything")
@@ -200,7 +200,9 @@ def test_k_1_protects_nobody(
     config = {"attributes": ATTRIBUTES, "privacy": {"k": 1, "allow_k_1": True}}
     with anonspark.anonymize(pd.DataFrame(people()), config) as one:
         assert repr(one).startswith("Release: ✗ no protection")
-        assert repr(one.verify()).startswith("Verification: ✗ no protection")
+        assert repr(one.verify()).startswith(
+            "Verification: ✗ All criteria hold, but k = 1 protects nobody."
+        )
     with pytest.raises(
         ConfigurationError, match="k: found 1; expected a whole number of at least 2"
     ):

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import load_then_work, loads, of_configuration, of_paths
+from anonspark.cli.frame import CONFIGURED, Call, command, loads, of_configuration
+from anonspark.cli.options import ConfigurationPath, Overrides
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -19,7 +16,9 @@ if TYPE_CHECKING:
     from anonspark.utility.learned_hierarchies import Arrangement
 
 
+@command(*CONFIGURED)
 def arrange(  # noqa: PLR0913 - each parameter is an option of the command
+    call: Call,
     config: ConfigurationPath,
     target: Annotated[
         str, typer.Option(metavar="COLUMN", help="Column that the order should predict.")
@@ -45,40 +44,33 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
         ),
     ] = None,
     overrides: Overrides = None,
-    master: Master = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Learn orders or hierarchies of categories from a target.
 
     Values that occur with similar values of the target come next to each other. You correct them.
     """
-    from anonspark.cli.utility_display import show_arrangement
-
-    progress = LOG.get().follow(quiet=quiet)
+    from anonspark.presentation.utility import arrangement_blocks
 
     def learn(engine: Engine, configuration: Configuration) -> Arrangement:
         from anonspark.utility.learned_hierarchies import arrange as learn_arrangement
 
-        with progress.stage("arrange"):
-            return learn_arrangement(
-                engine,
-                configuration,
-                target,
-                out,
-                attributes=attribute or (),
-                form=form,
-                min_records=min_records,
-                selection=selection,
-            )
+        return learn_arrangement(
+            engine,
+            configuration,
+            target,
+            out,
+            attributes=attribute or (),
+            form=form,
+            min_records=min_records,
+            selection=selection,
+        )
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
+        from anonspark.engine.choice import Work
+
         if selection is not None:
-            return of_paths(configuration.execution.engine, selection)
+            return configuration.execution.engine, Work((selection,))
         return of_configuration(configuration)
 
-    found = load_then_work(config, loads(config, overrides), describe, master, learn)
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        show_arrangement(OUT, found)
+    found = call.load(config, loads(config, overrides), learn, describe, stage="arrange")
+    call.show(found, arrangement_blocks)

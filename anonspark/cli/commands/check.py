@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import load_then_work, loads, of_configuration
+from anonspark.cli.frame import CONFIGURED, Call, command, loads, of_configuration
+from anonspark.cli.options import ConfigurationPath, Overrides
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -21,62 +18,41 @@ if TYPE_CHECKING:
     from anonspark.pipeline.plan import Checked, Plan
 
 
+@command(*CONFIGURED)
 def check(
+    call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
-    master: Master = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check configuration and data without anonymizing.
 
     The warnings are those of a run that can be known before it.
     """
-    progress = LOG.get().follow(quiet=quiet)
+    from anonspark.cli.display import checked_blocks
 
     def inspect(engine: Engine, configuration: Configuration) -> Checked:
         from anonspark.pipeline.plan import check_input
 
-        return check_input(engine, configuration, progress)
+        return check_input(engine, configuration, call.progress)
 
-    checked = load_then_work(config, loads(config, overrides), of_configuration, master, inspect)
+    checked = call.load(config, loads(config, overrides), inspect)
     coding = checked.coding
-    if as_json:
-        print_json(
-            {
-                "rows": checked.rows,
-                "rows_to_drop": checked.rows_dropped,
-                "missing": checked.missing,
-                "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
-                "repeats": [asdict(one) | {"remedy": one.remedy} for one in checked.repeats],
-                "warnings": [one.as_dict() for one in checked.warnings],
-            }
-        )
-        return
-    verdict, style = "configuration and data are fine", None
-    if checked.warnings:
-        number = len(checked.warnings)
-        count = f"{number} warnings" if number > 1 else "1 warning"
-        verdict, style = f"usable, with {count} (see the log)", "yellow"
-    OUT.print(f"{config}: {verdict}", style=style)
-    OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
-    if coding is not None:
-        line = f"Coding: {coding.name}, fingerprint {coding.fingerprint}"
-        OUT.print(line, soft_wrap=True)
-    for name, number in checked.missing.items():
-        if number:
-            OUT.print(f"attributes.{name}: {number:,} values are missing")
-    for repeat in checked.repeats:
-        text = repeat.describe(checked.k)
-        OUT.print(text, style="yellow", soft_wrap=True)
+    told = {
+        "rows": checked.rows,
+        "rows_to_drop": checked.rows_dropped,
+        "missing": checked.missing,
+        "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
+        "repeats": [asdict(one) | {"remedy": one.remedy} for one in checked.repeats],
+        "warnings": [one.as_dict() for one in checked.warnings],
+    }
+    call.show(told, lambda _: checked_blocks(config, checked))
 
 
+@command(*CONFIGURED)
 def plan(
+    call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
-    master: Master = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
     nodes: Annotated[
         bool,
         typer.Option(
@@ -90,43 +66,30 @@ def plan(
 
     Shows rows, tasks, tree levels, columns and output.
     """
-    from anonspark.cli.display import show_nodes, show_plan
+    from anonspark.cli.display import plan_blocks
     from anonspark.engine.choice import choose_engine
-
-    progress = LOG.get().follow(quiet=quiet)
 
     def look_ahead(
         engine: Engine, configuration: Configuration
     ) -> tuple[Plan, list[LookedAt] | None]:
-        from anonspark.pipeline.plan import plan_run
+        from anonspark.pipeline.plan import look_at_nodes, plan_run, require_lattice
 
-        if not nodes:
-            return plan_run(engine, configuration, progress), None
-        from anonspark.pipeline.plan import look_at_nodes, require_lattice
-
-        require_lattice(configuration)
-        return plan_run(engine, configuration, progress), look_at_nodes(
-            engine, configuration, progress
-        )
+        if nodes:
+            require_lattice(configuration)
+        planned = plan_run(engine, configuration, call.progress)
+        return planned, look_at_nodes(engine, configuration, call.progress) if nodes else None
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
         # Before any engine starts, which would be a reason by itself.
         wanted = of_configuration(configuration)
-        chosen.append(choose_engine(*wanted, master))
+        chosen.append(choose_engine(*wanted, call.master))
         return wanted
 
     chosen: list[Choice] = []
-    load = loads(config, overrides)
-    planned, looked_at = load_then_work(config, load, describe, master, look_ahead)
-    if as_json:
-        engine = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
-        told = planned.as_dict() | {"engine": engine[0] if engine else None}
-        if looked_at is not None:
-            told["best_nodes"] = [asdict(one) for one in looked_at]
-        print_json(told)
-        return
-    show_plan(OUT, planned)
+    planned, looked_at = call.load(config, loads(config, overrides), look_ahead, describe)
+    engines = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
+    more: dict[str, object] = {"engine": engines[0] if engines else None}
     if looked_at is not None:
-        show_nodes(OUT, looked_at)
-    for choice in chosen:
-        OUT.print(f"Engine: {choice.name}, for {choice.reason}")
+        more["best_nodes"] = [asdict(one) for one in looked_at]
+    engine = "".join(f"{choice.name}, for {choice.reason}" for choice in chosen)
+    call.show(planned, lambda _: plan_blocks(planned, looked_at, engine), **more)

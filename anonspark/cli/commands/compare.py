@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, Master, Overrides, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import load_then_work, of_configuration
+from anonspark.cli.frame import CONFIGURED, Call, command, of_configuration
+from anonspark.cli.options import Overrides
 
 if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid
     from anonspark.comparison.runner import Comparison
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
+    from anonspark.presentation.terminal import Block
 
 
 def _of_grid(grid: Grid) -> tuple[EngineName, Work]:
@@ -30,7 +29,9 @@ def _of_grid(grid: Grid) -> tuple[EngineName, Work]:
     return name, replace(work, read=read, formats=formats)
 
 
+@command(*CONFIGURED)
 def compare(
+    call: Call,
     grid: Annotated[
         str,
         typer.Argument(
@@ -39,39 +40,43 @@ def compare(
         ),
     ],
     overrides: Overrides = None,
-    master: Master = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Run many settings on one input and rank them.
 
     Settings that were run before are not run again.
     """
-    from anonspark.cli.display import show_comparison
     from anonspark.comparison.trial import load_comparison
-
-    progress = LOG.get().follow(quiet=quiet)
 
     def run_cells(engine: Engine, wanted: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid
 
-        return wanted, run_grid(engine, wanted, progress)
+        return wanted, run_grid(engine, wanted, call.progress)
 
-    wanted, comparison = load_then_work(
-        grid,
-        lambda read: load_comparison(grid, overrides or (), read),
-        _of_grid,
-        master,
-        run_cells,
+    wanted, comparison = call.load(
+        grid, lambda read: load_comparison(grid, overrides or (), read), run_cells, _of_grid
     )
-    if as_json:
-        told: dict[str, object] = {
-            "path": comparison.path,
-            "cells": comparison.rows,
-            "notes": comparison.notes,
-        }
-        if wanted.trial is not None and comparison.advice is not None:
-            told |= {"refused": wanted.trial.refused, "advice": comparison.advice.as_dict()}
-        print_json(told)
-    else:
-        show_comparison(OUT, wanted, comparison)
+    told: dict[str, object] = {
+        "path": comparison.path,
+        "cells": comparison.rows,
+        "notes": comparison.notes,
+    }
+    if wanted.trial is not None and comparison.advice is not None:
+        told |= {"refused": wanted.trial.refused, "advice": comparison.advice.as_dict()}
+    call.show(told, lambda _: _blocks(wanted, comparison))
+
+
+def _blocks(grid: Grid, comparison: Comparison) -> Iterator[Block]:
+    """Return every cell, where the figures are, and how to use the best one."""
+    from anonspark.comparison.card import comparison_card
+    from anonspark.presentation.blocks import Text
+
+    card = comparison_card("", grid, comparison)
+    yield card
+    yield Text(
+        f"{comparison.ran:,} run{'s' * (comparison.ran != 1)}, {comparison.reused or 'none'} "
+        f"reused. Figures and report: {comparison.path}"
+    )
+    if comparison.advice is not None:
+        # Once more where the eye is, for the table is long.
+        yield Text(f"{card.verdict[0].upper()}{card.verdict[1:]}", "strong")
+        yield Text(f"To use it: {comparison.advice.command_line or 'nothing to set'}")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, Master, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import work_with_engine, work_with_spark
+from anonspark.cli.frame import Call, command
+from anonspark.cli.working import work_with_spark
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -20,24 +19,21 @@ if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.released import Release
+    from anonspark.presentation.terminal import Block
 
     Shown = tuple[pa.Table, pa.Table]
 
 
+@command("as_json", "quiet")
 def demo(
+    call: Call,
     out: Annotated[Path, typer.Option(help="Directory for everything that it makes.")] = Path(
         "anonspark-demo"
     ),
     rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
     spark: Annotated[bool, typer.Option("--spark", help="Work with an embedded Spark.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Anonymize generated people, and show the result."""
-    from anonspark.cli.display import show_records
-    from anonspark.cli.verdict_display import show_verdict
-
-    progress = LOG.get().follow(quiet=quiet)
 
     def generate_and_anonymize(engine: Engine) -> tuple[Path, Release, Shown | None]:
         import pyarrow.parquet as pq
@@ -48,80 +44,80 @@ def demo(
         from anonspark.release.regions import published_attributes
 
         path, configuration = prepare_demo(out, rows)
-        release = run_pipeline(engine, configuration, progress=progress, purpose="demonstration")
+        release = run_pipeline(
+            engine, configuration, progress=call.progress, purpose="demonstration"
+        )
         (people,) = configuration.input.paths
         attributes = published_attributes(read_manifest(engine.files, release.path))
         published = pq.read_table(f"{release.path}/data")
         return path, release, find_class(pq.read_table(people), published, attributes)
 
-    path, release, shown = work_with_engine(
-        "spark" if spark else "local", None, None, generate_and_anonymize
-    )
-    if as_json:
-        summary = release.summary
-        print_json({"configuration": str(path), "path": release.path, "summary": summary})
-        return
-    if shown:
-        before, after = (table.slice(0, 5) for table in shown)
-        names = ["birth_date", "sex", "postal_code", "diagnosis"]
-        show_records(OUT, "Before: five invented people", before.select(["full_name", *names]))
-        show_records(OUT, "After: the same five people", after.select(names))
-    show_verdict(OUT, release)
-    OUT.print(
-        f"Configuration: {path}",
-        f"Release:       {release.path}/data (Parquet)",
-        f"Metrics:       {release.path}/metrics (Parquet)",
-        f"Manifest:      {release.path}/manifest.json",
-        f"Prove it:      anonspark verify {release.path}",
-        f"See it:        anonspark report {release.path}",
-        f"Change it:     anonspark run {path} --set privacy.k=50",
-        sep="\n",
-    )
+    chosen = replace(call, engine="spark" if spark else "local")
+    path, release, shown = chosen.work(generate_and_anonymize)
+
+    def blocks(_: object) -> Iterator[Block]:
+        from anonspark.cli.display import record_blocks
+        from anonspark.presentation.release import published_card
+
+        if shown:
+            before, after = (table.slice(0, 5) for table in shown)
+            names = ["birth_date", "sex", "postal_code", "diagnosis"]
+            people = before.select(["full_name", *names])
+            yield from record_blocks("Before: five invented people", people)
+            yield from record_blocks("After: the same five people", after.select(names))
+        yield published_card(
+            release,
+            (
+                ("settings", str(path)),
+                ("data", f"{release.path}/data (Parquet)"),
+                ("metrics", f"{release.path}/metrics (Parquet)"),
+                ("manifest", f"{release.path}/manifest.json"),
+                ("prove it", f"anonspark verify {release.path}"),
+                ("see it", f"anonspark report {release.path}"),
+                ("change it", f"anonspark run {path} --set privacy.k=50"),
+            ),
+        )
+
+    told = {"configuration": str(path), "path": release.path, "summary": release.summary}
+    call.show(told, blocks)
 
 
+@command("master", "as_json", "quiet")
 def generate(
+    call: Call,
     rows: Annotated[int, typer.Option(help="People to generate.")],
     out: Annotated[str, typer.Option(help="Directory to write to; must not exist.")],
     seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
     format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
-    master: Master = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write a table of invented people, of any size, in parallel."""
-    progress = LOG.get().follow(quiet=quiet)
 
     def write(engine: SparkEngine) -> None:
         from anonspark.demo.people import write_people
 
-        with progress.stage("generate people", rows=rows):
+        with call.progress.stage("generate people", rows=rows):
             write_people(engine.session, rows, out, seed, format)
 
-    work_with_spark(master, write)
-    if as_json:
-        print_json({"rows": rows, "path": out, "format": format})
-    else:
-        OUT.print(f"{rows:,} people at {out}")
+    work_with_spark(call.master, write)
+    told = {"rows": rows, "path": out, "format": format}
+    call.say(told, f"{rows:,} people at {out}")
 
 
+@command("as_json", "quiet")
 def fetch(
+    call: Call,
     name: Annotated[str, typer.Argument(help="Data set: adult.")],
     out: Annotated[Path, typer.Option(help="Directory to write to.")],
     url: Annotated[
         str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
     ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Download a public data set, check it and write it as CSV."""
     from anonspark.demo.fetch import ADULT_URL, fetch_adult
 
     if name != "adult":
         raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
-    with LOG.get().follow(quiet=quiet).stage(f"fetch {name}"):
+    with call.progress.stage(f"fetch {name}"):
         paths = fetch_adult(out, base_url=url or ADULT_URL)
-    if as_json:
-        print_json({"files": [str(path) for path in paths]})
-        return
-    for path in paths:
-        OUT.print(str(path))
+    files = list(map(str, paths))
+    call.say({"files": files}, *files)

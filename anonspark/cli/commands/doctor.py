@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from anonspark.cli.options import AsJson
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
+from anonspark.cli.frame import Call, command
 from anonspark.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
-    pass
+    from anonspark.cli.doctor import Check
+    from anonspark.presentation.terminal import Block
 
 
-def doctor(as_json: AsJson = False) -> None:
+@command("as_json")
+def doctor(call: Call) -> None:
     """Check Java, Python, Spark, Arrow, Numba and write access.
 
     The exit code is 6 if a check fails.
     """
     from anonspark.cli.doctor import run_checks
 
-    failed = 0
-    told = []
-    for result in run_checks():
-        failed += not result.passed
-        if as_json:
-            told.append(
-                {
-                    "name": result.name,
-                    "passed": result.passed,
-                    "found": result.found,
-                    "remedy": None if result.passed else result.remedy,
-                }
-            )
-            continue
-        mark, colour = ("pass", "green") if result.passed else ("fail", "red")
-        OUT.print(f"{mark}  ", style=colour, end="")
-        OUT.print(f"{result.name}: {result.found}")
-        if not result.passed:
-            OUT.print(f"      {result.remedy}")
-    if as_json:
-        print_json({"checks": told})
+    checks = run_checks()
+    told = [
+        {
+            "name": one.name,
+            "passed": one.passed,
+            "found": one.found,
+            "remedy": None if one.passed else one.remedy,
+        }
+        for one in checks
+    ]
+    call.show({"checks": told}, lambda _: _blocks(checks))
+    failed = sum(not one.passed for one in checks)
     if failed:
         raise EnvironmentProblem(f"{failed} of the checks above failed; each names its remedy")
+
+
+def _blocks(checks: Sequence[Check]) -> Iterator[Block]:
+    from anonspark.presentation.blocks import Text
+
+    for one in checks:
+        mark, tone = ("pass", "good") if one.passed else ("fail", "bad")
+        yield Text(f"{mark}  {one.name}: {one.found}", tone)
+        if not one.passed:
+            yield Text(f"      {one.remedy}")

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import load_then_work, loads, of_configuration, work_with_engine
+from anonspark.cli.frame import WITH_ENGINE, Call, command, loads
 from anonspark.errors import ConfigurationError
 from anonspark.foreign_text import visible
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.protocol import Engine
+    from anonspark.presentation.terminal import Block
     from anonspark.profiling.profile import Profile
     from anonspark.utility.learned_hierarchies import Arrangement
+
 
 Data = Annotated[
     str,
@@ -67,7 +65,9 @@ def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+@command(*WITH_ENGINE)
 def profile(  # noqa: PLR0913 - each parameter is an option of the command
+    call: Call,
     data: Data,
     k: SmallK = 5,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
@@ -78,18 +78,12 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
     options: DataOptions = None,
     sample: SampleRows = 200_000,
     seed: SampleSeed = 0,
-    master: Master = None,
-    engine_name: EngineOption = "auto",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Show which columns and values identify people.
 
     Needs no configuration.
     """
-    progress = LOG.get().follow(quiet=quiet)
-    with progress.stage("look at the data"):
-        from anonspark.engine.choice import engine_name as named
+    with call.progress.stage("look at the data"):
         from anonspark.profiling.source import find_source
 
         source = find_source(data, data_format, parsed_options(options))
@@ -99,24 +93,29 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.profiling.profile import profile_table
 
         found = profile_table(
-            engine, source, progress, k=k, sample=sample, seed=seed, show_values=show_values
+            engine, source, call.progress, k=k, sample=sample, seed=seed, show_values=show_values
         )
         if html is not None:
             write_page(engine.files, html, found)
         return found
 
-    found = work_with_engine(named(engine_name), source.work, master, look)
-    if as_json:
-        print_json(found.as_dict())
-        return
-    from anonspark.cli.profile_display import show_profile
+    found = call.work(look, work=source.work)
 
-    show_profile(OUT, found)
-    if html is not None:
-        OUT.print(f"Page: {html}")
+    def blocks(found: Profile) -> Iterator[Block]:
+        from anonspark.presentation.blocks import Text
+        from anonspark.profiling.card import profile_card
+
+        yield profile_card(found.source.path, found)
+        yield Text(f"Next: anonspark init {shlex.quote(found.source.path)}")
+        if html is not None:
+            yield Text(f"Page: {html}")
+
+    call.show(found, blocks)
 
 
+@command(*WITH_ENGINE)
 def init(  # noqa: PLR0913 - each parameter is an option of the command
+    call: Call,
     data: Data,
     out: Annotated[
         str | None,
@@ -130,22 +129,16 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     options: DataOptions = None,
     sample: SampleRows = 200_000,
     seed: SampleSeed = 0,
-    master: Master = None,
-    engine_name: EngineOption = "auto",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Propose a configuration from the data, with comments.
 
     You correct it before you run it.
     """
-    if as_json and interactive:
+    if call.as_json and interactive:
         raise ConfigurationError(
             "--json: found together with --interactive, which asks; expected one of them"
         )
-    progress = LOG.get().follow(quiet=quiet)
-    with progress.stage("look at the data"):
-        from anonspark.engine.choice import engine_name as named
+    with call.progress.stage("look at the data"):
         from anonspark.profiling.draft import Answers, draft_configuration
         from anonspark.profiling.source import find_source
         from anonspark.profiling.writing import (
@@ -163,12 +156,12 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.profiling.long_tails import count_categories, may_have_tail
         from anonspark.profiling.profile import profile_table
 
-        found = profile_table(engine, source, progress, k=k, sample=sample, seed=seed)
-        with progress.stage("count categories"), engine.reading((source.path,), "DATA: "):
+        found = profile_table(engine, source, call.progress, k=k, sample=sample, seed=seed)
+        with call.progress.stage("count categories"), engine.reading((source.path,), "DATA: "):
             table = found.source.open(engine)
             return found, count_categories(table, may_have_tail(found), found.missing_markers)
 
-    profile, tails = work_with_engine(named(engine_name), source.work, master, look)
+    profile, tails = call.work(look, work=source.work)
     answers = Answers(None, k, default_output(path))
     if interactive:
         from anonspark.cli.asking import ask
@@ -176,32 +169,26 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         answers = ask(profile, k, answers.output)
     draft = draft_configuration(profile, answers, tails, path)
     written = write_draft(draft, path)
-    if as_json:
-        print_json({"written": written})
+    call.say({"written": written}, *(f"Written: {name}" for name in written))
+    if call.as_json:
         return
-    for name in written:
-        OUT.print(f"Written: {name}")
     if interactive and draft.target is not None:
-        _offer_orders(path, draft.target, master, quiet=quiet)
-    command = f"anonspark check {shlex.quote(path)}"
-    OUT.print(f"Next: read it, then {command}")
+        _offer_orders(call, path, draft.target)
+    call.say({}, f"Next: read it, then anonspark check {shlex.quote(path)}")
 
 
-def _offer_orders(path: str, target: str, master: str | None, *, quiet: bool) -> None:
+def _offer_orders(call: Call, path: str, target: str) -> None:
     """Ask whether orders of categories are to be learned now."""
     question = f"Learn orders of categories that go with {target} now, for you to correct"
     if not typer.confirm(visible(question), default=False):
         return
-    from anonspark.cli.utility_display import show_arrangement
+    from anonspark.presentation.utility import arrangement_blocks
 
-    progress = LOG.get().follow(quiet=quiet)
     directory = path.rpartition(".")[0] + ".orders"
 
     def learn(engine: Engine, configuration: Configuration) -> Arrangement:
         from anonspark.utility.learned_hierarchies import arrange
 
-        with progress.stage("arrange"):
-            return arrange(engine, configuration, target, directory)
+        return arrange(engine, configuration, target, directory)
 
-    found = load_then_work(path, loads(path, ()), of_configuration, master, learn)
-    show_arrangement(OUT, found)
+    call.show(call.load(path, loads(path, ()), learn, stage="arrange"), arrangement_blocks)

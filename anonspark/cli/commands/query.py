@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, EngineOption, Master, Quiet, hierarchy_files
+from anonspark.cli.frame import WITH_ENGINE, Call, command
+from anonspark.cli.options import hierarchy_files
 from anonspark.cli.printing import print_csv, print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import of_paths, work_with_engine
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -19,7 +17,9 @@ if TYPE_CHECKING:
     from anonspark.reading.published import Answer
 
 
+@command(*WITH_ENGINE)
 def query(
+    call: Call,
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
     question: Annotated[
         str,
@@ -31,13 +31,9 @@ def query(
     hierarchies: Annotated[
         list[str] | None, hierarchy_files("which shows what its labels stand for")
     ] = None,
-    master: Master = None,
-    engine_name: EngineOption = "auto",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Count records that meet a condition, with certain bounds."""
-    from anonspark.cli.display import show_answer
+    from anonspark.cli.display import answer_blocks
     from anonspark.reading.hierarchies import OPTION
     from anonspark.reading.published import open_published
     from anonspark.reading.questions import UnquotedNameError, parse_assignments, parse_question
@@ -47,21 +43,15 @@ def query(
     with suppress(UnquotedNameError):
         parse_question(question)
 
-    progress = LOG.get().follow(quiet=quiet)
-
     def ask(engine: Engine) -> Answer:
-        with progress.stage("query"):
-            opened = open_published(release, files, lambda: nullcontext(engine), OPTION)
-            return opened.answer(question)
+        return open_published(release, files, lambda: nullcontext(engine), OPTION).answer(question)
 
-    answer = work_with_engine(*of_paths(engine_name, release), master, ask)
-    if as_json:
-        print_json(answer.as_dict())
-    else:
-        show_answer(OUT, answer)
+    call.show(call.work(ask, release, stage="query"), answer_blocks)
 
 
+@command(*WITH_ENGINE)
 def mapping(
+    call: Call,
     release: Annotated[
         str,
         typer.Argument(metavar="RELEASE", help="Directory of a release by full-domain recoding."),
@@ -69,10 +59,6 @@ def mapping(
     hierarchies: Annotated[
         list[str] | None, hierarchy_files("if it is no longer where the run read it")
     ] = None,
-    master: Master = None,
-    engine_name: EngineOption = "auto",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Print which value was published as which label, as CSV.
 
@@ -82,14 +68,12 @@ def mapping(
     from anonspark.reading.questions import parse_assignments
 
     files = parse_assignments(hierarchies or ())
-    progress = LOG.get().follow(quiet=quiet)
 
     def read(engine: Engine) -> list[Mapped]:
-        with progress.stage("mapping"):
-            return read_mapping(engine, release, files)
+        return read_mapping(engine, release, files)
 
-    rows = as_rows(work_with_engine(*of_paths(engine_name, release), master, read))
-    if as_json:
+    rows = as_rows(call.work(read, release, stage="mapping"))
+    if call.as_json:
         print_json(rows)
     else:
         print_csv(COLUMNS, rows)

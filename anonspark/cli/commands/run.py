@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet, Resume, RunId
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import EndedError, load_then_work, loads, of_configuration
+from anonspark.cli.frame import CONFIGURED, Call, command, loads
+from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId
+from anonspark.cli.working import EndedError
 from anonspark.errors import AnonsparkError, exit_code_of
 
 if TYPE_CHECKING:
@@ -20,16 +19,16 @@ if TYPE_CHECKING:
     from anonspark.config.reading import TextReader
     from anonspark.engine.protocol import Engine
     from anonspark.pipeline.released import Release
+    from anonspark.presentation.terminal import Block
 
 
-def run(  # noqa: PLR0913 - each parameter is an option of the command
+@command(*CONFIGURED)
+def run(
+    call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
-    master: Master = None,
     run_id: RunId = None,
     resume: Resume = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
     report: Annotated[
         bool, typer.Option("--report", help="Write report.html into the release.")
     ] = False,
@@ -50,7 +49,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         # In the place of the model that the configuration names, with its options.
         told = json.dumps(mapping)
         overrides = [f"model={{name: mapping, release: {told}}}", *(overrides or [])]
-    progress = LOG.get().follow(quiet=quiet, run_id=run_id)
+    progress = call.progress
     started = datetime.now(UTC)
     configured: list[Configuration] = []
     published: list[Release] = []
@@ -103,14 +102,14 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         )
 
     try:
-        load_then_work(config, load, of_configuration, master, anonymize, tell_outcome)
+        call.load(config, load, anonymize, at_end=tell_outcome)
     except (AnonsparkError, EndedError) as error:
         if not published:
             raise
         # A scheduler must not take a complete release for a run that failed without a trace.
-        _show_run(published[0], as_json=as_json, details=details)
+        _show_run(call, published[0], details=details)
         raise _without_report(published[0], error) from error
-    _show_run(published[0], as_json=as_json, details=details, has_report=report)
+    _show_run(call, published[0], details=details, has_report=report)
 
 
 def _without_report(
@@ -123,31 +122,28 @@ def _without_report(
     return type(error)(f"report: {complete}: {error}")
 
 
-def _show_run(release: Release, *, as_json: bool, details: bool, has_report: bool = False) -> None:
-    """Tell what was published."""
-    from anonspark.cli.display import show_release
-    from anonspark.cli.verdict_display import say, show_verdict
+def _show_run(call: Call, release: Release, *, details: bool, has_report: bool = False) -> None:
+    """Show what was published."""
 
-    if as_json:
-        print_json(
-            {
-                "path": release.path,
-                "published_earlier": release.earlier,
-                "summary": release.summary,
-                "rounds": release.rounds,
-                "attributes": release.attributes,
-                "privacy": release.privacy,
-                "seconds": release.seconds,
-                "unpublished": release.unpublished,
-                "warnings": [one.as_dict() for one in release.warnings],
-            }
-        )
-        return
-    show_verdict(OUT, release)
-    say(OUT, "prove it", f"anonspark verify {release.path}")
-    if has_report:
-        say(OUT, "report", f"{release.path}/report.html")
-    else:
-        say(OUT, "see it", f"anonspark report {release.path}")
-    if details:
-        show_release(OUT, release)
+    def blocks(_: object) -> Iterator[Block]:
+        from anonspark.presentation.release import detail_blocks, published_card
+
+        look = ("see it", f"anonspark report {release.path}")
+        if has_report:
+            look = ("report", f"{release.path}/report.html")
+        yield published_card(release, (("prove it", f"anonspark verify {release.path}"), look))
+        if details:
+            yield from detail_blocks(release)
+
+    told = {
+        "path": release.path,
+        "published_earlier": release.earlier,
+        "summary": release.summary,
+        "rounds": release.rounds,
+        "attributes": release.attributes,
+        "privacy": release.privacy,
+        "seconds": release.seconds,
+        "unpublished": release.unpublished,
+        "warnings": [one.as_dict() for one in release.warnings],
+    }
+    call.show(told, blocks)

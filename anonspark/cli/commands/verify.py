@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import load_then_work, loads, of_paths, work_with_engine
+from anonspark.cli.frame import WITH_ENGINE, Call, command, loads
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
+    from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
+    from anonspark.presentation.terminal import Block
     from anonspark.sharing.pairs.relation import Statement
     from anonspark.sharing.pairs.releases import Attack, JointVerification
     from anonspark.verification.result import Verification
@@ -89,7 +87,9 @@ def _attack(
     return Attack(said, joint_k, original, population)
 
 
+@command(*WITH_ENGINE)
 def verify(  # noqa: PLR0913 - each parameter is an option of the command
+    call: Call,
     published: Annotated[
         str,
         typer.Argument(
@@ -143,16 +143,11 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             help="With --with: the smaller release has a part of the larger one's people.",
         ),
     ] = False,
-    master: Master = None,
-    engine_name: EngineOption = "auto",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Verify a release from its own files.
 
     Relies on nothing that the run reported. The exit code is 4 if a promise does not hold.
     """
-    from anonspark.cli.verification_display import show_proof
     from anonspark.verification.roles import Roles, required_roles
 
     said = Roles(
@@ -161,8 +156,6 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         *(k, l, t, tuple(unit or ()), suppressed),
     )
     roles = required_roles(said, None if config is None else "--config")
-    progress = LOG.get().follow(quiet=quiet)
-
     attack = _attack(beside, joint_k, same_people, inside, original, population)
 
     def prove(
@@ -171,35 +164,50 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.sharing.pairs.releases import audit_releases
         from anonspark.verification.audit import audit_release
 
-        with progress.stage("verify"):
-            if beside:
-                paths = (published, *beside)
-                return audit_releases(engine, paths, configuration, roles=roles, attack=attack)
-            return audit_release(
-                engine,
-                published,
-                configuration,
-                roles=roles,
-                original=original,
-                population=population,
-            )
+        if beside:
+            paths = (published, *beside)
+            return audit_releases(engine, paths, configuration, roles=roles, attack=attack)
+        return audit_release(
+            engine,
+            published,
+            configuration,
+            roles=roles,
+            original=original,
+            population=population,
+        )
 
-    wanted = of_paths(engine_name, published, *(beside or ()), original, population)
+    def describe(_: object) -> tuple[EngineName, Work]:
+        from anonspark.engine.choice import Work, engine_name
+
+        return engine_name(call.engine), Work(tuple(filter(None, paths)))
+
+    paths = (published, *(beside or ()), original, population)
     found = (
-        work_with_engine(*wanted, master, prove)
+        call.work(prove, *paths, stage="verify")
         if config is None
-        else load_then_work(
-            config,
-            loads(config, None, needs_seed=False),
-            lambda _: wanted,
-            master,
-            prove,
+        else call.load(
+            config, loads(config, None, needs_seed=False), prove, describe, stage="verify"
         )
     )
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        show_proof(OUT, found)
+    call.show(found, _blocks)
     for warning in found.warnings:
         logging.getLogger("anonspark").warning("%s", warning)
     found.require()
+
+
+def _blocks(found: Verification | JointVerification) -> Iterator[Block]:
+    """Return what one release shows, or each of several and then every two."""
+    from anonspark.presentation.blocks import Text
+    from anonspark.presentation.verification import verification_card
+    from anonspark.sharing.pairs.card import joint_card
+    from anonspark.sharing.pairs.releases import JointVerification
+
+    if isinstance(found, JointVerification):
+        for one in found.releases:
+            yield verification_card(one.release, one)
+        card = joint_card(found)
+    else:
+        card = verification_card(found.release, found)
+    yield card
+    # Once more where the eye is, for the tables are long.
+    yield Text(card.verdict, card.tone)

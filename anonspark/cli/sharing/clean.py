@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.cli.working import load_then_work, loads, of_configuration
+from anonspark.cli.frame import CONFIGURED, Call, command, loads, of_configuration
+from anonspark.cli.options import ConfigurationPath, Overrides
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -20,21 +17,18 @@ if TYPE_CHECKING:
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
 
+@command(*CONFIGURED)
 def clean(
+    call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
-    run_id: Annotated[str | None, typer.Option(help="Only of this run.")] = None,
-    master: Master = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    only: Annotated[str | None, typer.Option("--run-id", help="Only of this run.")] = None,
 ) -> None:
     """Remove what killed runs left: raw records, half a release."""
     from anonspark.config.yaml_reading import read_document
     from anonspark.sharing.recipients.members import is_plan
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
     from anonspark.sharing.recipients.plan import load_plan
-
-    progress = LOG.get().follow(quiet=quiet)
 
     def load(read: TextReader) -> Configuration | RecipientsPlan:
         what = "a configuration or a plan"
@@ -55,24 +49,19 @@ def clean(
         from anonspark.sharing.recipients.members import clean_plan
 
         files = engine.files
-        with progress.stage("remove what was left"):
-            if isinstance(loaded, RecipientsPlan):
-                return loaded.output, clean_plan(files, loaded, run_id)
-            staging_path = loaded.execution.staging_path
-            places = find_stagings(files, loaded.output.path, staging_path)
-            return loaded.output.path, [
-                (place.private, remove_staging(files, place))
-                for place in places
-                if run_id in (None, place.run_id)
-            ]
+        if isinstance(loaded, RecipientsPlan):
+            return loaded.output, clean_plan(files, loaded, only)
+        staging_path = loaded.execution.staging_path
+        places = find_stagings(files, loaded.output.path, staging_path)
+        return loaded.output.path, [
+            (place.private, remove_staging(files, place))
+            for place in places
+            if only in (None, place.run_id)
+        ]
 
-    output, found = load_then_work(config, load, describe, master, remove)
-    if as_json:
-        told = [{"path": path, "removed": removed} for path, removed in found]
-        print_json({"output": output, "found": told})
-        return
-    for path, removed in found:
-        what = "removed" if removed else "kept: a process of this machine is at work on it:"
-        OUT.print(f"{what} {path}")
-    if not found:
-        OUT.print(f"Nothing was left beside {output}")
+    stage = "remove what was left"
+    output, found = call.load(config, load, remove, describe, stage=stage)
+    told = [{"path": path, "removed": removed} for path, removed in found]
+    kept = "kept: a process of this machine is at work on it:"
+    lines = [f"{'removed' if removed else kept} {path}" for path, removed in found]
+    call.say({"output": output, "found": told}, *(lines or [f"Nothing was left beside {output}"]))

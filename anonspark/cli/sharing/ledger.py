@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
+from anonspark.cli.frame import Call, Common, command
 from anonspark.cli.usage import help_without_command
-from anonspark.cli.working import work_with_engine
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.foreign_text import visible
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
+    from anonspark.presentation.terminal import Block
     from anonspark.sharing.ledger.budget import Budget
     from anonspark.sharing.ledger.check import LedgerCheck
     from anonspark.sharing.ledger.ledger import Ledger
@@ -31,10 +30,9 @@ ledger = typer.Typer(
 ledger.callback()(help_without_command)
 
 
-Result = TypeVar("Result")
+_SHOWING: tuple[Common, ...] = ("master", "as_json")
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="Directory of the ledger.")]
-Master = Annotated[str | None, typer.Option(metavar="URL", help="Spark master.")]
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="Name of the data set, of select.")
 ]
@@ -42,13 +40,6 @@ KeyFile = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="File of the key that the ledger was made with."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-
-
-def _with_engine(path: str, master: str | None, function: Callable[[Engine], Result]) -> Result:
-    from anonspark.engine.choice import Work
-
-    return work_with_engine("auto", Work((), (path,)), master, function)
 
 
 def _names(option: str, text: str) -> list[str]:
@@ -61,7 +52,9 @@ def _names(option: str, text: str) -> list[str]:
 @ledger.command(
     epilog="Example: anonspark ledger init out/ledger --key-file ledger.key --subject person_id"
 )
+@command("master")
 def init(
+    call: Call,
     path: Path,
     key_file: Annotated[
         str,
@@ -80,7 +73,6 @@ def init(
             help="Columns that identify a record, if people have several.",
         ),
     ] = "",
-    master: Master = None,
 ) -> None:
     """Make a ledger in an empty directory."""
     from pathlib import Path as LocalPath
@@ -96,25 +88,25 @@ def init(
     def make(engine: Engine) -> Ledger:
         return init_ledger(engine.files, path, key, columns, records)
 
-    ledger_made = _with_engine(path, master, make)
-    told = f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"
-    OUT.print(told)
+    ledger_made = call.work(make, written=(path,))
+    lines = [f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"]
     if made:
-        OUT.print(
+        lines.append(
             f"A new key is in {key_file}: keep a copy in another place, for without it nothing can "
             "be added"
         )
+    call.say({}, *lines)
 
 
 @ledger.command(epilog="Example: anonspark ledger show out/ledger")
+@command(*_SHOWING)
 def show(
+    call: Call,
     path: Path,
     recipient: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this recipient.")
     ] = None,
     dataset: Dataset = None,
-    master: Master = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show what recipients got, or what was spent of a budget."""
     from anonspark.sharing.ledger.ledger import open_ledger
@@ -126,11 +118,13 @@ def show(
         found = open_ledger(engine.files, path).releases.values()
         return [], [one for one in found if recipient in (None, one.recipient)]
 
-    budgets, releases = _with_engine(path, master, read)
+    budgets, releases = call.work(read, written=(path,))
     if budgets:
-        _show_budgets(budgets, dataset, as_json=as_json)
+        told = {one.name: one.as_dict() for one in budgets}
+        document: Any = told if dataset is None else told[dataset]
     else:
-        _show_releases(releases, as_json=as_json)
+        document = list(map(_release_document, releases))
+    call.show(document, lambda _: _blocks(budgets, releases))
 
 
 def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
@@ -154,41 +148,30 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
     return found
 
 
-def _show_budgets(budgets: list[Budget], dataset: str | None, *, as_json: bool) -> None:
-    from anonspark.cli.sharing.selection_display import show_budget
+def _blocks(budgets: list[Budget], releases: list[LedgerRelease]) -> Iterator[Block]:
+    from anonspark.sharing.ledger.card import budget_blocks, release_blocks
 
-    if as_json:
-        told = {one.name: one.as_dict() for one in budgets}
-        print_json(told if dataset is None else told[dataset])
-        return
     for one in budgets:
-        show_budget(OUT, one)
+        yield from budget_blocks(one)
+    if not budgets:
+        yield from release_blocks(releases, datetime.now(UTC).date())
 
 
-def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
-    from anonspark.cli.sharing.recipients_display import show_ledger
-
-    today = datetime.now(UTC).date()
-    if not as_json:
-        show_ledger(OUT, releases, today)
-        return
+def _release_document(release: LedgerRelease) -> dict[str, Any]:
     unseen = ("number", "previous", "type", "files", "checks")
 
     def shown(told: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in told.items() if name not in unseen}
 
-    print_json(
-        [
-            {"release": one.name, "state": one.state, "time": one.time, "past": one.is_past(today)}
-            | shown(one.told)
-            | {"withdrawn": shown(one.withdrawn)}
-            for one in releases
-        ]
-    )
+    past = release.is_past(datetime.now(UTC).date())
+    known = {"release": release.name, "state": release.state, "time": release.time, "past": past}
+    return known | shown(release.told) | {"withdrawn": shown(release.withdrawn)}
 
 
 @ledger.command(epilog="Example: anonspark ledger check out/ledger --files")
+@command(*_SHOWING)
 def check(  # noqa: PLR0913 - each parameter is an option of the command
+    call: Call,
     path: Path,
     coalition: Annotated[
         str | None,
@@ -212,14 +195,12 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
         ),
     ] = False,
     dataset: Dataset = None,
-    master: Master = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check the events, files and joint classes of a ledger.
 
     Of a ledger of budgets, checks entries and sums. The exit code is 4 if a check fails.
     """
-    from anonspark.cli.sharing.recipients_display import show_coalitions
+    from anonspark.sharing.ledger.card import check_blocks
     from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
     from anonspark.sharing.ledger.ledger import key_of, open_ledger
     from anonspark.sharing.ledger.lock import locked
@@ -239,27 +220,16 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
                 opened.events.remember(older=True)
         return checked
 
-    found = _with_engine(path, master, look)
+    found = call.work(look, written=(path,))
     if isinstance(found, list):
         # Whatever is wrong with one has been raised when it was read.
-        if as_json:
-            print_json({"holds": True, "datasets": [one.name for one in found]})
-        for one in () if as_json else found:
-            told = f"{one.name}: {len(one.entries):,} entries, which follow from one another"
-            OUT.print(told)
+        told = {"holds": True, "datasets": [one.name for one in found]}
+        entries = "{0.name}: {1:,} entries, which follow from one another"
+        call.say(told, *(entries.format(one, len(one.entries)) for one in found))
         return
-    if as_json:
-        print_json(
-            {
-                "holds": found.holds,
-                "problems": found.problems,
-                "releases": found.releases,
-                "coalitions": found.coalitions,
-            }
-        )
-    else:
-        OUT.print(f"{found.releases:,} releases count; events and files were looked at")
-        show_coalitions(OUT, found.coalitions)
+
+    names = ("holds", "problems", "releases", "coalitions")
+    call.show({name: getattr(found, name) for name in names}, lambda _: check_blocks(found))
     if not found.holds:
         raise GuaranteeError("\n".join(found.problems))
 
@@ -267,7 +237,9 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
 @ledger.command(
     epilog="Example: anonspark ledger withdraw out/ledger RELEASE --reason destroyed --by officer"
 )
+@command("master")
 def withdraw(
+    call: Call,
     path: Path,
     release: Annotated[
         str, typer.Argument(metavar="RELEASE", help="Name of the release, as ledger show lists it.")
@@ -275,7 +247,6 @@ def withdraw(
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason why it no longer counts.")],
     by: Annotated[str, typer.Option("--by", metavar="TEXT", help="Person who confirms it.")],
     key_file: KeyFile = None,
-    master: Master = None,
 ) -> None:
     """Record that a recipient destroyed a release.
 
@@ -286,15 +257,16 @@ def withdraw(
     def write(engine: Engine) -> None:
         withdraw_release(engine.files, path, release, reason=reason, by=by, key_file=key_file)
 
-    _with_engine(path, master, write)
-    OUT.print(f"Withdrawn: {release}")
+    call.work(write, written=(path,))
+    call.say({}, f"Withdrawn: {release}")
 
 
 @ledger.command(epilog="Example: anonspark ledger unlock out/ledger")
+@command("master")
 def unlock(
+    call: Call,
     path: Path,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it without asking.")] = False,
-    master: Master = None,
 ) -> None:
     """Remove the lock of a killed process, after asking."""
     from anonspark.sharing.ledger.ledger import open_ledger
@@ -304,9 +276,9 @@ def unlock(
         opened = open_ledger(engine.files, path)
         return opened.layout.lock, read_lock(engine.files, opened.layout)
 
-    place, found = _with_engine(path, master, held)
+    place, found = call.work(held, written=(path,))
     if found is None:
-        OUT.print(f"Nobody holds {place}")
+        call.say({}, f"Nobody holds {place}")
         return
     told = (
         f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "
@@ -314,5 +286,5 @@ def unlock(
     )
     if not yes and not typer.confirm(visible(f"{place} is held by {told}. Is it dead for sure?")):
         return
-    _with_engine(path, master, lambda engine: engine.files.delete(place))
-    OUT.print(f"Removed {place}")
+    call.work(lambda engine: engine.files.delete(place), written=(path,))
+    call.say({}, f"Removed {place}")

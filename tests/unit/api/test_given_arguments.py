@@ -139,4 +139,4 @@ def test_releases_together() -> None:
         shown = repr(found)
         assert shown.startswith("Releases together: ")
         assert len(shown.splitlines()) <= 25
-        assert "Every two of them" in found._repr_html_()
+        assert "pairs of classes that may share a person" in found._repr_html_()

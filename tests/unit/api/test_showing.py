@@ -63,13 +63,14 @@ def test_text_is_short_and_begins_with_the_verdict(found: dict[str, Any]) -> Non
         assert len(lines) <= MOST_LINES, name
         assert max(map(len, lines)) <= 160, name
         assert SECRET not in repr(one)
-    (useful,) = [line for line in repr(found["release"]).splitlines() if "Usefulness: " in line]
-    assert useful.startswith("  Usefulness: "), "it is no warning"
-    assert "<p>Usefulness: " in found["release"]._repr_html_()
+    (useful,) = [line for line in repr(found["release"]).splitlines() if "of 100" in line]
+    assert useful.startswith("  utility"), "it is no warning"
+    assert '<th scope="row">utility</th>' in found["release"]._repr_html_()
     first = {name: repr(one).partition("\n")[0] for name, one in found.items()}
-    assert first["release"] == "Release: ! every class has at least 5 records, the smallest has 5"
-    assert first["proof"] == "Verification: ! everything that was promised holds, with k = 5"
-    assert first["failed"].startswith("Verification: ✗ the smallest class of the release has 3")
+    assert first["release"] == "Release: ! every record matches at least 4 others (k = 5)"
+    assert first["proof"] == "Verification: ! All criteria hold, with 1 warning."
+    assert first["failed"] == "Verification: ✗ 1 of the checks failed."
+    assert "  ! the smallest class of the release has 3" in repr(found["failed"])
     assert first["comparison"].startswith("Comparison: best by gcp, smaller is better: k=2, ")
     assert "attribute  " in repr(found["loss"])
 

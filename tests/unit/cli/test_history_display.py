@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from anonspark.cli.display import show_history
+from anonspark.cli.display import history_blocks
+from anonspark.presentation.terminal import show_blocks
 from anonspark.reporting.nights import Night
 
 
@@ -33,11 +34,11 @@ def test_figures_are_whole_and_stand_below_each_other(several: bool) -> None:
         night(4, 0.0004, job="labs" if several else "visits"),
     ]
     out = io.StringIO()
-    show_history(Console(file=out, width=80), nights)
+    show_blocks(Console(file=out, width=80), history_blocks(nights))
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= 80
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
-    rows = [line for line in text.splitlines() if line.startswith(" 2026-11-")]
+    rows = [line for line in text.splitlines() if line.startswith("2026-11-")]
     assert len(rows) == 4
     assert [line.split()[-2] for line in rows if "failed" not in line] == [
         "0.2000",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 
-from anonspark.cli.display import show_answer
+from anonspark.cli.display import answer_blocks
 from anonspark.cli.terminal import Terminal
+from anonspark.presentation.terminal import show_blocks
 from anonspark.reading.counting import Count
 from anonspark.reading.published import Answer
 
@@ -13,7 +14,8 @@ from anonspark.reading.published import Answer
 def shown(answer: Answer) -> str:
     """Return what a terminal with colours is sent."""
     file = io.StringIO()
-    show_answer(Terminal(file=file, force_terminal=True, color_system="truecolor"), answer)
+    terminal = Terminal(file=file, force_terminal=True, color_system="truecolor")
+    show_blocks(terminal, answer_blocks(answer))
     return file.getvalue()
 
 
@@ -30,6 +32,6 @@ def test_numbers_are_not_highlighted_in_pieces() -> None:
 def test_groups_are_not_highlighted_either() -> None:
     count = Count(8825.9, 7798, 10226, 30162)
     groups = {"<=50K": count, 1234: count, None: count}
-    _, *rows = shown(Answer("", count, "income", groups, None)).splitlines()
-    assert len(rows) == 4
+    _, _, *rows = shown(Answer("", count, "income", groups, None)).splitlines()
+    assert len(rows) == 5
     assert not any("\x1b" in row for row in rows)

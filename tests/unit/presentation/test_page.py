@@ -182,8 +182,8 @@ def test_a_page_escapes_everything_but_charts() -> None:
 def test_tables_have_captions_and_headings() -> None:
     made = page(Table("Records", ("what", "records"), [("published", "10")]))
     assert "<caption>Records</caption>" in made
-    assert '<th scope="col">what</th><th scope="col">records</th>' in made
-    assert '<th scope="row">published</th><td>10</td>' in made
+    assert '<th scope="col">what</th><th scope="col" class="number">records</th>' in made
+    assert '<th scope="row">published</th><td class="number">10</td>' in made
 
 
 def test_a_page_needs_nothing_from_elsewhere() -> None:

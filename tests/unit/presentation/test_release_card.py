@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from anonspark.cli.terminal import Terminal
-from anonspark.cli.verdict_display import show_verdict
 from anonspark.pipeline.released import Release
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.presentation.release import published_card
+from anonspark.presentation.terminal import show_blocks
 
 SUMMARY: dict[str, Any] = {
     "run_id": "monday", "k": 5, "rows_published": 1000, "rows_dropped_missing": 12,
@@ -46,7 +47,7 @@ def shown(
         "out/people", summary, [], ATTRIBUTES, privacy, RISK, {}, told, earlier=earlier
     )
     console = Terminal(file=io.StringIO(), soft_wrap=True)
-    show_verdict(console, release)
+    show_blocks(console, [published_card(release)])
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
 
 

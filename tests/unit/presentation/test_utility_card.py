@@ -7,8 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from anonspark.cli.utility_display import show_utility
 from anonspark.core.model_scores import accuracy_difference
+from anonspark.presentation.terminal import show_blocks
+from anonspark.presentation.utility import utility_card
 from anonspark.utility.evaluation import Utility
 from anonspark.utility.models import Learning, ModelDifference, ModelLoss, Score
 from anonspark.utility.workload import WorkloadError
@@ -18,7 +19,8 @@ WORKLOAD = WorkloadError(1000, ["age", "job"], [], 0.05, 30.2, 0.0123, 0.02, 0.0
 
 def shown(learning: Learning | None) -> str:
     console = Console(file=io.StringIO(), width=100)
-    show_utility(console, "out/people", Utility(30162, WORKLOAD, None, learning))
+    card = utility_card("out/people", Utility(30162, WORKLOAD, None, learning))
+    show_blocks(console, [card])
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,233 @@
+"""The frame of every command: common options, loading, engine, progress, and what it prints."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
+
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import AtEnd, work_with_engine, work_with_spark
+from anonspark.errors import SparkNeededError
+from anonspark.progress import Progress
+
+if TYPE_CHECKING:
+    from anonspark.config import Configuration
+    from anonspark.config.reading import TextReader
+    from anonspark.engine.choice import EngineName, Work
+    from anonspark.engine.protocol import Engine
+    from anonspark.presentation.terminal import Block
+
+Found = TypeVar("Found")
+Result = TypeVar("Result")
+
+Common = Literal["master", "engine", "as_json", "quiet"]
+
+_OPTIONS: dict[Common, tuple[Any, object]] = {
+    "master": (Master, None),
+    "engine": (EngineOption, "auto"),
+    "as_json": (AsJson, False),
+    "quiet": (Quiet, False),
+}
+
+CONFIGURED: tuple[Common, ...] = ("master", "as_json", "quiet")
+"""Options of a command whose configuration names the engine."""
+
+WITH_ENGINE: tuple[Common, ...] = ("master", "engine", "as_json", "quiet")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a command, with the values of its common options."""
+
+    progress: Progress
+    master: str | None = None
+    engine: str = "auto"
+    as_json: bool = False
+    quiet: bool = False
+
+    def show(self, found: Found, blocks: Callable[[Found], Iterable[Block]], **more: Any) -> None:
+        """Print a result: as JSON where that is asked for, or else as blocks.
+
+        Parameters
+        ----------
+        found : object
+            A mapping or a list is JSON as it is, anything else by its ``as_dict``.
+        blocks : callable
+            Returns what a terminal shows of it.
+        **more : object
+            Further keys of the JSON object.
+        """
+        if self.as_json:
+            document: Any = found if isinstance(found, dict | list) else found.as_dict()  # type: ignore[attr-defined]
+            print_json(document | more if more else document)
+            return
+        from anonspark.presentation.terminal import show_blocks
+
+        show_blocks(OUT, blocks(found))
+
+    def say(self, document: dict[str, Any], *lines: str) -> None:
+        """Print a result: as JSON where that is asked for, or else as lines."""
+        from anonspark.presentation.blocks import Text
+
+        self.show(document, lambda _: map(Text, lines))
+
+    def work(
+        self,
+        function: Callable[[Engine], Result],
+        *paths: str | None,
+        written: Sequence[str] = (),
+        work: Work | None = None,
+        stage: str = "",
+    ) -> Result:
+        """Choose an engine, and work with it.
+
+        Parameters
+        ----------
+        function : callable
+        *paths : str or None
+            Tables that are read; None is no table.
+        written : sequence of str
+            Paths that are written to.
+        work : Work or None
+            What is done, where paths alone do not say it.
+        stage : str
+            What progress calls it; empty where the function begins stages.
+        """
+        from anonspark.engine.choice import Work, engine_name
+
+        work = work or Work(tuple(filter(None, paths)), tuple(written))
+        function = self._staged(function, stage)
+        return work_with_engine(engine_name(self.engine), work, self.master, function)
+
+    def load(
+        self,
+        path: str,
+        load: Callable[[TextReader], Any],
+        function: Callable[[Engine, Any], Result],
+        describe: Callable[[Any], tuple[EngineName, Work]] | None = None,
+        *,
+        stage: str = "",
+        at_end: AtEnd | None = None,
+    ) -> Result:
+        """Load a file, choose an engine by it, and work with both.
+
+        Spark starts after a local file was found to be right, for wrong ones are told at once; a
+        file at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the
+        file of the seed that a local one names.
+
+        Parameters
+        ----------
+        path : str
+        load : callable
+            If what it returns has ``places``, messages say where in the file their keys stand.
+        function : callable
+        describe : callable or None
+            Returns the engine that was asked for, and what is to be done; None is that of a
+            configuration.
+        stage : str
+            As of :meth:`work`.
+        at_end : callable or None
+        """
+        from anonspark.config.reading import is_address, read_local_text
+
+        log = LOG.get()
+
+        def loaded_with(reader: TextReader) -> Any:
+            loaded = load(reader)
+            log.places = getattr(loaded, "places", None)
+            return loaded
+
+        if not is_address(path):
+            try:
+                loaded = loaded_with(read_local_text)
+            except SparkNeededError:
+                pass  # everything but the file of the seed was found to be right
+            else:
+                work = self._staged(lambda engine: function(engine, loaded), stage)
+                described = (describe or of_configuration)(loaded)
+                return work_with_engine(*described, self.master, work, at_end)
+
+        def read_then_work(engine: Engine) -> Result:
+            def read(place: str) -> str:
+                if is_address(place):
+                    return engine.files.read_document(place)
+                return read_local_text(place)
+
+            loaded = loaded_with(read)
+            return self._staged(lambda engine: function(engine, loaded), stage)(engine)
+
+        return work_with_spark(self.master, read_then_work, at_end)
+
+    def _staged(
+        self, function: Callable[[Engine], Result], stage: str
+    ) -> Callable[[Engine], Result]:
+        if not stage:
+            return function
+
+        def staged(engine: Engine) -> Result:
+            with self.progress.stage(stage):
+                return function(engine)
+
+        return staged
+
+
+def of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
+    """Return the engine that a configuration asks for, and what a run of it does."""
+    from anonspark.engine.choice import Work
+
+    return configuration.execution.engine, Work.of(configuration)
+
+
+def loads(
+    path: str, overrides: Sequence[str] | None, *, needs_seed: bool = True
+) -> Callable[[TextReader], Configuration]:
+    """Return how a configuration is loaded."""
+    from anonspark.config import load_configuration
+
+    return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)
+
+
+def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function, whose first parameter is the :class:`Call`.
+
+    Parameters
+    ----------
+    *common : str
+        Options that the command has in addition to its parameters. With ``quiet`` it reports its
+        progress, under the name of the run if there is an option ``run_id``.
+    """
+
+    def framed(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def called(**options: Any) -> None:
+            shared = {name: options.pop(name) for name in common}
+            log = LOG.get()
+            progress = (
+                log.follow(quiet=shared["quiet"], run_id=options.get("run_id"))
+                if "quiet" in shared
+                else log.progress
+            )
+            function(Call(progress, **shared), **options)
+
+        # The parser reads parameters from the signature.
+        hints = get_type_hints(function, include_extras=True)
+        parameters = [
+            one.replace(annotation=hints[one.name])
+            for one in list(inspect.signature(function).parameters.values())[1:]
+        ]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        for name in common:
+            annotation, default = _OPTIONS[name]
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        del called.__wrapped__
+        return called
+
+    return framed

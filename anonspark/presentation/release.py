@@ -1,0 +1,223 @@
+"""What a release promises, holds and lost, as a card and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from anonspark.core.figures import ATTRIBUTES, PRIVACY, RISK, ROUNDS, SUMMARY, Figure, shown
+from anonspark.core.utility_score import describe_utility, unpublished_text
+from anonspark.pipeline.released import Release
+from anonspark.presentation.blocks import Cell, Chart, Table, Text
+from anonspark.presentation.card import Card
+
+Row = Mapping[str, Any]
+
+_FIGURES = {figure.name: figure for figure in SUMMARY}
+
+# They say nothing where no record is suppressed.
+_OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
+
+# So many lines of each kind, so that all of it stays on one screen.
+_CRITERIA = 5
+_ATTRIBUTES = 3
+
+
+class Figures(Protocol):
+    """Rows of a release's tables of metrics."""
+
+    @property
+    def summary(self) -> Row:
+        """The row of the table ``summary``."""
+
+    @property
+    def attributes(self) -> Sequence[Row]:
+        """The rows of the table ``attributes``."""
+
+    @property
+    def privacy(self) -> Sequence[Row]:
+        """The rows of the table ``privacy``."""
+
+    @property
+    def risk(self) -> Sequence[Row]:
+        """The rows of the table ``risk``."""
+
+    @property
+    def unpublished(self) -> Sequence[str]:
+        """Columns of the input that are not published."""
+
+
+def release_card(
+    title: str,
+    release: Figures,
+    more: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
+    charts: Callable[[], Sequence[Chart]] = tuple,
+) -> Card:
+    """Return on one screen what was published, how safe and how useful it is.
+
+    Parameters
+    ----------
+    title : str
+    release : Figures
+    more : sequence of (str, str)
+        Further lines.
+    notes : sequence of str
+        Warnings.
+    charts : callable
+    """
+    summary = release.summary
+    lines = [
+        ("records", _records(summary)),
+        ("classes", _classes(summary)),
+        ("risk", _risk(release.risk)),
+        *_criteria(release.privacy),
+        ("utility", describe_utility(summary)),
+        ("lost most", _lost_most(release.attributes)),
+        ("columns", unpublished_text(release.unpublished) if release.unpublished else ""),
+        *more,
+    ]
+    figures = [line for line in lines if line[1]]
+    return Card(title, _alike(summary), summary["k"] > 1, figures, notes=notes, charts=charts)
+
+
+def published_card(release: Release, commands: Sequence[tuple[str, str]] = ()) -> Card:
+    """Return the card of a run; `commands` say what to do next."""
+    summary = release.summary
+    title = f"Release {summary['run_id']} is published"
+    if release.earlier:
+        began = f"{summary['started']:%Y-%m-%d %H:%M} UTC"
+        title = f"Nothing was left to do, for release {summary['run_id']} of {began} is complete"
+    more = [("better", "" if release.rival is None else release.rival.describe())]
+    if release.warnings:
+        number = len(release.warnings)
+        count = "1 warning" if number == 1 else f"{number} warnings"
+        more.append(("see", f"{count} in the log and in the manifest"))
+    notes = [one.line for one in release.warnings]
+    card = release_card(title, release, [*more, *commands], notes)
+    return card.with_first(("at", release.path))
+
+
+def _alike(summary: Row) -> str:
+    """Say what was promised and holds."""
+    k = f"k = {summary['k']:,}"
+    units = summary.get("smallest_units")
+    if summary["k"] == 1:
+        return f"no protection, because {k} lets every record be a class of its own"
+    if units is not None:
+        return f"every class covers at least {units:,} people ({k})"
+    others = summary["published_min_class_size"] - 1
+    return f"every record matches at least {others:,} other{'s' * (others != 1)} ({k})"
+
+
+def _figure(figure: Figure, summary: Row) -> Cell:
+    """Return a figure as it is shown; a count that is withheld is one of few records."""
+    value = summary[figure.name]
+    if value is None:
+        return f"fewer than {summary['k']:,}"
+    return int(value) if figure.type != "double" else float(value)
+
+
+def _records(summary: Row) -> str:
+    parts = [f"{summary['rows_published']:,} published"]
+    for name, words in (
+        ("rows_dropped_missing", "dropped (missing quasi-identifier)"),
+        ("rows_left_out", "left out (no class)"),
+    ):
+        number = _figure(_FIGURES[name], summary)
+        if number:
+            parts.append(f"{number:,} {words}" if isinstance(number, int) else f"{number} {words}")
+    return ", ".join(parts)
+
+
+def _classes(summary: Row) -> str:
+    classes = summary["published_classes"]
+    mean = summary["rows_published"] / classes
+    smallest = summary["published_min_class_size"]
+    return f"{classes:,}, of {mean:,.1f} records on average, the smallest of {smallest:,}"
+
+
+def _risk(rows: Sequence[Row]) -> str:
+    """Return the risk from an attacker who knows that a person is in the release."""
+    for row in rows:
+        if row.get("round") is None and row["attacker"] == "prosecutor":
+            return (
+                f"re-identification risk {row['highest']:.1%} at most, {row['average']:.1%} on "
+                "average"
+            )
+    return ""
+
+
+def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Say what was required beyond k, and what the worst class has."""
+    found = []
+    for row in map(_as_compared, rows[1:]):
+        of = f" of {row['attribute']}" if row.get("attribute") else ""
+        measured = row.get("measured")
+        worst = "not told" if measured is None else f"{measured:.4g} in the worst class"
+        found.append(f"{row['criterion']}{of}: {worst}, {row['required']:.4g} required")
+    if len(found) > _CRITERIA:
+        more = len(found) - _CRITERIA + 1
+        found = [*found[: _CRITERIA - 1], f"{more} more criteria: --details"]
+    return [("criteria" if place == 0 else "", text) for place, text in enumerate(found)]
+
+
+def _lost_most(rows: Sequence[Row]) -> str:
+    """Say which attributes became widest, as shares of their ranges."""
+    widths = [(row["ncp"], row["attribute"]) for row in rows if row["ncp"]]
+    widest = sorted(widths, key=lambda one: -one[0])[:_ATTRIBUTES]
+    return ", ".join(f"{name} ({width:.2%} of its range)" for width, name in widest)
+
+
+def detail_blocks(release: Release) -> Iterator[Table | Text]:
+    """Return all figures of a run: the release, its rounds, its attributes."""
+    summary = release.summary
+    hidden = _OF_SUPPRESSED if summary["rows_suppressed"] == 0 else ()
+    lines: list[tuple[str, Cell]] = [
+        (figure.title.format(**summary), _figure(figure, summary))
+        for figure in shown(SUMMARY)
+        if figure.name not in hidden
+        and (not (figure.needs or figure.is_loss) or summary.get(figure.name) is not None)
+    ]
+    if summary.get("baseline_dm") is not None:
+        words = {None: "withheld", 0: "no", 1: "yes"}
+        paid = " ".join(words[summary[f"rule_{rule}"]] for rule in "abc")
+        lines.append(("rules A, B, C: outlier handling paid", paid))
+    yield Table(f"Release {summary['run_id']}", (), lines)
+    rounds = [one for one in shown(ROUNDS) if one.name != "levels" or release.rounds[0]["levels"]]
+    yield figures_table("Rounds", rounds, release.rounds, "withheld")
+    yield figures_table("Attributes", shown(ATTRIBUTES), release.attributes, "withheld")
+    whole = [row for row in release.risk if row.get("round") is None]
+    yield figures_table("Risk of re-identification, as probabilities", shown(RISK), whole)
+    yield from privacy_blocks(release.privacy)
+
+
+def figures_table(
+    title: str, figures: Sequence[Figure], rows: Sequence[Row], withheld: str = ""
+) -> Table:
+    """Return some figures of rows, with a word for those that are withheld."""
+    names = [figure.name for figure in figures]
+    cells = [[withheld if row.get(name) is None else row[name] for name in names] for row in rows]
+    return Table(title, names, cells)
+
+
+def privacy_blocks(criteria: Sequence[Row]) -> Iterator[Table]:
+    """Return what was required beyond k, and what the worst class has.
+
+    Parameters
+    ----------
+    criteria : sequence of mapping
+        Rows of the table ``privacy``.
+    """
+    if len(criteria) > 1:
+        rows = list(map(_as_compared, criteria))
+        title = "Privacy: required, and measured in the worst class"
+        yield figures_table(title, shown(PRIVACY), rows)
+
+
+def _as_compared(row: Row) -> Row:
+    """Show of recursive diversity the figure that is measured, c, as what is required."""
+    if row.get("c") is None:
+        return row
+    criterion = f"{row['criterion']}, l = {row['required']:g}: c"
+    return {**row, "criterion": criterion, "required": row["c"]}

@@ -1,0 +1,151 @@
+"""What a release is worth to those who count with it or train models on it, as a card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from anonspark.core.model_scores import Difference
+from anonspark.presentation.blocks import Cell, Chart, Table, Text
+from anonspark.presentation.card import Card
+from anonspark.utility.association import Association
+from anonspark.utility.evaluation import Utility
+from anonspark.utility.learned_hierarchies import Arrangement
+from anonspark.utility.models import Learning
+from anonspark.utility.usefulness import MEASURES
+from anonspark.utility.workload import WorkloadError
+
+_TRAINED_ON = {
+    "original": "original",
+    "original_with_test": "original with the test records",
+    "release": "release",
+}
+
+
+def utility_card(
+    title: str, utility: Utility, charts: Callable[[], Sequence[Chart]] = tuple
+) -> Card:
+    """Return how useful a release is, in a sentence and in figures."""
+    learning, association = utility.learning, utility.association
+    tables = [] if association is None else [_association(association)]
+    remarks, notes = [], []
+    if learning is not None:
+        tables += [_scores(learning), *([_differences(learning)] if learning.differences else [])]
+        remarks = list(_remarks(learning))
+        if not learning.held_out:
+            notes.append(
+                "The release has seen the records that models were tested on; give holdout, "
+                "records that were not anonymized, for a fair comparison."
+            )
+    figures = _workload(utility.workload)
+    return Card(
+        title, utility.sentence, None, figures, tables, notes, charts=charts, remarks=remarks
+    )
+
+
+def _workload(workload: WorkloadError) -> list[tuple[str, Cell]]:
+    return [
+        ("counting queries", workload.queries),
+        ("ranges of", ", ".join(workload.attributes)),
+        ("and of", ", ".join(workload.filters) or "no sensitive attribute"),
+        ("records selected, mean", f"{workload.selectivity:.2%}"),
+        ("errors related to at least, records", f"{workload.sanity_bound:,.1f}"),
+        ("median relative error", f"{workload.median:.2%}"),
+        ("mean relative error", f"{workload.mean:.2%}"),
+        ("quartiles", f"{workload.first_quartile:.2%} to {workload.third_quartile:.2%}"),
+    ]
+
+
+def _association(found: Association) -> Table:
+    loss = "the original tells nothing" if found.loss is None else f"loss {found.loss:.4f}"
+    rows = [
+        [one.name, *("none" if share is None else share for share in (one.before, one.after))]
+        for one in found.attributes
+    ]
+    title = f"What quasi-identifiers tell of {found.target}: {loss}"
+    return Table(title, ("quasi-identifier", "original", "release"), rows)
+
+
+def _scores(learning: Learning) -> Table:
+    tests = "held-out" if learning.held_out else "original"
+    binary = learning.classes == 2
+    rows: list[list[Cell]] = [
+        [
+            score.learner,
+            _TRAINED_ON[score.trained_on],
+            score.accuracy,
+            score.f1,
+            *(["none" if score.roc_auc is None else score.roc_auc] if binary else []),
+        ]
+        for score in sorted(learning.scores, key=lambda one: one.learner)
+    ]
+    return Table(
+        f"Learning {learning.target}, tested on {learning.test_records:,} {tests} records; the "
+        f"most frequent class alone: accuracy {learning.majority:.4f}",
+        (
+            *("learner", "trained on", "accuracy", "F1" if binary else "weighted F1"),
+            *(["ROC AUC"] if binary else []),
+        ),
+        rows,
+    )
+
+
+def _differences(learning: Learning) -> Table:
+    marked = "" if learning.held_out else "; not comparable, the release has seen the test"
+    rows = []
+    for one in learning.differences:
+        rows.append([one.learner, "accuracy", *_difference(one.accuracy)])
+        if one.roc_auc is not None:
+            rows.append(["", "ROC AUC", *_difference(one.roc_auc)])
+    return Table(
+        f"Release beside original, +-1.96 standard errors{marked}",
+        ("learner", "score", "difference", "the release"),
+        rows,
+    )
+
+
+def _difference(found: Difference) -> tuple[str, str]:
+    verdict = found.verdict or "one record of a class"
+    return f"{found.difference:+.4f}{_margin(found.standard_error)}", verdict
+
+
+def _margin(standard_error: float | None) -> str:
+    return "" if standard_error is None else f" +-{1.96 * standard_error:.4f}"
+
+
+def _remarks(learning: Learning) -> Iterator[str]:
+    if learning.test_left_out:
+        yield (
+            f"{learning.test_left_out:,} held-out records are of a class that the original has "
+            "not; they were left out"
+        )
+    if learning.classes == 2 and learning.without_area is not None:
+        yield f"No ROC AUC: {learning.without_area}"
+    loss = learning.loss
+    if loss is not None:
+        yield (
+            f"Best model of the original ({loss.original}) beside the best of the release "
+            f"({loss.release}): loss of {MEASURES[loss.measure]} {loss.loss:.4f}"
+            f"{_margin(loss.standard_error)}"
+        )
+
+
+def arrangement_blocks(found: Arrangement) -> Iterator[Table | Text]:
+    """Return what was learned, in figures; values stand in the files alone."""
+    least = found.min_records
+    rare = "without records" if least is None else f"with fewer than {least:,} records"
+    grouped = any(one.levels for one in found.attributes)
+    rows: list[list[Cell]] = []
+    for one in found.attributes:
+        row: list[Cell] = [one.name, len(one.values), one.rare, one.association]
+        if grouped:
+            levels = zip(one.levels, one.kept, strict=True)
+            row.append(", ".join(f"{len(own):,} ({kept:.1%})" for own, kept in levels) or "none")
+        rows.append(row)
+    columns = ["attribute", "values", rare, "association"]
+    columns += ["groups (share of it kept)"] if grouped else []
+    yield Table(f"What values tell of {found.target}", columns, rows)
+    yield from (Text(f"Written: {path}") for path in found.files)
+    yield Text(
+        "Read and correct them before you put them into a configuration: they tell which values go "
+        "with which class"
+    )

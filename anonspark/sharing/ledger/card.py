@@ -1,0 +1,92 @@
+"""What recipients got, what coalitions of them know, and what is left of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from anonspark.config.budget import in_decimals
+from anonspark.presentation.blocks import Cell, Table, Text
+from anonspark.sharing.ledger.budget import Budget, in_words
+from anonspark.sharing.ledger.check import LedgerCheck
+from anonspark.sharing.ledger.releases import LedgerRelease
+
+_WORST = 10
+
+
+def check_blocks(found: LedgerCheck) -> Iterator[Table | Text]:
+    """Return what a check of a ledger looked at, and the worst coalitions."""
+    yield Text(f"{found.releases:,} releases count; events and files were looked at")
+    yield from coalition_tables(found.coalitions)
+    if not found.coalitions:
+        yield Text("Joint check: no coalition has two releases, or collusion.k is 1")
+
+
+def coalition_tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    """Return the coalitions that come nearest to the bound, or break it."""
+    worst = sorted(rows, key=lambda row: (-row["persons_below"], _slack(row)))[:_WORST]
+    columns = ("coalition", "persons", "smallest", "needs", "below")
+    if worst:
+        yield Table("Joint check, the worst coalitions", columns, list(map(_cells, worst)))
+
+
+def _cells(row: Mapping[str, Any]) -> list[Cell]:
+    of_values = row["attribute"] is not None
+    what = f" ({row['attribute']})" if of_values else ""
+    return [
+        ", ".join(row["recipients"]) + what,
+        *(
+            "-" if row[name] is None else row[name]
+            for name in (
+                "persons",
+                "smallest_l" if of_values else "smallest",
+                "required_l" if of_values else "required",
+                "persons_below",
+            )
+        ),
+    ]
+
+
+def _slack(row: Mapping[str, Any]) -> int:
+    if row["attribute"] is not None:
+        return int(row["smallest_l"]) - int(row["required_l"])
+    return int(row["smallest"]) - int(row["required"])
+
+
+def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[Table | Text]:
+    """Return the releases of a ledger, in the order in which they were given."""
+    for one in releases:
+        told = one.told
+        lines = [("columns", ", ".join(told["columns"])), ("approved", told["approved"])]
+        if told.get("purpose"):
+            lines.append(("purpose", told["purpose"]))
+        if told.get("until"):
+            past = ", which is past" if one.counts and one.is_past(today) else ""
+            lines.append(("until", f"{told['until']}{past}"))
+        if one.withdrawn:
+            lines.append(("withdrawn", f"by {one.withdrawn['by']}: {one.withdrawn['reason']}"))
+        k = told["privacy"]["k"]
+        title = f"{one.name}: {one.state}, {one.time}, {told['rows']:,} rows, k = {k}"
+        yield Table(title, (), lines)
+    if not releases:
+        yield Text("Nothing was given so far")
+
+
+def budget_blocks(found: Budget) -> Iterator[Table | Text]:
+    """Return what was published of a data set, and what was spent."""
+    spent, limit, left = (in_decimals(one) for one in (found.spent, found.limit, found.left))
+    rows: list[list[Cell]] = []
+    for entry in found.entries:
+        told = entry.told
+        epsilon = told.get("epsilon")
+        # Releases have none.
+        loss = f"k = {told.get('k')}" if epsilon is None else in_decimals(Fraction(epsilon))
+        texts = (str(told.get(name, "")) for name in ("kind", "run_id", "mechanism"))
+        day = str(told["time"])[:10]
+        rows.append([entry.number, day, *texts, loss, in_decimals(entry.spent_after)])
+    columns = ("entry", "day", "kind", "run", "mechanism", "epsilon", "spent")
+    yield Table(f"{found.name}: {spent} of {limit} spent, {left} left", columns, rows)
+    how = "added or removed" if found.neighbors == "add_remove" else "replaced by another"
+    yield Text(f"For {in_words(found.unit)}, {how}")
