@@ -37,7 +37,6 @@ _Own = TypeVar("_Own", bound=Shown)
 
 _MOST_BARS = 12
 _MOST_COLUMNS = 24
-_MOST_RELEASES = 6
 
 
 def own(kind: Callable[..., _Own], found: Any, **more: Any) -> _Own:
