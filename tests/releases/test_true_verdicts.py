@@ -147,7 +147,7 @@ def test_python_proposes_l() -> None:
             "Verification: ! All criteria hold, with 1 warning"
         )
     with anonspark.anonymize(table, **asked, sensitive=["illness"]) as release:
-        assert repr(release).startswith("Release: ✓ every class")
+        assert repr(release).startswith("Release: ✓ every record matches")
         assert 'class="verdict good"' in release._repr_html_()
     with pytest.raises(GuaranteeError, match=r"which has 1 value; .* \(in Python l=None\)"):
         criteria(sensitive=["ward"], l=2)
