@@ -128,7 +128,7 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
         refused = isinstance(error, RuntimeError | OSError) or type(error).__module__ in _ARROW
         if isinstance(error, MemoryError) or (refused and _OF_LIMITS.search(str(error))):
             return EnvironmentProblem(
-                "the system gave this process no more threads or memory; raise its limits "
+                "the system gave this process no more threads or memory. Raise its limits "
                 "(ulimit -v for memory, ulimit -u for threads, or those of its container), or give "
                 "the machine less to do"
             )

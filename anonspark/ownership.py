@@ -32,20 +32,20 @@ def fault_of(
     common = group in groups and mode & stat.S_IWGRP
     if owner != user and not (access == "shared" and (owner == administrator or common)):
         return (
-            f"belongs to the user {owner}, and this process runs as {user}; nothing there is read "
-            "or written; run as that user, remove it, or choose another path"
+            f"belongs to the user {owner}, and this process runs as {user}. Nothing there is read "
+            "or written. Run as that user, remove it, or choose another path"
         )
     if mode & _FORBIDDEN[access]:
         return (
-            f"has permissions {stat.S_IMODE(mode):o}, so others than its owner can use it; "
-            "expected 700 for a directory and 600 for a file; if nobody else has changed "
+            f"has permissions {stat.S_IMODE(mode):o}, so others than its owner can use it. "
+            "Expected 700 for a directory and 600 for a file. If nobody else has changed "
             "it, correct them with chmod, else remove it"
         )
     return None
 
 
 LINK = (
-    "is a symbolic link, which would be replaced while what it leads to stays as it is; name the "
+    "is a symbolic link, which would be replaced while what it leads to stays as it is. Name the "
     "place that it leads to, or remove the link"
 )
 """What is wrong with a link."""
@@ -66,7 +66,7 @@ def fault_at(path: str | Path, access: Access = "shared") -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return f"cannot be looked at ({error.strerror}); check permissions"
+        return f"cannot be looked at ({error.strerror}). Check permissions"
     if stat.S_ISLNK(status.st_mode):
         return LINK
     user = os.geteuid()

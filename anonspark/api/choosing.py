@@ -37,8 +37,8 @@ def functions_for(*given: object, written: tuple[str, ...] = ()) -> Any:
     of_spark = [is_of_spark(one) for one in tables]
     if any(of_spark) and not all(of_spark):
         raise ConfigurationError(
-            "tables: found DataFrames of Spark together with others; expected all of one kind; "
-            "give spark.createDataFrame(table) for those that are not"
+            "tables: found DataFrames of Spark together with others. Expected all of one kind. "
+            "Give spark.createDataFrame(table) for those that are not"
         )
     if tables:
         name = "spark" if of_spark[0] else "local"
@@ -85,7 +85,7 @@ def place_of(release: object) -> str:
     if isinstance(release, (str, os.PathLike)):
         return os.fspath(release)
     raise ConfigurationError(
-        f"release: found an object of the type {type(release).__name__}; expected what "
+        f"release: found an object of the type {type(release).__name__}. Expected what "
         "anonspark.anonymize returned, or the directory of a release"
     )
 
@@ -132,7 +132,7 @@ def with_diversity(
         bounds = dict.fromkeys(names, whole_number("l", l, 2))
     else:
         raise ConfigurationError(
-            "l: found it without a sensitive column; name one with sensitive, or leave l out"
+            "l: found it without a sensitive column. Name one with sensitive, or leave l out"
         )
     criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
     return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}

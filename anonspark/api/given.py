@@ -74,7 +74,7 @@ def roles_of(
             continue
         for column in named:
             if column in roles:
-                problems.append(f"{name}: {column!r} is named twice; name each column once")
+                problems.append(f"{name}: {column!r} is named twice. Name each column once")
             roles[column] = role
     if problems:
         raise ConfigurationError(*problems)
@@ -98,7 +98,7 @@ def names_of(argument: str, given: object) -> tuple[str, ...]:
     if isinstance(given, set | frozenset):
         # Releases depend on the order of the attributes.
         raise ConfigurationError(
-            f"{argument}: found a set, whose order is another one in each process; expected a list "
+            f"{argument}: found a set, whose order is another one in each process. Expected a list "
             "of names of columns"
         )
     if isinstance(given, str):
@@ -110,7 +110,7 @@ def names_of(argument: str, given: object) -> tuple[str, ...]:
         if all(isinstance(one, str) for one in names):
             return tuple(map(str, names))
         found = "something else than texts in it"
-    raise ConfigurationError(f"{argument}: found {found}; expected a list of names of columns")
+    raise ConfigurationError(f"{argument}: found {found}. Expected a list of names of columns")
 
 
 def as_integer(given: Any) -> Any:
@@ -141,7 +141,7 @@ def whole_number(argument: str, given: object, least: int, most: int | None = No
         return number
     found = str(number) if type(number) in (int, float) else type(given).__name__
     bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise ConfigurationError(f"{argument}: found {found}; expected a whole number {bound}")
+    raise ConfigurationError(f"{argument}: found {found}. Expected a whole number {bound}")
 
 
 def real_number(argument: str, given: object) -> float:
@@ -154,7 +154,7 @@ def real_number(argument: str, given: object) -> float:
     """
     if isinstance(given, numbers.Real):
         return float(given)
-    raise ConfigurationError(f"{argument}: found {type(given).__name__}; expected a number")
+    raise ConfigurationError(f"{argument}: found {type(given).__name__}. Expected a number")
 
 
 def text_of(argument: str, given: object) -> str:
@@ -167,7 +167,7 @@ def text_of(argument: str, given: object) -> str:
     """
     if isinstance(given, str):
         return given
-    raise ConfigurationError(f"{argument}: found {type(given).__name__}; expected a text")
+    raise ConfigurationError(f"{argument}: found {type(given).__name__}. Expected a text")
 
 
 def as_place(argument: str, given: object) -> str | None:
@@ -183,7 +183,7 @@ def as_place(argument: str, given: object) -> str | None:
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     raise ConfigurationError(
-        f"{argument}: found {type(given).__name__}; expected the path of a directory"
+        f"{argument}: found {type(given).__name__}. Expected the path of a directory"
     )
 
 
@@ -199,8 +199,8 @@ def require_mapping(argument: str, given: object) -> None:
         return
     hint = "expected a mapping, as the YAML file holds it"
     if isinstance(given, str | os.PathLike):
-        hint += "; read the file first: yaml.safe_load(open(path))"
-    raise ConfigurationError(f"{argument}: found {type(given).__name__}; {hint}")
+        hint += ". Read the file first: yaml.safe_load(open(path))"
+    raise ConfigurationError(f"{argument}: found {type(given).__name__}. {hint}")
 
 
 def require_configuration(given: object) -> None:
@@ -213,7 +213,7 @@ def require_configuration(given: object) -> None:
     """
     if isinstance(given, str | os.PathLike):
         raise ConfigurationError(
-            f"config: found {type(given).__name__}; expected a mapping or a Configuration; load a "
+            f"config: found {type(given).__name__}. Expected a mapping or a Configuration. Load a "
             "file with anonspark.config.load_configuration(path)"
         )
     if not isinstance(given, Configuration):
@@ -255,11 +255,11 @@ def wanted_configuration(
     missing = []
     if k is None:
         missing.append(
-            "k: it is missing; expected how many records must look alike at least, as in k=5"
+            "k: it is missing. Expected how many records must look alike at least, as in k=5"
         )
     if "quasi_identifier" not in roles.values():
         missing.append(
-            "quasi_identifiers: none is named; expected a list of the columns that others may "
+            "quasi_identifiers: none is named. Expected a list of the columns that others may "
             "know of a person, as in quasi_identifiers=['age', 'city']"
         )
     if missing:
@@ -273,7 +273,7 @@ def wanted_configuration(
     if model is not None:
         if not isinstance(model, str | Mapping):
             raise ConfigurationError(
-                f"model: found {type(model).__name__}; expected the name of a model, or a mapping "
+                f"model: found {type(model).__name__}. Expected the name of a model, or a mapping "
                 "with its name and options"
             )
         wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
@@ -309,7 +309,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
     given += [name for role, name in _ARGUMENTS.items() if role in roles.values()]
     if given:
         raise ConfigurationError(
-            f"{', '.join(given)}: found together with {document}, which says the same; leave one "
+            f"{', '.join(given)}: found together with {document}, which says the same. Leave one "
             "of the two out"
         )
 

@@ -167,7 +167,7 @@ def distribute(
 def _require_engine(configuration: Configuration) -> None:
     if configuration.execution.engine == "spark":
         raise ConfigurationError(
-            "execution.engine: found spark, but the given table is none of Spark's; give "
+            "execution.engine: found spark, but the given table is none of Spark's. Give "
             "spark.createDataFrame(table), or leave the key out"
         )
 

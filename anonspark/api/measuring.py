@@ -99,7 +99,7 @@ def evaluate(
     path = place_of(release)
     if original is None:
         raise ConfigurationError(
-            "original: found NoneType; expected the table that the release was made of, or its path"
+            "original: found NoneType. Expected the table that the release was made of, or its path"
         )
     told = progress_for(progress)
     with (

@@ -133,8 +133,8 @@ def verify(  # noqa: PLR0913 - each keyword says something else
         return _verify_files(place_of(table), config, roles, original, population)
     if beside_files:
         raise ConfigurationError(
-            "original, population: found a path beside a table in memory; expected tables of the "
-            "same kind; read the file first, or give the directory of the release"
+            "original, population: found a path beside a table in memory. Expected tables of the "
+            "same kind. Read the file first, or give the directory of the release"
         )
     verification: Verification = functions_for(table, original, population).verify(
         table, config, roles, original=original, population=population
@@ -159,7 +159,7 @@ def _verify_files(
     beside = [one for one in (original, population) if one is not None]
     if not all(isinstance(one, str) for one in beside):
         raise ConfigurationError(
-            "original, population: found a table beside the directory of a release; expected "
+            "original, population: found a table beside the directory of a release. Expected "
             "paths, too, or for a table in memory what anonymize returned, with nothing else"
         )
     with named_as_arguments(_NAMES), functions_for(path, *beside).working() as (engine, _):
@@ -229,7 +229,7 @@ def verify_together(
     """
     if same_people and inside:
         raise ConfigurationError(
-            "same_people, inside: found both; the people of two releases are the same, or those "
+            "same_people, inside: found both. The people of two releases are the same, or those "
             "of one are among those of the other: leave one of the two out"
         )
     said: Statement | None = "same people" if same_people else "inside" if inside else None

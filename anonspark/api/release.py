@@ -147,7 +147,7 @@ class Release(Shown, Closing, Generic[Frame]):
         """
         if self._closed:
             raise ConfigurationError(
-                "release: it was closed, which removed its files; ask before .close() or inside of "
+                "release: it was closed, which removed its files. Ask before .close() or inside of "
                 "the 'with' block, and keep what you need later, as with .to_pandas()"
             )
         self._source.require_usable()

@@ -94,7 +94,7 @@ def _staging(spark: SparkSession, staging: str | None) -> tuple[str, str | None]
         return staging, None
     if not str(spark.sparkContext.master).startswith("local"):
         raise ConfigurationError(
-            "staging: none is given, and Spark runs on a cluster; expected a private directory "
+            "staging: none is given, and Spark runs on a cluster. Expected a private directory "
             "that all executors reach, such as hdfs:///tmp/anonspark"
         )
     temporary = tempfile.mkdtemp(prefix="anonspark-")

@@ -78,9 +78,9 @@ def no_table(found: object, name: str = "table") -> ConfigurationError:
     name : str
         Of the argument.
     """
-    hint = "; a file is read first" if isinstance(found, str | os.PathLike) else ""
+    hint = ". A file is read first" if isinstance(found, str | os.PathLike) else ""
     return ConfigurationError(
-        f"{name}: found {type(found).__name__}; expected a DataFrame of Spark, pandas or polars, "
+        f"{name}: found {type(found).__name__}. Expected a DataFrame of Spark, pandas or polars, "
         f"or a table of Arrow{hint}"
     )
 
@@ -187,7 +187,7 @@ def _computed(table: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     # Outside the handler, so that the traceback does not show the error that came first.
     raise DataError(
         f"table: computing the lazy {type(table.to_native()).__name__} failed with {kind}, whose "
-        "text is left out: it may hold data; compute it yourself, which shows it, and give what "
+        "text is left out: it may hold data. Compute it yourself, which shows it, and give what "
         "you get"
     )
 
@@ -225,5 +225,5 @@ def as_polars(found: pa.Table) -> Any:
         return nw.from_arrow(found, backend="polars").to_native()
     except ImportError:
         raise EnvironmentProblem(
-            "polars: it is not installed; install it, or ask for .to_pandas() or .to_arrow()"
+            "polars: it is not installed. Install it, or ask for .to_pandas() or .to_arrow()"
         ) from None

@@ -178,7 +178,7 @@ def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
             return found, rest
         case _:
             raise ConfigurationError(
-                f"--log-format: found {found or 'nothing'!r}; expected one of "
+                f"--log-format: found {found or 'nothing'!r}. Expected one of "
                 f"{', '.join(LOG_FORMATS)}"
             )
 
@@ -191,7 +191,7 @@ def _take_run_date(given: Sequence[str]) -> tuple[str, list[str]]:
         date.fromisoformat(found)
     except ValueError:
         raise ConfigurationError(
-            f"--run-date, {RUN_DATE_VARIABLE}: found {found or 'nothing'!r}; expected a day as "
+            f"--run-date, {RUN_DATE_VARIABLE}: found {found or 'nothing'!r}. Expected a day as "
             "2026-01-31"
         ) from None
     return found, rest
@@ -239,8 +239,8 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
         if code and _COMPLETION.intersection(given):
             return log.fail(
                 EnvironmentProblem.exit_code,
-                "completion: the shell was not recognized; expected bash, zsh, fish or PowerShell; "
-                "call it in one of these",
+                "completion: the shell was not recognized. Expected bash, zsh, fish or PowerShell. "
+                "Call it in one of these",
                 debug=False,
             )
         return code
@@ -264,7 +264,7 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
         return log.fail(
             1,
             f"unexpected {type(error).__name__}: a bug of anonspark. "
-            "Please report it; --debug shows the details, which may contain data",
+            "Please report it. --debug shows the details, which may contain data",
             debug=debug,
         )
 

@@ -24,7 +24,7 @@ _QUESTIONS: dict[Role, str] = {
 
 def ask(profile: Profile, k: int, output: str) -> Answers:
     """Ask for roles, k and the output; what is proposed is the default."""
-    typer.echo(f"Columns, divided by commas; {_NOBODY} for none.")
+    typer.echo(f"Columns, divided by commas. {_NOBODY} for none.")
     roles: dict[str, Role] = {}
     for role, question in _QUESTIONS.items():
         for name in _ask_columns(profile, role, question, roles):

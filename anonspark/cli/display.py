@@ -119,7 +119,7 @@ def _sentence(count: Count) -> str:
     if count.lower == count.upper:
         return f"{count.lower:,} of {count.records:,} records, exactly"
     return (
-        f"about {count.estimate:,.1f} of {count.records:,} records; for certain at least "
+        f"about {count.estimate:,.1f} of {count.records:,} records. For certain at least "
         f"{count.lower:,} and at most {count.upper:,}"
     )
 

@@ -41,7 +41,7 @@ ROUND_TRIP_ROWS = 1000
 LEAST_PYTHON = (3, 11)
 
 WITHOUT_SPARK = (
-    "not installed: this process works on local files; for clusters and bigger tables: "
+    "not installed: this process works on local files. For clusters and bigger tables: "
     'pip install "anonspark[java]"'
 )
 
@@ -144,7 +144,7 @@ def _guarded(name: str, check: Callable[[], tuple[str, str]]) -> Check:
             name,
             passed=False,
             found=found,
-            remedy="install anonspark anew into a fresh virtual environment; if that does not "
+            remedy="install anonspark anew into a fresh virtual environment. If that does not "
             "help, report this as a bug",
         )
     return Check(name, passed=not remedy, found=found, remedy=remedy)
@@ -163,7 +163,7 @@ def _check_java() -> tuple[str, str]:
     runtime = find_java()
     needed = supported_java(installed_spark_version())[1]
     place = runtime.home or runtime.executable
-    return f"{runtime.version} from {runtime.source} ({place}); needed: {needed}", ""
+    return f"{runtime.version} from {runtime.source} ({place}). Needed: {needed}", ""
 
 
 def _check_package(name: str, least: Version, below: Version | None = None) -> tuple[str, str]:
@@ -249,7 +249,7 @@ def _check_spark() -> tuple[str, str]:
     seconds = time.monotonic() - start
     found = f"{version} on {master}: {count} rows to Python and back in {seconds:.1f} s"
     if count != ROUND_TRIP_ROWS:
-        return f"{found} instead of {ROUND_TRIP_ROWS}", f"report this as a bug; {INSTALLATION_HINT}"
+        return f"{found} instead of {ROUND_TRIP_ROWS}", f"report this as a bug. {INSTALLATION_HINT}"
     return found, ""
 
 

@@ -48,15 +48,15 @@ def usage_problem(error: Exception, given: Sequence[str], commands: Sequence[str
     said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
     command = next((one for one in given if not one.startswith("-")), None)
     if command not in commands:
-        return f"{_unknown(said, commands)}; see {_PROGRAM} --help"
+        return f"{_unknown(said, commands)}. See {_PROGRAM} --help"
     option = getattr(error, "option_name", None)
     if option is not None and getattr(error, "possibilities", None) is not None:
         key = _as_override(str(option), given)
         if key is not None:
-            said = f"No such option: {option}; it is a key of the configuration: {key}"
+            said = f"No such option: {option}. It is a key of the configuration: {key}"
     inner = getattr(getattr(error, "ctx", None), "info_name", None) or command
     of_inner = f" {inner}" if inner not in (command, _PROGRAM) else ""
-    return f"{said}; see {_PROGRAM} {command}{of_inner} --help"
+    return f"{said}. See {_PROGRAM} {command}{of_inner} --help"
 
 
 def _unknown(said: str, commands: Sequence[str]) -> str:
@@ -66,7 +66,7 @@ def _unknown(said: str, commands: Sequence[str]) -> str:
     if match is None:
         return said
     near = nearest(match[1], commands)
-    return f"No such command: {match[1]}" + (f"; did you mean {_PROGRAM} {near}?" if near else "")
+    return f"No such command: {match[1]}" + (f". Did you mean {_PROGRAM} {near}?" if near else "")
 
 
 def _as_override(option: str, given: Sequence[str]) -> str | None:

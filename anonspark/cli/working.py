@@ -37,7 +37,7 @@ class EndedError(BaseException):
     def __init__(self, number: int, what: str = "no release was published") -> None:
         self.number = number
         self.exit_code = 128 + number
-        super().__init__(f"{SIGNALS[signal.Signals(number)]}; {what}")
+        super().__init__(f"{SIGNALS[signal.Signals(number)]}. {what}")
 
 
 def end(number: int, _frame: FrameType | None) -> None:

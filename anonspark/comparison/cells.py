@@ -116,14 +116,14 @@ def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> Cell
         result = CellResult(**document)
     except (ValueError, TypeError, OSError) as error:
         raise ConfigurationError(
-            f"output: {path} is not what a comparison wrote; remove it, and the cell is run again"
+            f"output: {path} is not what a comparison wrote. Remove it, and the cell is run again"
         ) from error
     if result.version != __version__:
         return None
     if result.input != fingerprint:
         raise ConfigurationError(
             f"output: {path} has figures of another input than the one that is at input.path now "
-            "(or of other hierarchies, held-out records or another evaluation); give the "
+            "(or of other hierarchies, held-out records or another evaluation). Give the "
             "comparison another output, or remove the directory"
         )
     if "started" in result.summary:

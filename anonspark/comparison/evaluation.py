@@ -69,9 +69,9 @@ class Holdout(Section):
         same format.
     """
 
-    path: NonEmptyText = Field(description="Where held-out records lie; any Hadoop URI.")
+    path: NonEmptyText = Field(description="Where held-out records lie. Any Hadoop URI.")
     format: NonEmptyText = Field(
-        default="parquet", description="Name of the data source; left out, the path tells it."
+        default="parquet", description="Name of the data source. Left out, the path tells it."
     )
     options: SourceOptions = Field(default={}, description="Options of the data source.")
 
@@ -107,14 +107,14 @@ def evaluation_problems(
     if options is None:
         if rank_by in names:
             return [
-                f"rank_by: {rank_by} is measured where the grid has the section 'evaluation'; add "
+                f"rank_by: {rank_by} is measured where the grid has the section 'evaluation'. Add "
                 "it, or rank by another figure"
             ]
         return []
     problems = []
     if not options.queries and rank_by in [figure.name for figure in QUERY_FIGURES]:
         problems.append(
-            f"rank_by: {rank_by} is measured where evaluation.queries is true; set it to true, or "
+            f"rank_by: {rank_by} is measured where evaluation.queries is true. Set it to true, or "
             "rank by another figure"
         )
     for configuration in configurations[:1]:
@@ -124,14 +124,14 @@ def evaluation_problems(
             role = "no attribute" if attribute is None else f"a {attribute.role}"
             problems.append(
                 f"evaluation.target: {options.target!r} is {role} of the base, so it is not "
-                f"published as it is; expected a sensitive or insensitive attribute: {as_is}"
+                f"published as it is. Expected a sensitive or insensitive attribute: {as_is}"
             )
         association = configuration.evaluate.association
         if association is not None and association.target != options.target:
             problems.append(
                 f"evaluation.target: found {options.target!r}, but evaluate.association.target of "
-                f"the base is {association.target!r}, and there is one association_loss; expected "
-                "the same; correct one, or remove evaluate.association"
+                f"the base is {association.target!r}, and there is one association_loss. Expected "
+                "the same. Correct one, or remove evaluate.association"
             )
     return problems
 
@@ -187,7 +187,7 @@ class CellEvaluation:
             raise DataError(
                 *(
                     f"evaluation.holdout.path: lacks the column {name!r}, which is an attribute of "
-                    f"the base; found {', '.join(map(repr, self._holdout.schema.names))}"
+                    f"the base. Found {', '.join(map(repr, self._holdout.schema.names))}"
                     for name in absent
                 )
             )
@@ -311,7 +311,7 @@ def evaluation_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
     left_out = max((one["test_left_out"] for one in learned), default=0)
     if left_out:
         notes.append(
-            f"{left_out:,} held-out records are of a class that the input has not; they were left "
+            f"{left_out:,} held-out records are of a class that the input has not. They were left "
             "out"
         )
     reasons = {one["without_area"] for one in learned if one["loss"] is None} - {None}

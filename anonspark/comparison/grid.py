@@ -70,14 +70,14 @@ class _GridFile(Section):
         description="Key paths and values that replace those of the base, in all cells.",
     )
     axes: Annotated[list[Axes], Field(min_length=1)] = Field(
-        description="Key paths and the values that each takes; a list of them is run in turn."
+        description="Key paths and the values that each takes. A list of them is run in turn."
     )
     evaluation: EvaluationOptions | None = Field(
         default=None,
         description="What every cell's release is evaluated with: a target and held-out records.",
     )
     rank_by: str = Field(default="gcp", description="The figure that cells are ranked by.")
-    output: str = Field(min_length=1, description="Directory of the figures; any Hadoop URI.")
+    output: str = Field(min_length=1, description="Directory of the figures. Any Hadoop URI.")
 
 
 _ALWAYS_TOLD = ("model.name", "privacy.k")
@@ -268,8 +268,8 @@ def _grid(
         raise ConfigurationError(*problems)
     problems += _unusable_axes(file.axes)
     if file.rank_by not in METRICS:
-        remedy = did_you_mean(file.rank_by, METRICS, f"expected {one_of(list(METRICS))}")
-        problems.append(f"rank_by: found {found(file.rank_by)}; {remedy}")
+        remedy = did_you_mean(file.rank_by, METRICS, f"Expected {one_of(list(METRICS))}")
+        problems.append(f"rank_by: found {found(file.rank_by)}. {remedy}")
     base: Mapping[str, Any] | None
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
@@ -317,21 +317,21 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
             if steps[0] in _FIXED or steps in _SEEDS:
                 reason = _FIXED.get(steps[0], "it is mixed into the prepared records")
                 problems.append(
-                    f"{where}: cannot be varied, for {reason}; expected a key of "
-                    f"{one_of(_VARIED)}; write a grid file for each value"
+                    f"{where}: cannot be varied, for {reason}. Expected a key of "
+                    f"{one_of(_VARIED)}. Write a grid file for each value"
                 )
             elif steps[0] not in _VARIED:
                 near = nearest(steps[0], _VARIED)
-                hint = f"; did you mean {near!r}?" if near else ""
-                problems.append(f"{where}: unknown key; expected one of {one_of(_VARIED)}{hint}")
+                hint = f". Did you mean {near!r}?" if near else ""
+                problems.append(f"{where}: unknown key. Expected one of {one_of(_VARIED)}{hint}")
             elif len(steps) == 1:
                 problems.append(
-                    f"{where}: found a whole section; expected the path of a key in it, as in "
-                    "'model.name'; list its keys as axes of their own"
+                    f"{where}: found a whole section. Expected the path of a key in it, as in "
+                    "'model.name'. List its keys as axes of their own"
                 )
             texts = [json.dumps(_writable(value), sort_keys=True) for value in values]
             if len(set(texts)) < len(texts):
-                problems.append(f"{where}: found a value twice; expected each once; remove one")
+                problems.append(f"{where}: found a value twice. Expected each once. Remove one")
     return problems
 
 

@@ -103,7 +103,7 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
 def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     settings = [axis_column(key) for key in grid.axes]
     return [
-        Text("A guarantee could not be met; nothing was published."),
+        Text("A guarantee could not be met. Nothing was published."),
         Table(
             "Refused settings, and why",
             [*grid.axes, "reason"],
@@ -171,7 +171,7 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
 
 _ABOUT_MODEL_LOSS = (
     "model_loss is the best score of the original's models less the best of the release's, on the "
-    "same held-out records; bars are 1.96 standard errors to each side. A bar that reaches to 0 "
+    "same held-out records. Bars are 1.96 standard errors to each side. A bar that reaches to 0 "
     "shows no difference."
 )
 

@@ -82,7 +82,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     at_k = {name: summary for (name, k), summary in losses.items() if k == trial.k}
     if not at_k:
         return Advice(
-            f"no model can keep what is required at k = {trial.k:,}: the reasons are above; weaken "
+            f"no model can keep what is required at k = {trial.k:,}: the reasons are above. Weaken "
             "what is required, or name fewer quasi-identifiers"
         )
     best = min(at_k, key=lambda name: float(at_k[name]["gcp"]))
@@ -104,7 +104,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
         before = float(at_k[own]["gcp"])
         sentence += f", {lost / before:.2f} of {own}'s {before:.4f}"
     elif trial.model is not None and own is None:
-        sentence += f"; {trial.model} is refused"
+        sentence += f". {trial.model} is refused"
     sentence += f"){_left_out(at_k[best])}"
     more = [
         f"{float(summary['gcp']):.4f} at k = {k:,}"
@@ -112,7 +112,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
         if name == best and k > trial.k
     ]
     if more:
-        sentence += f"; it would lose {' and '.join(more)}"
+        sentence += f". It would lose {' and '.join(more)}"
     if best == own:
         return Advice(sentence)
     override = f"model={{name: {best}}}" if trial.has_options else f"model.name={best}"
@@ -288,7 +288,7 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     if not has_cells and [entry.path for entry in entries] not in ([], ["cells"]):
         raise ConfigurationError(
             f"output: what is at {output} is not a comparison (it has no folder 'cells' with "
-            "figures of cells); choose another path or remove it yourself"
+            "figures of cells). Choose another path or remove it yourself"
         )
     foreign = [
         one for one in foreign_entries(files, output, entries, own) if one != "cells/ (a directory)"
@@ -296,7 +296,7 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     if foreign:
         raise ConfigurationError(
             f"output: what is at {output} is no comparison alone, for with it lies what does not "
-            f"belong to it: {named(foreign)}; move that elsewhere, or choose another path"
+            f"belong to it: {named(foreign)}. Move that elsewhere, or choose another path"
         )
 
 

@@ -62,14 +62,14 @@ class Attribute(Section):
 
     role: Role = Field(
         description=(
-            "identifier: never published; quasi_identifier: generalized; sensitive and "
+            "identifier: never published. Quasi_identifier: generalized. Sensitive and "
             "insensitive: published as it is."
         )
     )
     type: AttributeType | None = Field(
         default=None,
         description=(
-            "What the values of a quasi-identifier are; a text column is cast to it. null: what "
+            "What the values of a quasi-identifier are. A text column is cast to it. null: what "
             "the type of the column says."
         ),
     )
@@ -78,7 +78,7 @@ class Attribute(Section):
         min_length=1,
         json_schema_extra=unique_entries,
         description=(
-            "All values of a text quasi-identifier in their order, lowest first; of a sensitive "
+            "All values of a text quasi-identifier in their order, lowest first. Of a sensitive "
             "attribute for t-closeness with the ordered distance."
         ),
     )
@@ -86,7 +86,7 @@ class Attribute(Section):
         default=None,
         description=(
             "Smallest and largest value of a number, date or timestamp, in the place of those of "
-            "the table; a value outside is refused. It is published in the manifest."
+            "the table. A value outside is refused. It is published in the manifest."
         ),
     )
     weight: float = Field(
@@ -119,8 +119,8 @@ class Attribute(Section):
             yield from (
                 Finding(
                     (key,),
-                    f"found '{key}' on an attribute with the role '{self.role}'; expected it on a "
-                    f"quasi_identifier only; remove '{key}' or change the role",
+                    f"found '{key}' on an attribute with the role '{self.role}'. Expected it on a "
+                    f"quasi_identifier only. Remove '{key}' or change the role",
                 )
                 for key, is_there in (
                     ("type", self.type is not None),
@@ -135,15 +135,15 @@ class Attribute(Section):
             listed = ", ".join(found(value) for value in twice)
             yield Finding(
                 ("order",),
-                f"found {listed} more than once; expected each value once; remove the repetitions",
+                f"found {listed} more than once. Expected each value once. Remove the repetitions",
             )
         yield from self._hierarchy_findings()
         yield from self._range_findings()
         if self.order is not None and self.type not in (None, "text"):
             yield Finding(
                 ("order",),
-                f"found an order together with the type '{self.type}'; expected an order for "
-                "text only; remove 'order' or set the type to 'text'",
+                f"found an order together with the type '{self.type}'. Expected an order for "
+                "text only. Remove 'order' or set the type to 'text'",
             )
 
     @property
@@ -160,12 +160,12 @@ class Attribute(Section):
         kind = self.hierarchy_kind
         if self.order is not None or kind in ("file", "prefix"):
             beside = "an order" if self.order is not None else f"a hierarchy of the kind '{kind}'"
-            text = f"found a range together with {beside}; expected it of numbers and dates only"
+            text = f"found a range together with {beside}. Expected it of numbers and dates only"
         else:
             needed = None if kind is None else _TYPE_FOR_HIERARCHY[kind][0]
             text = unfit_range(self.range, needed or self.type) or ""
         if text:
-            yield Finding(("range",), f"{text}; remove it, or correct it")
+            yield Finding(("range",), f"{text}. Remove it, or correct it")
 
     def _hierarchy_findings(self) -> Iterator[Finding]:
         """Find what does not go together with the hierarchy."""
@@ -176,27 +176,27 @@ class Attribute(Section):
         if self.role not in ("quasi_identifier", "sensitive"):
             yield Finding(
                 where,
-                f"found 'hierarchy' on an attribute with the role '{self.role}'; expected it "
-                "on a quasi_identifier, or a file on a sensitive attribute; remove "
+                f"found 'hierarchy' on an attribute with the role '{self.role}'. Expected it "
+                "on a quasi_identifier, or a file on a sensitive attribute. Remove "
                 "'hierarchy' or change the role",
             )
         elif self.role == "sensitive" and self.hierarchy_kind != "file":
             yield Finding(
                 where,
-                f"found the rule '{self.hierarchy_kind}' on a sensitive attribute; expected "
-                "the path of a file there; write the groups of its values into a file",
+                f"found the rule '{self.hierarchy_kind}' on a sensitive attribute. Expected "
+                "the path of a file there. Write the groups of its values into a file",
             )
         elif self.type not in (None, expected):
             yield Finding(
                 where,
-                f"found a hierarchy together with the type '{self.type}', but {need}; expected "
-                f"no type or '{expected}'; correct 'type' or remove 'hierarchy'",
+                f"found a hierarchy together with the type '{self.type}', but {need}. Expected "
+                f"no type or '{expected}'. Correct 'type' or remove 'hierarchy'",
             )
         if self.order is not None:
             yield Finding(
                 where,
-                "found a hierarchy together with an order; expected one of the two, for a "
-                "hierarchy orders the values itself; remove 'order' or 'hierarchy'",
+                "found a hierarchy together with an order. Expected one of the two, for a "
+                "hierarchy orders the values itself. Remove 'order' or 'hierarchy'",
             )
 
 

@@ -82,14 +82,14 @@ class BudgetOptions(Section):
         What may be spent of it altogether. Fixed when the ledger is made.
     """
 
-    path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
+    path: NonEmptyText = Field(description="Directory of the ledger. Any Hadoop URI.")
     dataset: Annotated[str, WithJsonSchema({"type": "string", "pattern": _NAMES})] = Field(
         description="Name of the data about the same people."
     )
     limit: Number | None = Field(
         default=None,
         description=(
-            "Privacy loss (epsilon) that may be spent altogether, a decimal number; fixed when the "
+            "Privacy loss (epsilon) that may be spent altogether, a decimal number. Fixed when the "
             "ledger of the data set is made. null: that of the ledger."
         ),
     )
@@ -97,15 +97,15 @@ class BudgetOptions(Section):
     def _problems(self) -> Iterator[Finding]:
         if DATASET.fullmatch(self.dataset) is None:
             text = (
-                f"found {found(self.dataset)}; expected at most 100 letters, digits, dots, hyphens "
-                "and underscores, the first of them a letter or digit; correct it"
+                f"found {found(self.dataset)}. Expected at most 100 letters, digits, dots, hyphens "
+                "and underscores, the first of them a letter or digit. Correct it"
             )
             yield Finding(("dataset",), text)
         number = None if self.limit is None else as_fraction(self.limit)
         if self.limit is not None and (number is None or number <= 0):
             text = (
-                f"found {found(self.limit)}; expected a decimal number above 0 with at most "
-                f"{_DECIMALS} decimals; correct it"
+                f"found {found(self.limit)}. Expected a decimal number above 0 with at most "
+                f"{_DECIMALS} decimals. Correct it"
             )
             yield Finding(("limit",), text)
 

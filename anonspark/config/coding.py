@@ -20,8 +20,8 @@ _DIGITS = frozenset("0123456789abcdef")
 def _require_digits(text: str) -> str:
     if len(text) != 64 or not _DIGITS.issuperset(text):
         raise ValueError(
-            f"found {found(text)}; expected 64 hexadecimal digits, as anonspark check prints them; "
-            "correct it, or remove it"
+            f"found {found(text)}. Expected 64 hexadecimal digits, as anonspark check prints them. "
+            "Correct it, or remove it"
         )
     return text
 
@@ -38,7 +38,7 @@ class CodingOptions(Section):
         say it.
     """
 
-    path: NonEmptyText = Field(description="The file of the coding; a local path, or any address.")
+    path: NonEmptyText = Field(description="The file of the coding. A local path, or any address.")
     fingerprint: Annotated[str, AfterValidator(_require_digits)] | None = Field(
         default=None,
         description=(

@@ -19,14 +19,14 @@ def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
         if name == "":
             yield Finding(
                 ("attributes", name),
-                "found an empty name; expected the name of a column; correct or remove it",
+                "found an empty name. Expected the name of a column. Correct or remove it",
             )
         other = first.setdefault(name.lower(), name)
         if other != name:
             yield Finding(
                 ("attributes", name),
                 f"found the name {other!r} again, but for upper and lower case, which Spark "
-                "does not tell apart; expected each column once; remove one of the two",
+                "does not tell apart. Expected each column once. Remove one of the two",
             )
 
 
@@ -35,7 +35,7 @@ def lacking_quasi_identifiers(attributes: Mapping[str, Attribute]) -> Iterator[F
     if all(attribute.role != "quasi_identifier" for attribute in attributes.values()):
         yield Finding(
             ("attributes",),
-            "found no quasi_identifier; expected at least one; give the role 'quasi_identifier' to "
+            "found no quasi_identifier. Expected at least one. Give the role 'quasi_identifier' to "
             "the attributes that could identify a person together",
         )
 
@@ -48,19 +48,19 @@ def unusable_criteria(
     for location, name in privacy.locations():
         if name not in sensitive:
             role = f"has the role '{attributes[name].role}'" if name in attributes else "is none"
-            hint = did_you_mean(name, sensitive, "list it among the attributes")
+            hint = did_you_mean(name, sensitive, "List it among the attributes")
             yield Finding(
                 ("privacy", *location),
-                f"found {found(name)}, which {role}; expected the name of an attribute with "
-                f"the role 'sensitive'; {hint}",
+                f"found {found(name)}, which {role}. Expected the name of an attribute with "
+                f"the role 'sensitive'. {hint}",
             )
     ordered = {one.attribute for one in privacy.t_closeness if one.distance == "ordered"}
     for place, closeness in enumerate(privacy.t_closeness):
         if closeness.distance == "hierarchical" and closeness.attribute in ordered:
             yield Finding(
                 ("privacy", "t_closeness", place, "distance"),
-                "found 'hierarchical' beside 'ordered' for the same attribute; expected one of "
-                "the two, for a hierarchy orders the values, too; remove one",
+                "found 'hierarchical' beside 'ordered' for the same attribute. Expected one of "
+                "the two, for a hierarchy orders the values, too. Remove one",
             )
         attribute = attributes.get(closeness.attribute)
         if (
@@ -71,8 +71,8 @@ def unusable_criteria(
         ):
             yield Finding(
                 ("privacy", "t_closeness", place, "distance"),
-                "found 'hierarchical' for an attribute without a hierarchy; expected 'equal' "
-                "or 'ordered'; give the attribute a hierarchy file or change the distance",
+                "found 'hierarchical' for an attribute without a hierarchy. Expected 'equal' "
+                "or 'ordered'. Give the attribute a hierarchy file or change the distance",
             )
 
 
@@ -83,14 +83,14 @@ def unusable_unit(
     for place, name in enumerate(privacy.unit):
         where = ("privacy", "unit", place)
         if name not in attributes:
-            hint = did_you_mean(name, attributes, "list it among the attributes")
+            hint = did_you_mean(name, attributes, "List it among the attributes")
             yield Finding(
                 where,
-                f"found {found(name)}, which is no attribute; expected the name of one, as a "
-                f"rule with the role 'identifier'; {hint}",
+                f"found {found(name)}, which is no attribute. Expected the name of one, as a "
+                f"rule with the role 'identifier'. {hint}",
             )
         elif name in privacy.unit[:place]:
-            yield Finding(where, f"found {found(name)} twice; expected each name once; remove one")
+            yield Finding(where, f"found {found(name)} twice. Expected each name once. Remove one")
 
 
 def unusable_pseudonyms(
@@ -105,28 +105,28 @@ def unusable_pseudonyms(
         if place:
             yield Finding(
                 where,
-                "found a second one; expected one column, which stands for all that "
-                "privacy.unit names together; remove it",
+                "found a second one. Expected one column, which stands for all that "
+                "privacy.unit names together. Remove it",
             )
         elif name not in privacy.unit:
             yield Finding(
                 where,
-                f"found {found(name)}, which privacy.unit does not name; expected one of the "
+                f"found {found(name)}, which privacy.unit does not name. Expected one of the "
                 "attributes that tell people apart, for without privacy.unit the records of a "
-                "person could be a class; set privacy.unit, or remove it",
+                "person could be a class. Set privacy.unit, or remove it",
             )
         elif name in attributes and attributes[name].role != "identifier":
             yield Finding(
                 where,
                 f"found an attribute with the role '{attributes[name].role}', which is "
-                "published itself; expected an identifier; make it one, or remove it",
+                "published itself. Expected an identifier. Make it one, or remove it",
             )
         other = names.get(column.lower())
         if other is not None:
             yield Finding(
                 where,
-                f"found {found(column)}, the name of the attribute {other!r}; expected a name "
-                "of its own; choose another",
+                f"found {found(column)}, the name of the attribute {other!r}. Expected a name "
+                "of its own. Choose another",
             )
 
 
@@ -136,13 +136,13 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> Iterator[Find
         yield Finding(
             ("evaluate", "information"),
             "found true together with output.style 'mean', which does not tell what values a class "
-            "covers; expected another style; choose 'interval' or 'bounds', or set it to false",
+            "covers. Expected another style. Choose 'interval' or 'bounds', or set it to false",
         )
     if style == "mean" and evaluate.association is not None:
         yield Finding(
             ("evaluate", "association"),
             "found a target together with output.style 'mean', whose hidden values the figures "
-            "would describe; expected another style; choose 'interval' or 'bounds', or remove it "
+            "would describe. Expected another style. Choose 'interval' or 'bounds', or remove it "
             "and keep to yourself what anonspark evaluate shows",
         )
 
@@ -155,11 +155,11 @@ def unusable_association(
     if association is None or (name := association.target) in published:
         return
     role = f"has the role '{attributes[name].role}'" if name in attributes else "is no attribute"
-    hint = did_you_mean(name, published, "choose another column, or change its role")
+    hint = did_you_mean(name, published, "Choose another column, or change its role")
     yield Finding(
         ("evaluate", "association", "target"),
-        f"found {found(name)}, which {role}; expected one that is published as it is, with the "
-        f"role 'sensitive' or 'insensitive'; {hint}",
+        f"found {found(name)}, which {role}. Expected one that is published as it is, with the "
+        f"role 'sensitive' or 'insensitive'. {hint}",
     )
 
 
@@ -183,7 +183,7 @@ def generated_columns(
         Finding(
             ("output", "pseudonyms", name),
             f"found the name of a column that output.style '{style}' generates for "
-            f"{generated[column.lower()][0]!r}; expected a name of its own; choose another",
+            f"{generated[column.lower()][0]!r}. Expected a name of its own. Choose another",
         )
         for name, column in pseudonyms.items()
         if column.lower() in generated
@@ -198,6 +198,6 @@ def generated_columns(
         yield Finding(
             ("attributes", name),
             f"found the name of the column {source + suffix!r}, which {cause} generates for "
-            f"{source!r}; expected a name of its own; rename the column in the input, choose "
+            f"{source!r}. Expected a name of its own. Rename the column in the input, choose "
             "another output.style, or do not publish it",
         )

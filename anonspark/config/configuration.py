@@ -131,7 +131,7 @@ class Configuration(Section):
         ),
     )
     attributes: dict[str, Attribute] = Field(
-        description="The columns and their roles; what is not listed is not published."
+        description="The columns and their roles. What is not listed is not published."
     )
     missing: MissingPolicy = Field(
         default="drop",

@@ -36,8 +36,8 @@ def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
     if isinstance(value, int) and abs(value) >= _TOO_LARGE:
         # Python writes no such number, so that messages and fingerprints would fail.
         problems.append(
-            f"{key_path(location) or 'configuration'}: found {found(value)}; expected at most "
-            "1,000 digits; correct it"
+            f"{key_path(location) or 'configuration'}: found {found(value)}. Expected at most "
+            "1,000 digits. Correct it"
         )
         return 2
     if not isinstance(value, Mapping):
@@ -48,7 +48,7 @@ def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
             _require_characters(key, (*location, key), problems)
             copied[key] = copy_document(inner, (*location, key), problems)
         else:
-            problem = f"found {found(key)} as a key; expected a text; put it in quotes"
+            problem = f"found {found(key)} as a key. Expected a text. Put it in quotes"
             problems.append(f"{key_path(location) or 'configuration'}: {problem}")
     return copied
 
@@ -60,6 +60,6 @@ def _require_characters(text: str, location: Location, problems: list[str]) -> N
     except UnicodeEncodeError:
         problems.append(
             f"{key_path(location) or 'configuration'}: found half of a character (a surrogate, "
-            "U+D800 to U+DFFF) in a text; expected whole ones; in YAML write \\U0001F600 for a "
+            "U+D800 to U+DFFF) in a text. Expected whole ones. In YAML write \\U0001F600 for a "
             "character beyond \\uFFFF"
         )

@@ -85,14 +85,14 @@ class EvaluateOptions(Section):
     information: bool = Field(
         default=False,
         description=(
-            "Also measure entropy and Kullback-Leibler divergence of the release; costs some "
+            "Also measure entropy and Kullback-Leibler divergence of the release. Costs some "
             "passes over the input for every quasi-identifier. Not for the style mean."
         ),
     )
     association: AssociationOptions | None = Field(
         default=None,
         description=(
-            "Also measure what quasi-identifiers tell of a target before and after; costs some "
+            "Also measure what quasi-identifiers tell of a target before and after. Costs some "
             "passes over the snapshot and one over the release. null: not measured."
         ),
     )

@@ -60,7 +60,7 @@ class ExecutionOptions(Section):
         description=(
             "File that holds the seed and nothing else, instead of seed: a path of the driver's "
             "local disk, or any Hadoop URI. The environment variable ANONSPARK_SEED is a third "
-            "place for it; the seed stands in one of them."
+            "place for it. The seed stands in one of them."
         ),
     )
     staging_path: NonEmptyText | None = Field(
@@ -76,6 +76,6 @@ class ExecutionOptions(Section):
             # Else the file would be passed over, and the seed would be 0.
             yield Finding(
                 ("seed_file",),
-                "found a file that was not read; expected load_configuration or "
-                "parse_configuration to read it; use one of them",
+                "found a file that was not read. Expected load_configuration or "
+                "parse_configuration to read it. Use one of them",
             )

@@ -17,9 +17,9 @@ _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 
 # What to do for a figure to be measured; what is not here is not asked for by a key.
 _REMEDIES: Mapping[Need, str] = {
-    "information": "set evaluate.information to true",
-    "association": "name a target: evaluate.association.target",
-    "baseline": "set evaluate.compare_baseline to true",
+    "information": "Set evaluate.information to true",
+    "association": "Name a target: evaluate.association.target",
+    "baseline": "Set evaluate.compare_baseline to true",
 }
 
 
@@ -42,11 +42,11 @@ class Gate(Section):
 
     def _problems(self) -> Iterator[Finding]:
         if self.min is None and self.max is None:
-            yield Finding((), "found neither min nor max; expected at least one of them; add it")
+            yield Finding((), "found neither min nor max. Expected at least one of them. Add it")
         elif self.min is not None and self.max is not None and self.min > self.max:
             yield Finding(
                 ("min",),
-                f"found {found(self.min)}, more than max; expected at most max; correct one",
+                f"found {found(self.min)}, more than max. Expected at most max. Correct one",
             )
 
 
@@ -68,11 +68,11 @@ def unusable_gates(
     for name in gates:
         missing = unmeasured(name, measured)
         if name not in known:
-            hint = did_you_mean(name, known, "see docs/output.md")
+            hint = did_you_mean(name, known, "See docs/output.md")
             text = (
-                f"found {found(name)}, which is no figure of a release; expected a number of the "
+                f"found {found(name)}, which is no figure of a release. Expected a number of the "
                 "table summary, attributes.<quasi-identifier>.<figure> or "
-                f"risk.<attacker>.<figure>; {hint}"
+                f"risk.<attacker>.<figure>. {hint}"
             )
         elif missing is not None:
             text = missing
@@ -95,12 +95,12 @@ def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
     if figure is not None and figure.is_loss and "bounds" not in measured:
         return (
             f"found {found(name)}, which is not published with output.style 'mean', because "
-            "figures of loss give back the bounds that means hide; choose 'interval' or 'bounds'"
+            "figures of loss give back the bounds that means hide. Choose 'interval' or 'bounds'"
         )
     if figure is None or figure.needs is None or figure.needs in measured:
         return None
     remedy = _REMEDIES.get(figure.needs)
-    return None if remedy is None else f"found {found(name)}, which is not measured; {remedy}"
+    return None if remedy is None else f"found {found(name)}, which is not measured. {remedy}"
 
 
 def summary_figures() -> list[str]:

@@ -43,7 +43,7 @@ class HierarchyRule(Section):
     )
     origin: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
         default=None,
-        description="With intervals: a number at which intervals of all widths begin; null: 0.",
+        description="With intervals: a number at which intervals of all widths begin. Null: 0.",
     )
     prefix: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
         default=None,
@@ -73,28 +73,28 @@ class HierarchyRule(Section):
         if len(given) != 1:
             yield Finding(
                 (),
-                f"found {' and '.join(map(repr, given)) or 'no rule'}; expected exactly one "
-                f"of {one_of(_HIERARCHY_RULES)}; "
+                f"found {' and '.join(map(repr, given)) or 'no rule'}. Expected exactly one "
+                f"of {one_of(_HIERARCHY_RULES)}. "
                 + ("keep one of them" if given else "add one, or give the path of a file"),
             )
         elif self.origin is not None and self.intervals is None:
             yield Finding(
                 ("origin",),
-                f"found 'origin' together with {given[0]!r}; expected it with 'intervals' "
-                "only; remove it",
+                f"found 'origin' together with {given[0]!r}. Expected it with 'intervals' "
+                "only. Remove it",
             )
         for finer, coarser in pairwise(self.intervals or ()):
             if coarser <= finer or Fraction(repr(coarser)) % Fraction(repr(finer)):
                 yield Finding(
                     ("intervals",),
-                    f"found {_width(coarser)} after {_width(finer)}; expected widths from fine "
-                    "to coarse, each a multiple of the one before; correct one of the two",
+                    f"found {_width(coarser)} after {_width(finer)}. Expected widths from fine "
+                    "to coarse, each a multiple of the one before. Correct one of the two",
                 )
         yield from (
             Finding(
                 ("prefix",),
-                f"found {found(more)} after {found(fewer)}; expected ascending numbers of masked "
-                "characters; sort them, each once",
+                f"found {found(more)} after {found(fewer)}. Expected ascending numbers of masked "
+                "characters. Sort them, each once",
             )
             for fewer, more in pairwise(self.prefix or ())
             if more <= fewer
@@ -103,8 +103,8 @@ class HierarchyRule(Section):
         if self.calendar is not None and self.calendar != in_order:
             yield Finding(
                 ("calendar",),
-                "found levels in another order or more than once; expected them from fine to "
-                f"coarse; write [{', '.join(in_order)}]",
+                "found levels in another order or more than once. Expected them from fine to "
+                f"coarse. Write [{', '.join(in_order)}]",
             )
 
 

@@ -129,11 +129,11 @@ class InputOptions(Section):
                 ]
             }
         ),
-    ] = Field(description="A path or a list of paths; any Hadoop URI.")
+    ] = Field(description="A path or a list of paths. Any Hadoop URI.")
     format: NonEmptyText = Field(
         default="parquet",
         description=(
-            "Name of the Spark data source: parquet, csv, orc, json, ...; left out, the names of "
+            "Name of the Spark data source: parquet, csv, orc, json, .... Left out, the names of "
             "the files tell it."
         ),
     )
@@ -144,8 +144,8 @@ class InputOptions(Section):
     missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(
         default=["", "?"],
         description=(
-            "What means a missing value in a quasi-identifier, whatever the type of its column; "
-            "texts are compared after blanks around them are taken away."
+            "What means a missing value in a quasi-identifier, whatever the type of its column. "
+            "Texts are compared after blanks around them are taken away."
         ),
     )
 

@@ -90,7 +90,7 @@ def load_configuration(
     except ConfigurationError as error:
         if format_of_name(str(path)) is not None and Path(path).is_file():
             raise ConfigurationError(
-                f"{path}: the file is a table by its name, and no configuration; write one for it "
+                f"{path}: the file is a table by its name, and no configuration. Write one for it "
                 f"with anonspark init {path}, or name the configuration",
                 *problems,
             ) from None

@@ -46,7 +46,7 @@ class MetricsOptions(Section):
         default=None,
         description=(
             "Directory to whose tables summary and rounds the rows of every release are appended, "
-            "by date; any Hadoop URI. null: none."
+            "by date. Any Hadoop URI. null: none."
         ),
     )
     drift: dict[str, _Bound] = Field(
@@ -59,7 +59,7 @@ class MetricsOptions(Section):
     prometheus_textfile: _Path | None = Field(
         default=None,
         description=(
-            "File that tells Prometheus of the last run, successful or not; a path without scheme "
+            "File that tells Prometheus of the last run, successful or not. A path without scheme "
             "is on the driver's local disk. null: none."
         ),
     )
@@ -77,16 +77,16 @@ def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iter
     if metrics.drift and metrics.append_to is None:
         yield Finding(
             ("metrics", "drift"),
-            "found bounds, but no earlier runs to compare with; expected metrics.append_to "
-            "beside them; add it, or remove the bounds",
+            "found bounds, but no earlier runs to compare with. Expected metrics.append_to "
+            "beside them. Add it, or remove the bounds",
         )
     known = summary_figures()
     for name in metrics.drift:
         text = unmeasured(name, measured)
         if name not in known:
             text = (
-                f"found {found(name)}, which is no figure of a release; expected a number of the "
-                f"table summary; {did_you_mean(name, known, 'see docs/output.md#summary')}"
+                f"found {found(name)}, which is no figure of a release. Expected a number of the "
+                f"table summary. {did_you_mean(name, known, 'See docs/output.md#summary')}"
             )
         if text is not None:
             yield Finding(("metrics", "drift", name), text)

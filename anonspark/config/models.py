@@ -115,7 +115,7 @@ class RoundOptions(ModelOptions):
         ge=1,
         le=1000,
         description=(
-            "Number of rounds at most; the last one keeps its groups whole. Only for models with "
+            "Number of rounds at most. The last one keeps its groups whole. Only for models with "
             "outlier handling."
         ),
     )
@@ -125,7 +125,7 @@ class RoundOptions(ModelOptions):
         le=1.0,
         description=(
             "Stop with the round that lowers the certainty penalty by less than this share of what "
-            "it would be without the round; 0 never stops early. Only for models with outlier "
+            "it would be without the round. 0 never stops early. Only for models with outlier "
             "handling."
         ),
     )
@@ -134,7 +134,7 @@ class RoundOptions(ModelOptions):
         description=(
             "Which records a group gives up to the next round: paying those without which the "
             "release loses less, if there are any, and a round that does not lower the loss is "
-            "undone; always all but the k nearest to its reference, in all rounds, as published. "
+            "undone. Always all but the k nearest to its reference, in all rounds, as published. "
             "Only for models with outlier handling."
         ),
     )
@@ -143,7 +143,7 @@ class RoundOptions(ModelOptions):
         ge=1,
         le=1_000_000,
         description=(
-            "Neighbours that a record is judged by; null means k - 1. Only for models with outlier "
+            "Neighbours that a record is judged by. Null means k - 1. Only for models with outlier "
             "handling."
         ),
     )
@@ -151,7 +151,7 @@ class RoundOptions(ModelOptions):
         default="lof",
         description=(
             "Which record of a group the normal ones are nearest to: lof takes the one with the "
-            "smallest local outlier factor, as published; density the one with the smallest sum of "
+            "smallest local outlier factor, as published. Density the one with the smallest sum of "
             "distances to its neighbours. Only for models with outlier handling."
         ),
     )
@@ -165,8 +165,8 @@ class RoundOptions(ModelOptions):
         findings = [
             Finding(
                 (key,),
-                f"found {found(section[key])}; expected {value!r}, which model.published: "
-                f"{PUBLISHED} sets; remove model.{key} or model.published",
+                f"found {found(section[key])}. Expected {value!r}, which model.published: "
+                f"{PUBLISHED} sets. Remove model.{key} or model.published",
             )
             for key, value in cls.published_settings.items()
             if section.get(key, value) != value
@@ -213,14 +213,14 @@ class MondrianOptions(RoundOptions):
         default="su-mondrian",
         description=(
             "Which model makes the classes: smondrian (also: mondrian) cuts once and keeps whole "
-            "groups; su-mondrian (also: u-mondrian) sends the outliers of every group through "
+            "groups. Su-mondrian (also: u-mondrian) sends the outliers of every group through "
             "further rounds."
         ),
     )
     split: Literal["strict", "relaxed"] = Field(
         default="strict",
         description=(
-            "Records equal to the median: strict keeps them on one side of the cut; relaxed "
+            "Records equal to the median: strict keeps them on one side of the cut. Relaxed "
             "shares them out so that both halves have equal size."
         ),
     )
@@ -229,7 +229,7 @@ class MondrianOptions(RoundOptions):
         description=(
             "Where an attribute is cut: balanced takes the better of the boundaries below and "
             "above the median, and with criteria beyond k looks further out before it leaves a "
-            "group whole; published takes the one above the median, as the published algorithm "
+            "group whole. Published takes the one above the median, as the published algorithm "
             "does. It matters to the strict split only."
         ),
     )
@@ -237,7 +237,7 @@ class MondrianOptions(RoundOptions):
         default="data",
         description=(
             "Which width chooses the attribute to cut: data takes the width of the group's own "
-            "records; cell takes the width of its cell of the tree, as the published algorithm "
+            "records. Cell takes the width of its cell of the tree, as the published algorithm "
             "does."
         ),
     )
@@ -259,7 +259,7 @@ class CanonOptions(RoundOptions):
     name: Literal["canon", "u-canon"] = Field(
         description=(
             "Which model makes the classes: canon cuts into halves by the distance to a vantage "
-            "point, and keeps whole groups; u-canon sends the outliers of every group through "
+            "point, and keeps whole groups. U-canon sends the outliers of every group through "
             "further rounds."
         ),
     )
@@ -267,7 +267,7 @@ class CanonOptions(RoundOptions):
         default="spread",
         description=(
             "How a vantage point is chosen: spread takes, of thirty records drawn by content, the "
-            "one whose distances vary most; random takes the first one drawn, as published."
+            "one whose distances vary most. Random takes the first one drawn, as published."
         ),
     )
 
@@ -295,7 +295,7 @@ class MicroaggregationOptions(ModelOptions):
     objective: Literal["gcp", "queries"] = Field(
         default="gcp",
         description=(
-            "What groups are formed for: gcp for the smallest certainty penalty; queries for "
+            "What groups are formed for: gcp for the smallest certainty penalty. Queries for "
             "counts that are estimated well, too, for a penalty that is a little larger."
         ),
     )
@@ -304,7 +304,7 @@ class MicroaggregationOptions(ModelOptions):
         ge=1,
         le=1_000,
         description=(
-            "How often all groups are improved; more passes take longer, in proportion, and lose "
+            "How often all groups are improved. More passes take longer, in proportion, and lose "
             "less. It changes the release."
         ),
     )
@@ -313,7 +313,7 @@ class MicroaggregationOptions(ModelOptions):
         ge=1_000,
         le=10_000_000,
         description=(
-            "Largest number of records among which groups are formed; larger tables are cut at "
+            "Largest number of records among which groups are formed. Larger tables are cut at "
             "medians first. It changes the release."
         ),
     )
@@ -348,8 +348,8 @@ class FullDomainOptions(ModelOptions):
     name: Literal["full-domain", "rho-gain"] = Field(
         description=(
             "Which model makes the classes: full-domain recodes every quasi-identifier to one "
-            "level of its hierarchy and suppresses the records whose class violates a criterion; "
-            "rho-gain recodes the suppressed records again on their own, round after round."
+            "level of its hierarchy and suppresses the records whose class violates a criterion. "
+            "Rho-gain recodes the suppressed records again on their own, round after round."
         ),
     )
     rho: int = Field(
@@ -371,39 +371,39 @@ class FullDomainOptions(ModelOptions):
         ge=0.0,
         le=1.0,
         description=(
-            "Largest share of a round's records that may be suppressed; null means 0.05 for "
+            "Largest share of a round's records that may be suppressed. Null means 0.05 for "
             "full-domain and 1 for rho-gain, whose next round takes them back."
         ),
     )
     minimum_levels: dict[str, _Level] = Field(
-        default={}, description="Lowest level allowed of some quasi-identifiers; 0 for the others."
+        default={}, description="Lowest level allowed of some quasi-identifiers. 0 for the others."
     )
     maximum_levels: dict[str, _Level] = Field(
         default={},
         description=(
-            "Highest level allowed of some quasi-identifiers; that of the hierarchy for the others."
+            "Highest level allowed of some quasi-identifiers. That of the hierarchy for the others."
         ),
     )
     levels: list[dict[str, _Level]] = Field(
         default=[],
         description=(
             "Levels that are given instead of searched for: one mapping of all quasi-identifiers a "
-            "round, from the first one; for releases that have to be alike, or to repeat others'."
+            "round, from the first one. For releases that have to be alike, or to repeat others'."
         ),
     )
     search: Literal["exhaustive", "pruned"] | None = Field(
         default=None,
         description=(
-            "exhaustive scores every node of the lattice; pruned spares those that monotonicity "
-            "and bounds rule out, which may miss the best node where a criterion is not monotone; "
-            f"null: exhaustive up to {EXHAUSTIVE_NODES:,} nodes."
+            "exhaustive scores every node of the lattice. Pruned spares those that monotonicity "
+            "and bounds rule out, which may miss the best node where a criterion is not monotone. "
+            f"Null: exhaustive up to {EXHAUSTIVE_NODES:,} nodes."
         ),
     )
     t_reference: Literal["original", "round"] = Field(
         default="original",
         description=(
             "What t-closeness is measured against: the distribution of the whole input (original) "
-            "or of the records of each round (round, as published; the release then may violate "
+            "or of the records of each round (round, as published. The release then may violate "
             "t-closeness against the whole input)."
         ),
     )
@@ -419,7 +419,7 @@ class FullDomainOptions(ModelOptions):
         ge=1,
         description=(
             "Distinct tuples of quasi-identifiers (with their sensitive values, where criteria "
-            "need them) that the search keeps on the driver; more are kept on the cluster."
+            "need them) that the search keeps on the driver. More are kept on the cluster."
         ),
     )
 
@@ -443,8 +443,8 @@ class FullDomainOptions(ModelOptions):
         yield from (
             Finding(
                 ("attributes", name),
-                f"found no hierarchy; expected one, for the model '{self.name}' recodes every "
-                "quasi-identifier to a level of its hierarchy; give a file or a rule",
+                f"found no hierarchy. Expected one, for the model '{self.name}' recodes every "
+                "quasi-identifier to a level of its hierarchy. Give a file or a rule",
             )
             for name in quasi_identifiers
             if attributes[name].hierarchy is None
@@ -453,31 +453,31 @@ class FullDomainOptions(ModelOptions):
             yield Finding(
                 ("output", "style"),
                 f"found {found(style)} with the model '{self.name}', which publishes labels of "
-                "hierarchies; expected 'interval'; remove it",
+                "hierarchies. Expected 'interval'. Remove it",
             )
         for key in ("minimum_levels", "maximum_levels"):
             for name in getattr(self, key):
                 if name not in quasi_identifiers:
-                    hint = did_you_mean(name, quasi_identifiers, "remove it")
+                    hint = did_you_mean(name, quasi_identifiers, "Remove it")
                     yield Finding(
                         ("model", key),
-                        f"found {found(name)}, which is no quasi-identifier; expected names "
-                        f"of quasi-identifiers; {hint}",
+                        f"found {found(name)}, which is no quasi-identifier. Expected names "
+                        f"of quasi-identifiers. {hint}",
                     )
         for place, levels in enumerate(self.levels):
             if set(levels) != set(quasi_identifiers):
                 yield Finding(
                     ("model", "levels", place),
-                    f"found levels of {len(levels)} attributes; expected one level for each of "
-                    f"the {len(quasi_identifiers)} quasi-identifiers, and no others; complete "
+                    f"found levels of {len(levels)} attributes. Expected one level for each of "
+                    f"the {len(quasi_identifiers)} quasi-identifiers, and no others. Complete "
                     "or correct it",
                 )
         for name in sorted(set(self.minimum_levels) & set(self.maximum_levels)):
             if self.minimum_levels[name] > self.maximum_levels[name]:
                 yield Finding(
                     ("model", "minimum_levels", name),
-                    f"found {self.minimum_levels[name]}, more than in maximum_levels; expected "
-                    "at most that; correct one",
+                    f"found {self.minimum_levels[name]}, more than in maximum_levels. Expected "
+                    "at most that. Correct one",
                 )
 
 
@@ -501,7 +501,7 @@ class AutoOptions(ModelOptions):
     objective: Literal["gcp", "queries"] = Field(
         default="gcp",
         description=(
-            "What is to be small: gcp is the certainty penalty; queries the median error of "
+            "What is to be small: gcp is the certainty penalty. Queries the median error of "
             "counting queries."
         ),
     )
@@ -526,7 +526,7 @@ class MappingOptions(ModelOptions):
         ),
     )
     release: str = Field(
-        min_length=1, description="Directory of the earlier release; any Hadoop URI."
+        min_length=1, description="Directory of the earlier release. Any Hadoop URI."
     )
     unfit: Literal["merge", "suppress", "refuse"] = Field(
         default="merge",
@@ -542,8 +542,8 @@ class MappingOptions(ModelOptions):
         if style == "mean":
             yield Finding(
                 ("output", "style"),
-                "found 'mean' with the model 'mapping', whose classes are those of regions; "
-                "expected 'interval' or 'bounds'; choose one",
+                "found 'mean' with the model 'mapping', whose classes are those of regions. "
+                "Expected 'interval' or 'bounds'. Choose one",
             )
 
 
@@ -607,9 +607,9 @@ def model_options(value: object) -> object:
     classes = options_classes()
     if not isinstance(name, str) or name not in classes:
         known = [*classes, *extensions.names(extensions.MODELS)]
-        text = f"found {found(name)}; expected {one_of(list(dict.fromkeys(known)))}"
+        text = f"found {found(name)}. Expected {one_of(list(dict.fromkeys(known)))}"
         near = nearest(name, known) if isinstance(name, str) else None
         if near is not None:
-            text += f"; did you mean {near!r}?"
+            text += f". Did you mean {near!r}?"
         raise impossible([Finding(("name",), text)])
     return classes[name].model_validate({**value, "name": name})

@@ -39,7 +39,7 @@ class OutputOptions(Section):
         An identifier of ``privacy.unit``, and the column of the pseudonyms in its place.
     """
 
-    path: NonEmptyText = Field(description="Directory of the release; any Hadoop URI.")
+    path: NonEmptyText = Field(description="Directory of the release. Any Hadoop URI.")
     mode: OutputMode = Field(
         default="error",
         description="If there is something at the path: error refuses, overwrite replaces it.",
@@ -73,6 +73,6 @@ class OutputOptions(Section):
         if why is not None:
             yield Finding(
                 ("format",),
-                f"found {found(self.format)}, which {why}; expected parquet, orc or delta; choose "
+                f"found {found(self.format)}, which {why}. Expected parquet, orc or delta. Choose "
                 "one, and convert the release afterwards",
             )

@@ -47,7 +47,7 @@ def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assig
         parsed, shown = _parse_key_path(override), shown_override(override)
         if parsed is None:
             problems.append(
-                f"--set {shown}: found no key path with a value; expected key.path=value; put a "
+                f"--set {shown}: found no key path with a value. Expected key.path=value. Put a "
                 "name with a dot in quotes, as in 'attributes.\"capital.gain\".role=sensitive'"
             )
             continue
@@ -109,8 +109,8 @@ def assign(
         elif not isinstance(inner, dict):
             problems.append(
                 f"{said}{shown_override(assignment.override)}: found "
-                f"{found_at(keys[:depth], inner)} at {key_path(keys[:depth])}; expected a mapping "
-                "there; set it as a whole"
+                f"{found_at(keys[:depth], inner)} at {key_path(keys[:depth])}. Expected a mapping "
+                "there. Set it as a whole"
             )
             return
         section[key] = inner

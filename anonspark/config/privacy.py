@@ -45,8 +45,8 @@ class LDiversity(Section):
     kind: Literal["distinct", "entropy", "recursive"] = Field(
         default="distinct",
         description=(
-            "distinct: at least l different values; entropy: entropy of the values at least log "
-            "l; recursive: the most frequent value less frequent than c times all from the l-th "
+            "distinct: at least l different values. Entropy: entropy of the values at least log "
+            "l. Recursive: the most frequent value less frequent than c times all from the l-th "
             "on together."
         ),
     )
@@ -54,7 +54,7 @@ class LDiversity(Section):
         ge=1.0,
         le=1e9,
         allow_inf_nan=False,
-        description="How diverse; a whole number for distinct and recursive.",
+        description="How diverse. A whole number for distinct and recursive.",
     )
     c: float | None = Field(
         default=None,
@@ -67,19 +67,19 @@ class LDiversity(Section):
         if self.kind != "entropy" and self.l != int(self.l):
             yield Finding(
                 ("l",),
-                f"found {found(self.l)} with the kind '{self.kind}'; expected a whole number; "
-                "round it up, or set the kind to 'entropy'",
+                f"found {found(self.l)} with the kind '{self.kind}'. Expected a whole number. "
+                "Round it up, or set the kind to 'entropy'",
             )
         if self.kind == "recursive" and self.c is None:
             yield Finding(
                 ("c",),
-                "found nothing with the kind 'recursive'; expected a number greater than 0; add it",
+                "found nothing with the kind 'recursive'. Expected a number greater than 0. Add it",
             )
         if self.kind != "recursive" and self.c is not None:
             yield Finding(
                 ("c",),
-                f"found {found(self.c)} with the kind '{self.kind}'; expected it with the kind "
-                "'recursive' only; remove it",
+                f"found {found(self.c)} with the kind '{self.kind}'. Expected it with the kind "
+                "'recursive' only. Remove it",
             )
 
     def criterion(self) -> Criterion:
@@ -143,7 +143,7 @@ class DeltaPresence(Section):
     format: str = Field(
         default="parquet",
         min_length=1,
-        description="Spark data source of the population table; left out, its name tells it.",
+        description="Spark data source of the population table. Left out, its name tells it.",
     )
     options: SourceOptions = Field(
         default={}, description="Options of the data source of the population table."
@@ -162,13 +162,13 @@ class DeltaPresence(Section):
         if self.format.lower() == "jdbc":
             yield Finding(
                 ("format",),
-                f"found {found(self.format)}; expected the format of files, for a table of a "
-                "database may be another one at each look; export it first",
+                f"found {found(self.format)}. Expected the format of files, for a table of a "
+                "database may be another one at each look. Export it first",
             )
         if self.min > self.max:
             yield Finding(
                 ("min",),
-                f"found {found(self.min)}, more than max; expected at most max; correct one",
+                f"found {found(self.min)}, more than max. Expected at most max. Correct one",
             )
 
 
@@ -178,12 +178,12 @@ class _WithSeveralBounds(Section):
     k: int = Field(ge=1, description="Smallest class size allowed.")
     l_diversity: Annotated[list[LDiversity], BeforeValidator(one_or_more)] = Field(
         default=[],
-        description="Diversity of sensitive attributes in every class; one or a list.",
+        description="Diversity of sensitive attributes in every class. One or a list.",
     )
     t_closeness: Annotated[list[TCloseness], BeforeValidator(one_or_more)] = Field(
         default=[],
         description=(
-            "Distance of the sensitive values of every class from those of the whole input; one or "
+            "Distance of the sensitive values of every class from those of the whole input. One or "
             "a list."
         ),
     )
@@ -257,7 +257,7 @@ class PrivacyOptions(_WithOneBound):
     delta_presence: DeltaPresence | None = Field(
         default=None,
         description=(
-            "Bounds on the probability that a person of a population is in the release; checked "
+            "Bounds on the probability that a person of a population is in the release. Checked "
             "before publishing, not aimed at."
         ),
     )
@@ -291,8 +291,8 @@ class PrivacyOptions(_WithOneBound):
     def _problems(self) -> Iterator[Finding]:
         if self.k == 1 and not self.allow_k_1:
             text = (
-                "found 1, which protects nobody: every record may be a class of its own; expected "
-                "at least 2; raise it, or set privacy.allow_k_1 to true if you only compare"
+                "found 1, which protects nobody: every record may be a class of its own. Expected "
+                "at least 2. Raise it, or set privacy.allow_k_1 to true if you only compare"
             )
             yield Finding(("k",), text)
 

@@ -141,7 +141,7 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> s
     otherwise : str
     """
     near = nearest(name, candidates)
-    return otherwise if near is None else f"did you mean {near!r}?"
+    return otherwise if near is None else f"Did you mean {near!r}?"
 
 
 def one_of(names: Sequence[object]) -> str:
@@ -250,18 +250,18 @@ def explain(
             near = nearest(name, known)
             elsewhere = places_of(name, schema, [str(step) for step in location[:-1]])
             if near is None and elsewhere:
-                remedy = f"did you mean {one_of(elsewhere)}?"
+                remedy = f"Did you mean {one_of(elsewhere)}?"
             elif near is None:
-                remedy = f"expected {one_of(known)}; remove it" if known else "remove it"
+                remedy = f"Expected {one_of(known)}. Remove it" if known else "Remove it"
             else:
-                remedy = f"did you mean {near!r}?"
+                remedy = f"Did you mean {near!r}?"
                 meant.add((*location[:-1], near))
-            findings.append(Finding(location, f"unknown key; {remedy}"))
+            findings.append(Finding(location, f"unknown key. {remedy}"))
         elif detail["type"] == "missing":
             expected = _SHORT_FORMS.get(location) or _expectation(
                 _node_at(schema, location, document)[0], schema
             )
-            findings.append(Finding(location, f"missing; expected {expected}; add it"))
+            findings.append(Finding(location, f"missing. Expected {expected}. Add it"))
         elif detail["type"] == _FINDINGS:
             findings.extend(
                 Finding(_as_written((*location, *finding.location), document), finding.text)
@@ -321,21 +321,21 @@ def _as_written(location: Location, document: Any) -> Location:
 
 def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Describe what was found instead of what the schema asks for, and a remedy."""
-    parts = [f"found {shown}", f"expected {_expectation(node, schema)}"]
+    parts = [f"found {shown}", f"Expected {_expectation(node, schema)}"]
     branches = _branches(node, schema)
     kinds = {branch.get("type") for branch in branches}
     names = [name for branch in branches for name in _names(branch)]
     if isinstance(value, str):
         near = nearest(value, names)
         if near is not None:
-            parts.append(f"did you mean {near!r}?")
+            parts.append(f"Did you mean {near!r}?")
         elif "integer" in kinds and _WHOLE_NUMBER.fullmatch(value):
-            parts.append("remove the quotes")
+            parts.append("Remove the quotes")
     elif value is None:
-        parts.append("give it a value or remove the key")
+        parts.append("Give it a value or remove the key")
     elif "string" in kinds and not names and isinstance(value, (bool, int, float)):
-        parts.append("put it in quotes")
-    return "; ".join(parts)
+        parts.append("Put it in quotes")
+    return ". ".join(parts)
 
 
 def _resolve(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

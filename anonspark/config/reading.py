@@ -44,7 +44,7 @@ def read_local_text(path: str) -> str:
     if is_address(path):
         raise SparkNeededError(
             f"{redact(path)}: lies on a file system of Hadoop, which is reached through Spark "
-            "alone; give a path of the local disk, or a reader such as "
+            "alone. Give a path of the local disk, or a reader such as "
             "anonspark.engine.spark.filesystem.FileSystem(spark).read_document"
         )
     return Path(path).read_text(encoding="utf-8-sig")
@@ -90,14 +90,14 @@ def read_or_explain(path: str, read: TextReader, where: str, expected: str) -> s
     try:
         return read(path)
     except FileNotFoundError:
-        reason = f"no such file; expected {expected}; check the path"
+        reason = f"no such file. Expected {expected}. Check the path"
     except IsADirectoryError:
-        reason = f"found a directory; expected {expected}; check the path"
+        reason = f"found a directory. Expected {expected}. Check the path"
     except UnicodeDecodeError:
-        reason = f"the file is not UTF-8 text; expected {expected}; check the path"
+        reason = f"the file is not UTF-8 text. Expected {expected}. Check the path"
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or "it is no path"
-        reason = f"the file cannot be read ({cause}); check the path and its permissions"
+        reason = f"the file cannot be read ({cause}). Check the path and its permissions"
     raise ConfigurationError(f"{where}: {reason}")
 
 

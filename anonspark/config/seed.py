@@ -19,7 +19,7 @@ SEED_VARIABLE = "ANONSPARK_SEED"
 """Environment variable that may hold the seed."""
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-_EXPECTED = f"expected one whole number from {_SMALLEST} to {_LARGEST}"
+_EXPECTED = f"Expected one whole number from {_SMALLEST} to {_LARGEST}"
 _NUMBER = re.compile(r"[-+]?[0-9]{1,30}")
 
 
@@ -55,8 +55,8 @@ def fill_in_seed(
         given.append(f"the environment variable {SEED_VARIABLE}")
     if len(given) > 1:
         problems.append(
-            f"{' and '.join(given)}: found the seed in {len(given)} places; expected it in one of "
-            f"execution.seed, execution.seed_file and {SEED_VARIABLE}; keep one of them"
+            f"{' and '.join(given)}: found the seed in {len(given)} places. Expected it in one of "
+            f"execution.seed, execution.seed_file and {SEED_VARIABLE}. Keep one of them"
         )
         execution.pop("seed_file", None)
         return None
@@ -68,8 +68,8 @@ def fill_in_seed(
             found = _number(os.environ[SEED_VARIABLE])
             if found is None:
                 problems.append(
-                    f"{SEED_VARIABLE}: the environment variable holds something else; {_EXPECTED}; "
-                    "correct it, or unset it"
+                    f"{SEED_VARIABLE}: the environment variable holds something else. {_EXPECTED}. "
+                    "Correct it, or unset it"
                 )
             else:
                 document["execution"] = execution | {"seed": found}
@@ -112,7 +112,7 @@ def _read_seed(path: str, read: TextReader) -> int:
     found = _number(text)
     if found is None:
         raise ConfigurationError(
-            f"{where}: the file holds something else; {_EXPECTED} and nothing beside it; correct it"
+            f"{where}: the file holds something else. {_EXPECTED} and nothing beside it. Correct it"
         )
     return found
 

@@ -126,8 +126,8 @@ def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None
                 other = "attributes" if name in own else places.get(name)
                 if other is not None:
                     problems.append(
-                        f"{place}: found {found(name)}, which stands under {other!r}, too; "
-                        "expected each attribute once; remove one of them"
+                        f"{place}: found {found(name)}, which stands under {other!r}, too. "
+                        "Expected each attribute once. Remove one of them"
                     )
                     continue
                 places[name] = key
@@ -141,7 +141,7 @@ def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, st
     entries = [listed] if isinstance(listed, str) else listed
     if not isinstance(entries, list):
         problems.append(
-            f"{key}: found {found(listed)}; expected a list of names of columns; what an attribute "
+            f"{key}: found {found(listed)}. Expected a list of names of columns. What an attribute "
             "needs beside its role stands under attributes"
         )
         return
@@ -151,7 +151,7 @@ def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, st
             yield where, name
         else:
             problems.append(
-                f"{where}: found {found(name)}; expected the name of a column; correct it"
+                f"{where}: found {found(name)}. Expected the name of a column. Correct it"
             )
 
 
@@ -200,8 +200,8 @@ def _criterion(
     if bound in rest:
         problems.append(
             f"privacy.{key}: found {found(value)}, which is about the one sensitive attribute, and "
-            f"found {several}; expected the attribute beside it, as in "
-            f"{{attribute: NAME, {bound}: {_as_written(rest[bound])}}}; add it"
+            f"found {several}. Expected the attribute beside it, as in "
+            f"{{attribute: NAME, {bound}: {_as_written(rest[bound])}}}. Add it"
         )
         return []
     return value

@@ -68,7 +68,7 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
                 return written
         named = _NAME.fullmatch(inside)
         if named is None or inside.startswith(f"{RUN_DATE}:"):
-            problems.append(f"found {found(written)}; expected {_EXPECTED}; correct it")
+            problems.append(f"found {found(written)}. Expected {_EXPECTED}. Correct it")
             return written
         name, default = named.groups()
         # As in a shell, an empty one counts as one that is not set where there is a default.
@@ -79,9 +79,9 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
         if default is not None:
             return default
         near = nearest(name, environment) if name.casefold() != RUN_DATE else RUN_DATE
-        hint = f"did you mean {near!r}? " if near else ""
+        hint = f"Did you mean {near!r}? " if near else ""
         problems.append(
-            f"found ${{{name}}}, but there is no environment variable {name!r}; {hint}set it, or "
+            f"found ${{{name}}}, but there is no environment variable {name!r}. {hint}Set it, or "
             f"give a default: ${{{name}:-...}}"
         )
         return written
@@ -106,6 +106,6 @@ def run_date(environment: Mapping[str, str] = os.environ) -> date:
         return date.fromisoformat(given)
     except ValueError:
         raise ValueError(
-            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {found(given)}; expected a "
-            "day as 2026-01-31; correct it"
+            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {found(given)}. Expected a "
+            "day as 2026-01-31. Correct it"
         ) from None

@@ -61,12 +61,12 @@ class UnreadableError(Exception):
         self.reason, self.line, self.column = reason, line, column
         told = "" if line is None else f" on line {line}"
         told += "" if column is None else f", column {column}"
-        super().__init__(f"not valid YAML{told}: {reason}; correct it")
+        super().__init__(f"not valid YAML{told}: {reason}. Correct it")
 
     def at(self, path: str) -> str:
         """Return the message of a file."""
         place = ":".join(str(one) for one in (path, self.line, self.column) if one is not None)
-        return f"{place}: not valid YAML: {self.reason}; correct it"
+        return f"{place}: not valid YAML: {self.reason}. Correct it"
 
 
 def read_document(
@@ -112,7 +112,7 @@ def read_document(
         raise ConfigurationError(error.at(shown)) from None
     if not isinstance(document, Mapping):
         reason = "the file is empty" if document is None else f"found {_kind_of(document)}"
-        raise ConfigurationError(f"{shown}: {reason}; expected {expected}")
+        raise ConfigurationError(f"{shown}: {reason}. Expected {expected}")
     read_in = Document(document, shown, reading.positions, reading.unset)
     return read_in, [finding.line() for finding in findings]
 
@@ -302,12 +302,12 @@ def _duplicates(
         where = _on_lines(on_lines)
         if place[:1] == ("attributes",) and len(place) == 2:
             text = (
-                f"found {count} roles for one attribute, {where}; expected one role for each "
-                "attribute; keep one of them"
+                f"found {count} roles for one attribute, {where}. Expected one role for each "
+                "attribute. Keep one of them"
             )
         else:
             times = "twice" if len(on_lines) == 2 else f"{count} times"
-            text = f"found the key {times}, {where}; expected each key once; keep one of them"
+            text = f"found the key {times}, {where}. Expected each key once. Keep one of them"
         yield Finding(place, text)
 
 

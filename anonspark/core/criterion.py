@@ -173,7 +173,7 @@ CRITERIA: Mapping[str, CriterionType] = {
             "alpha",
             {"gt": 0.0, "le": 1.0},
             "Largest share of any one value in a class, up to 1.",
-            "Largest share of one sensitive value in every class; one or a list.",
+            "Largest share of one sensitive value in every class. One or a list.",
         ),
     ),
     "equal distance": CriterionType(
@@ -233,7 +233,7 @@ CRITERIA: Mapping[str, CriterionType] = {
             "Largest relative gain: no share in a class is above (1 + beta) times that in the "
             "whole input.",
             "Relative gain of the shares of sensitive values in every class beside those in the "
-            "whole input; one or a list.",
+            "whole input. One or a list.",
         ),
         is_later=True,
         of_people=True,
@@ -253,7 +253,7 @@ def criterion_type(kind: str) -> CriterionType:
     known = CRITERIA.get(kind) or foreign_criterion(kind)
     if known is None:
         raise ConfigurationError(
-            f"privacy.{kind}: no criterion of anonspark, nor of an installed package; install the "
+            f"privacy.{kind}: no criterion of anonspark, nor of an installed package. Install the "
             "package that has it, also where the tasks run"
         )
     return known
@@ -274,7 +274,7 @@ def foreign_criterion(key: str) -> CriterionType | None:
     if not isinstance(row, CriterionType):
         problem = f"expected a CriterionType, found {type(row).__name__}"
     elif row.key != key:
-        problem = f"its key is {row.key!r}; expected the name of its entry point"
+        problem = f"its key is {row.key!r}. Expected the name of its entry point"
     elif isinstance(row.kernel, str) or row.measure is None or row.option is None:
         problem = "it lacks a function that judges groups, its measure, or its option"
     elif row.bound == "below" or row.needs is not None or row.of_people:

@@ -38,7 +38,7 @@ class Extension:
         """Return the error that it is not what it has to be."""
         return ConfigurationError(
             f"{group}: the {_WORDS[group]} {name!r} of the installed package {self.package} "
-            f"cannot be used: {problem}; correct the package, or remove it"
+            f"cannot be used: {problem}. Correct the package, or remove it"
         )
 
 
@@ -71,7 +71,7 @@ def extension(group: Group, name: str) -> Extension | None:
         if len(points) > 1:
             raise ConfigurationError(
                 f"{group}: the {_WORDS[group]} {name!r} is in several installed packages "
-                f"({', '.join(packages)}); expected one; remove the others"
+                f"({', '.join(packages)}). Expected one. Remove the others"
             )
         try:
             value = points[0].load()

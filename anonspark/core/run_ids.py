@@ -20,6 +20,6 @@ def require_run_id(run_id: str) -> str:
     if not _RUN_ID.fullmatch(run_id):
         raise ConfigurationError(
             "run id: expected at most 100 letters, digits, dots, hyphens and underscores, the "
-            "first of them a letter or digit; choose another"
+            "first of them a letter or digit. Choose another"
         )
     return run_id

@@ -507,7 +507,7 @@ def write_people(
         if environment_problem(error) is not None or not _NOT_WRITTEN.search(str(error)):
             raise
         raise PublishingError(
-            f"{path}: cannot be written; check that its parent can be written and has room"
+            f"{path}: cannot be written. Check that its parent can be written and has room"
         ) from error
     except AnalysisException as error:
         # Spark looks before it starts a job. The name of the condition is part of the text in

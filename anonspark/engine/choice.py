@@ -34,7 +34,7 @@ def engine_name(found: str) -> EngineName:
             return found
         case _:
             raise ConfigurationError(
-                f"--engine: found {found!r}; expected one of auto, local, spark"
+                f"--engine: found {found!r}. Expected one of auto, local, spark"
             )
 
 
@@ -123,13 +123,13 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
         if master is not None:
             raise ConfigurationError(
                 f"execution.engine: found local, together with --master {master}, which is "
-                "Spark's; leave one of the two out"
+                "Spark's. Leave one of the two out"
             )
         if obstacle is not None:
             raise ConfigurationError(
-                f"execution.engine: found local, but {obstacle}; expected local files in formats "
+                f"execution.engine: found local, but {obstacle}. Expected local files in formats "
                 f"that the local engine reads ({', '.join(READ_FORMATS)}) and writes "
-                f"({', '.join(WRITTEN_FORMATS)}); set it to spark or auto"
+                f"({', '.join(WRITTEN_FORMATS)}). Set it to spark or auto"
             )
         return Choice("local", "execution.engine says so")
     given = _given_spark(master)

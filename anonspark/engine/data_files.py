@@ -174,8 +174,8 @@ def find_files(
         if list(one.folders) != names and one.bytes:
             raise DataError(
                 f"{key}: {one.address} and {named[0].address} lie in folders that name other "
-                "columns; expected the same columns (folders like column=value) in one order "
-                "everywhere; move one of them"
+                "columns. Expected the same columns (folders like column=value) in one order "
+                "everywhere. Move one of them"
             )
     # With folders that are columns each file counts once, however often it is named.
     distinct = {one.address: one for one in every if list(one.folders) == names}
@@ -226,8 +226,8 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
     for file in files:
         if file.address.endswith(_UNKNOWN_COMPRESSIONS):
             raise DataError(
-                f"{key}: {file.address} is compressed in a way that cannot be read; expected "
-                "a file as it is, .gz or .bz2; decompress it"
+                f"{key}: {file.address} is compressed in a way that cannot be read. Expected "
+                "a file as it is, .gz or .bz2. Decompress it"
             )
 
 
@@ -247,7 +247,7 @@ def _decoded(text: str) -> str:
         return unquote(text, errors="strict").encode().decode()
     except UnicodeError:
         raise DataError(
-            "input: a folder like column=value has a name that is not written in UTF-8; rename it"
+            "input: a folder like column=value has a name that is not written in UTF-8. Rename it"
         ) from None
 
 
@@ -260,7 +260,7 @@ def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
             return None
         if not value:
             raise DataError(
-                f"input: the folder {folder} names no value; where its records have none, rename "
+                f"input: the folder {folder} names no value. Where its records have none, rename "
                 f"it to {folder}{_NO_VALUE}"
             )
         columns[_decoded(name)] = folder_text(value)

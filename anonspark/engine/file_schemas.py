@@ -84,8 +84,8 @@ def lacking_columns(
         if any(own) and any(of_structs):
             problems.append(
                 f"{path_key}: {name!r} is a column in {_a_file(found, _filled(own))}, and a field "
-                f"of a struct in {_a_file(found, _filled(of_structs))}; expected one of them in "
-                "all files; rename one, or write the files anew"
+                f"of a struct in {_a_file(found, _filled(of_structs))}. Expected one of them in "
+                "all files. Rename one, or write the files anew"
             )
             continue
         own = own if any(own) else of_structs
@@ -97,7 +97,7 @@ def lacking_columns(
             continue
         problems += [
             f"{path_key}: {_a_file(found, [place])} has {len(own[place])} columns that Spark "
-            f"cannot tell apart, {', '.join(repr(field.name) for field in own[place])}; rename one"
+            f"cannot tell apart, {', '.join(repr(field.name) for field in own[place])}. Rename one"
             for place in there
             if len(own[place]) > 1
         ]
@@ -114,8 +114,8 @@ def lacking_columns(
             one, other = sorted(types.items(), key=lambda own: _a_file(found, [own[1]]))[:2]
             problems.append(
                 f"{path_key}: the column {name!r} has type {one[0]} in {_a_file(found, [one[1]])} "
-                f"and {other[0]} in {_a_file(found, [other[1]])}; expected one type in all files; "
-                "write the column anew in one of them"
+                f"and {other[0]} in {_a_file(found, [other[1]])}. Expected one type in all files. "
+                "Write the column anew in one of them"
             )
         if name.lower() not in known:
             unknown.append(own[there[0]][0].with_name(name))
@@ -154,6 +154,6 @@ def _lacks(
     more = f" (and {len(files) - 1:,} more of {len(found.files):,} files)" if files[1:] else ""
     remedy = "" if key is None else f", or set {key} to null to read missing values there"
     return (
-        f"{path_key}: {files[0]}{more} lacks the column {name!r}, which other files have; expected "
-        f"it in all of them; complete the files{remedy}"
+        f"{path_key}: {files[0]}{more} lacks the column {name!r}, which other files have. Expected "
+        f"it in all of them. Complete the files{remedy}"
     )

@@ -181,7 +181,7 @@ class Files(Protocol):
             found = self.remote_tree(path) if local is None else local_tree(local)
         except OSError as error:
             raise ConfigurationError(
-                f"path {path}: not all of its directories can be listed; check permissions"
+                f"path {path}: not all of its directories can be listed. Check permissions"
             ) from error
         return sorted(found, key=lambda entry: entry.path)
 
@@ -352,7 +352,7 @@ def require_no_nul(path: str) -> None:
     """
     if "\0" in path:
         raise ConfigurationError(
-            f"path {path!r}: found the character NUL, which no file system has in names; remove it"
+            f"path {path!r}: found the character NUL, which no file system has in names. Remove it"
         )
 
 

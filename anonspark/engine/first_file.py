@@ -40,7 +40,7 @@ def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes,
         content = files.read_part(path, 0, most)
     except FilesError as error:
         reason = f" ({error.strerror})" if error.strerror else ""
-        raise DataError(f"{key}: {path} cannot be read{reason}; check its permissions") from error
+        raise DataError(f"{key}: {path} cannot be read{reason}. Check its permissions") from error
     try:
         if name.endswith(".gz"):
             content = zlib.decompressobj(47).decompress(content, _BYTES)
@@ -48,6 +48,6 @@ def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes,
             content = bz2.BZ2Decompressor().decompress(content, _BYTES)
     except (zlib.error, OSError) as error:
         raise DataError(
-            f"{key}: {path} is damaged: it cannot be unpacked; fetch it again"
+            f"{key}: {path} is damaged: it cannot be unpacked. Fetch it again"
         ) from error
     return content, most == size and not (packed and len(content) == _BYTES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_PANDAS = "convert it, for instance with pandas.{}(...).to_parquet(...)"
-_UNPACK = "unpack it, or compress it with gzip"
+_PANDAS = "Convert it, for instance with pandas.{}(...).to_parquet(...)"
+_UNPACK = "Unpack it, or compress it with gzip"
 
 # What the file is, how it begins, and what to do.
 _FORMATS: tuple[tuple[str, bytes, str], ...] = (
@@ -18,7 +18,7 @@ _FORMATS: tuple[tuple[str, bytes, str], ...] = (
     ("a pickle of Python", rb"\x80[\x02-\x05]", _PANDAS.format("read_pickle")),
     ("HDF5", rb"\x89HDF", _PANDAS.format("read_hdf")),
     ("an SQLite database", rb"SQLite format 3\x00", _PANDAS.format("read_sql")),
-    ("an object of R", rb"RDX[23]|[XAB]\n\x00\x00\x00[\x02\x03]", "write it as CSV in R"),
+    ("an object of R", rb"RDX[23]|[XAB]\n\x00\x00\x00[\x02\x03]", "Write it as CSV in R"),
     ("compressed with Zstandard", rb"\x28\xb5\x2f\xfd", _UNPACK),
     ("compressed with xz", rb"\xfd7zXZ", _UNPACK),
 )

@@ -52,7 +52,7 @@ def read_hierarchy_files(
             text = _read_text(files, path, key)
             if (agreed or {}).get(name, digest := hierarchy_digest(text)) != digest:
                 problems.append(
-                    f"{key}: {path} is not the file that the coding was agreed on with; it was "
+                    f"{key}: {path} is not the file that the coding was agreed on with. It was "
                     "changed, or another one lies there: restore it"
                 )
             hierarchies[name] = parse_hierarchy(text, f"{key}: {path}")
@@ -70,17 +70,17 @@ def _read_text(files: Files, path: str, key: str) -> str:
         raise ConfigurationError(f"{key}: {error}") from error
     if not there:
         raise ConfigurationError(
-            f"{key}: no hierarchy file is at {path}; check the path, and that this machine can "
+            f"{key}: no hierarchy file is at {path}. Check the path, and that this machine can "
             "reach it"
         )
     try:
         return files.read_text(path)
     except OSError as error:
         raise ConfigurationError(
-            f"{key}: {path} cannot be read; expected a CSV file, not a directory; check the path "
+            f"{key}: {path} cannot be read. Expected a CSV file, not a directory. Check the path "
             "and its permissions"
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(
-            f"{key}: {path} is not UTF-8 text; expected a CSV file in UTF-8; save it as such"
+            f"{key}: {path} is not UTF-8 text. Expected a CSV file in UTF-8. Save it as such"
         ) from error

@@ -113,7 +113,7 @@ def _refused(path: str, folder: str, kind: str, key: str) -> ConfigurationError:
     option = {"input.path": "input.format", "DATA": "--format"}.get(key, "the format")
     return ConfigurationError(
         f"{key}: the files of {path} are those of the {_NAMES[kind]} table at {folder}, which also "
-        "has files of records that were deleted or replaced; they are not read as plain files; "
-        f"name the table's folder, and set {option} to {kind}, which Spark reads with the package "
+        "has files of records that were deleted or replaced. They are not read as plain files. "
+        f"Name the table's folder, and set {option} to {kind}, which Spark reads with the package "
         "of that format"
     )

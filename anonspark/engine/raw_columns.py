@@ -252,8 +252,8 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
         if len(found) > 1:
             problems.append(
                 f"{subject}: has {len(found)} columns that Spark cannot tell apart, "
-                f"{', '.join(map(repr, found))}; expected one of the name {name!r}, whatever the "
-                "case of its letters; drop or rename the others"
+                f"{', '.join(map(repr, found))}. Expected one of the name {name!r}, whatever the "
+                "case of its letters. Drop or rename the others"
             )
     if problems:
         raise DataError(*problems)

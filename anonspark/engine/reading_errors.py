@@ -73,7 +73,7 @@ def lines_as_one(where: str) -> str:
 
 def nothing_there(path: str, key: str) -> str:
     """Return the error for a path where nothing is."""
-    return f"{key}: nothing is at {path}; check the path, and that the cluster can reach it"
+    return f"{key}: nothing is at {path}. Check the path, and that the cluster can reach it"
 
 
 def remedy(section: str | None) -> str:
@@ -98,7 +98,7 @@ def not_of_the_format(
         One of Spark's conditions. No value of the data.
     """
     return DataError(
-        f"{key}: cannot read {', '.join(paths)} as {data_format} ({reason}); check "
+        f"{key}: cannot read {', '.join(paths)} as {data_format} ({reason}). Check "
         f"{remedy(section)}"
     )
 
@@ -146,10 +146,10 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
         None where it is not known. Then no column can be read because of it.
     """
     what = f"a column has the type {found}"
-    remedy = "drop it, or convert it"
+    remedy = "Drop it, or convert it"
     if "[ns]" in found or "NANOS" in found:
         remedy = (
-            "drop it, or write the file anew with microseconds, in pandas and pyarrow by "
+            "Drop it, or write the file anew with microseconds, in pandas and pyarrow by "
             'coerce_timestamps="us"'
         )
     if column is not None:
@@ -159,8 +159,8 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
             ", or set execution.engine to local, which passes over columns that are not listed"
         )
     return DataError(
-        f"{where}: {what}, which cannot be read; expected numbers, texts, truth values, days or "
-        f"points in time; {remedy}"
+        f"{where}: {what}, which cannot be read. Expected numbers, texts, truth values, days or "
+        f"points in time. {remedy}"
     )
 
 
@@ -181,8 +181,8 @@ def options_not_taken(
     """
     where = key if section is None else f"{section}.format, {section}.options"
     return ConfigurationError(
-        f"{where}: the data source {data_format!r} does not take these options ({kind}); expected "
-        "those that its documentation lists, all it requires; correct them (the details, with "
+        f"{where}: the data source {data_format!r} does not take these options ({kind}). Expected "
+        "those that its documentation lists, all it requires. Correct them (the details, with "
         "--debug, may show credentials)"
     )
 
@@ -196,7 +196,7 @@ def vanished(where: str) -> DataError:
         What named the paths, and the paths.
     """
     return DataError(
-        f"{where}: files vanished while they were read; keep the input unchanged during a run, "
+        f"{where}: files vanished while they were read. Keep the input unchanged during a run, "
         "and run again"
     )
 
@@ -204,24 +204,24 @@ def vanished(where: str) -> DataError:
 def different_headers(where: str) -> DataError:
     """Return the error of CSV files of one table with different first lines."""
     return DataError(
-        f"{where}: CSV files with different headers; expected the same columns in the same order "
-        "in all files; write those that differ anew"
+        f"{where}: CSV files with different headers. Expected the same columns in the same order "
+        "in all files. Write those that differ anew"
     )
 
 
 def mixed_kinds(where: str, column: str) -> DataError:
     """Return the error of a column of JSON whose values have no type in common."""
     return DataError(
-        f"{where}: the column {column!r} has values of kinds that have no type in common; expected "
-        "one kind (numbers, texts, truth values, lists or objects); write texts only"
+        f"{where}: the column {column!r} has values of kinds that have no type in common. Expected "
+        "one kind (numbers, texts, truth values, lists or objects). Write texts only"
     )
 
 
 def line_break_in_value(where: str) -> DataError:
     """Return the error of a quoted value of CSV that goes on in the next line."""
     return DataError(
-        f"{where}: a value has a line break in it, or a quote that does not end; expected a record "
-        f"in each line; say {lines_as_one(where)}, or take the line "
+        f"{where}: a value has a line break in it, or a quote that does not end. Expected a record "
+        f"in each line. Say {lines_as_one(where)}, or take the line "
         "breaks out of the values"
     )
 
@@ -230,7 +230,7 @@ def header_with_line_break(where: str) -> DataError:
     """Return the error of a CSV file whose header goes on in the second line."""
     return DataError(
         f"{where}: the name of a column has a line break in it, or quotes that are not as options "
-        "say; expected all names in the first line; rename the column"
+        "say. Expected all names in the first line. Rename the column"
     )
 
 
@@ -240,20 +240,20 @@ def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
     written = "a backslash stands before quotes in" if escape == quote else "quotes are doubled in"
     return DataError(
         f"{where}: a line has quotes that are neither around a value nor escaped by {escape!r}, "
-        f"or one that does not end; say {option_of(where, 'escape', other)} where {written} "
+        f"or one that does not end. Say {option_of(where, 'escape', other)} where {written} "
         "values, else correct the line"
     )
 
 
 def nothing_in_files(where: str) -> DataError:
     """Return the error of a table of CSV files without a byte."""
-    return DataError(f"{where}: the file is empty; expected records; write it anew")
+    return DataError(f"{where}: the file is empty. Expected records. Write it anew")
 
 
 def no_record_below_header(where: str) -> DataError:
     """Return the error of a CSV file of one line that may name the columns."""
     return DataError(
-        f"{where}: the file has no records, unless its only line is one; write it anew, or say "
+        f"{where}: the file has no records, unless its only line is one. Write it anew, or say "
         f"{option_of(where, 'header', 'false')}"
     )
 
@@ -271,11 +271,11 @@ def another_format(where: str, found: str) -> DataError:
     remedy = remedy_for(found)
     if remedy is not None:
         return DataError(
-            f"{where}: the file is {found} by its first bytes, which is not read; {remedy}"
+            f"{where}: the file is {found} by its first bytes, which is not read. {remedy}"
         )
     name = "Parquet" if found == "parquet" else found.upper()
     return DataError(
-        f"{where}: the file is {name} by its first bytes, not CSV; say {format_of(where, found)}, "
+        f"{where}: the file is {name} by its first bytes, not CSV. Say {format_of(where, found)}, "
         "or give the file a name that tells it"
     )
 
@@ -283,7 +283,7 @@ def another_format(where: str, found: str) -> DataError:
 def header_not_known(where: str) -> ConfigurationError:
     """Return the error of a CSV file whose first line may be a header or a record."""
     return ConfigurationError(
-        f"{where}: nothing shows whether the first line names the columns; say "
+        f"{where}: nothing shows whether the first line names the columns. Say "
         f"{option_of(where, 'header', 'true')}, and call the columns as that line does, or "
         f"{option_of(where, 'header', 'false')}, which calls them _c0, _c1 and so on"
     )
@@ -309,8 +309,8 @@ def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> 
     option = option_of(where, "encoding", likely[0] if likely else "NAME")
     lines = "its lines are" if line is None else f"line {line:,} is"
     return DataError(
-        f"{where}: {lines} not written in {encoding}{named}; "
-        f"name the encoding ({option}) and look at the letters that are read so, or write the "
+        f"{where}: {lines} not written in {encoding}{named}. "
+        f"Name the encoding ({option}) and look at the letters that are read so, or write the "
         "file anew in UTF-8"
     )
 
@@ -326,9 +326,9 @@ def malformed_csv(where: str) -> DataError:
     """
     return DataError(
         f"{where}: a record has too few or too many values, or one that is not of its column's "
-        "type (as in a header that is repeated); expected in each line what the others have; "
-        "correct the file, or say what stands between values "
-        f"({option_of(where, 'sep', _SEMICOLON)}, for instance); where a value has a line break in "
+        "type (as in a header that is repeated). Expected in each line what the others have. "
+        "Correct the file, or say what stands between values "
+        f"({option_of(where, 'sep', _SEMICOLON)}, for instance). Where a value has a line break in "
         f"it, say {lines_as_one(where)}"
     )
 
@@ -337,8 +337,8 @@ def malformed_json(where: str) -> DataError:
     """Return the error of a line that is no record of JSON."""
     return DataError(
         f"{where}: a record is not valid JSON, has a name twice or a number beyond 1.8e308, or is "
-        "not of the columns' types; expected one whole object in each line; correct the file; "
-        "where an object takes several lines, say "
+        "not of the columns' types. Expected one whole object in each line. Correct the file. "
+        "Where an object takes several lines, say "
         f"{lines_as_one(where)}"
     )
 
@@ -346,8 +346,8 @@ def malformed_json(where: str) -> DataError:
 def longer_than_a_line(where: str, file: str, most: int) -> DataError:
     """Return the error that a line of a text file has no end within reason."""
     return DataError(
-        f"{where}: {file} has a line of more than {most >> 20:,} MiB; expected a record in each "
-        "line, and lines that end as on Unix or Windows; correct the file"
+        f"{where}: {file} has a line of more than {most >> 20:,} MiB. Expected a record in each "
+        "line, and lines that end as on Unix or Windows. Correct the file"
     )
 
 
@@ -355,7 +355,7 @@ def larger_than_a_table(where: str, file: str, times: int) -> DataError:
     """Return the error that a compressed file grows as no table does."""
     return DataError(
         f"{where}: {file} has more than {times:,} times its bytes when it is unpacked, as files "
-        "have that are to fill a memory; if it is a table, unpack it, and name the unpacked file"
+        "have that are to fill a memory. If it is a table, unpack it, and name the unpacked file"
     )
 
 
@@ -365,6 +365,6 @@ def unreadable(where: str) -> DataError:
     if where.startswith(_OF_A_COMMAND):
         settings = "--format, --option"
     return DataError(
-        f"{where}: files cannot be read in this format; check {settings}, permissions and the "
+        f"{where}: files cannot be read in this format. Check {settings}, permissions and the "
         "files themselves (the details, with --debug, may show data)"
     )

@@ -279,7 +279,7 @@ def _format_of_files(files: Sequence[str], key: str) -> str | None:
     if len(said) > 1:
         listed = " and ".join(f"{file} ({kind})" for kind, file in sorted(said.items()))
         raise ConfigurationError(
-            f"{key}: found files of several formats: {listed}; expected one; name the files of one "
+            f"{key}: found files of several formats: {listed}. Expected one. Name the files of one "
             f"of them only, with a pattern such as *.{min(said)}"
         )
     return next(iter(said), None)

@@ -44,8 +44,8 @@ def unread_column(kind: str, rows: int) -> pa.Array:
 def unread(name: str, found: pa.DataType) -> str:
     """Return the error that a column cannot be read."""
     return (
-        f"{name}: found {found}, which cannot be read; expected a column of numbers, dates, "
-        "timestamps, booleans or texts, all of one type; convert it, or leave it out"
+        f"{name}: found {found}, which cannot be read. Expected a column of numbers, dates, "
+        "timestamps, booleans or texts, all of one type. Convert it, or leave it out"
     )
 
 

@@ -214,7 +214,7 @@ def _numba() -> Any:
     except ImportError as error:
         message = (
             "the package has no machine code for this Python and processor, and Numba, which would "
-            "compile it here, cannot be imported; install Numba (pip install 'anonspark[numba]')"
+            "compile it here, cannot be imported. Install Numba (pip install 'anonspark[numba]')"
         )
         raise EnvironmentProblem(message) from error
 

@@ -252,7 +252,7 @@ def _judge_elsewhere(requirements, place, counts, values, size):
     if missing < 0:
         raise ConfigurationError(
             "privacy: the function of a criterion of another package failed for a group, as the "
-            "log says; correct the package, or ask for another criterion"
+            "log says. Correct the package, or ask for another criterion"
         )
     return missing
 

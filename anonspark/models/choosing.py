@@ -185,7 +185,7 @@ class Choice:
             f"{_words(one)} {loss:.4g}"
             for one, loss in zip(candidates(self.objective), self.losses, strict=True)
         )
-        return f"chose {_words(self.options)}; {self.objective} of {self.rows:,} records: {tried}"
+        return f"chose {_words(self.options)}. {self.objective} of {self.rows:,} records: {tried}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the manifest has it."""

@@ -246,9 +246,9 @@ class FullDomain(Model):
             return None
         raise GuaranteeError(
             "model: no recoding allowed has a class that satisfies the criteria and suppresses at "
-            f"most {problem.most_suppressed:,} of the {table.rows:,} records; allow higher levels "
-            "in model.maximum_levels, raise model.suppression_limit, or weaken the criteria; "
-            "nothing was published"
+            f"most {problem.most_suppressed:,} of the {table.rows:,} records. Allow higher levels "
+            "in model.maximum_levels, raise model.suppression_limit, or weaken the criteria. "
+            "Nothing was published"
         )
 
     def look(self, table: Round) -> list[LookedAt]:
@@ -279,8 +279,8 @@ class FullDomain(Model):
         """Count the distinct tuples of a round's table, and say what is searched for in them."""
         if table.rows > _MOST_ROWS:
             raise DataError(
-                f"model: a round of {table.rows:,} records, expected at most {_MOST_ROWS:,}; "
-                "anonymize parts of the table, or use another model"
+                f"model: a round of {table.rows:,} records, expected at most {_MOST_ROWS:,}. "
+                "Anonymize parts of the table, or use another model"
             )
         criteria = self._criteria(table)
         lattice = self._lattice
@@ -433,7 +433,7 @@ def _given_levels(options: FullDomainOptions, domain: Domain) -> list[Levels]:
 def _no_such_level(key: str, level: int, height: int) -> str:
     return (
         f"model.{key}: found {level}, but the hierarchy of the attribute has the levels 0 to "
-        f"{height}; correct it"
+        f"{height}. Correct it"
     )
 
 
@@ -455,12 +455,12 @@ def _lattice(options: FullDomainOptions, domain: Domain) -> Lattice:
 def _require_searchable(lattice: Lattice, searches: int) -> None:
     if searches < 0:
         raise ConfigurationError(
-            f"model.levels: found levels of {-searches:,} rounds more than there are; expected one "
-            "mapping a round at most; remove the last ones, or raise model.rho"
+            f"model.levels: found levels of {-searches:,} rounds more than there are. Expected one "
+            "mapping a round at most. Remove the last ones, or raise model.rho"
         )
     if searches and lattice.size > _MOST_NODES:
         raise ConfigurationError(
             f"model.minimum_levels: the lattice has {lattice.size:,} nodes, expected at most "
-            f"{_MOST_NODES:,}; bound the levels of more quasi-identifiers, or use hierarchies of "
+            f"{_MOST_NODES:,}. Bound the levels of more quasi-identifiers, or use hierarchies of "
             "fewer levels"
         )

@@ -122,7 +122,7 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
         if new and declared:
             raise ConfigurationError(
                 f"attributes.{own.name}.order: lacks {len(new):,} values that the labels of "
-                "model.release have; expected all of them; add them"
+                "model.release have. Expected all of them. Add them"
             )
         categories = own.categories if not new else tuple(sorted({*own.categories, *new}))
         return replace(own, categories=categories, lowest=0, highest=len(categories) - 1)
@@ -144,15 +144,15 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
     lowest, highest = min(own.lowest, int(codes.min())), max(own.highest, int(codes.max()))
     if own.range_declared and (lowest, highest) != (own.lowest, own.highest):
         raise ConfigurationError(
-            f"attributes.{own.name}.range: the labels of model.release reach beyond it; expected "
-            "all of them inside; widen it, or name another release"
+            f"attributes.{own.name}.range: the labels of model.release reach beyond it. Expected "
+            "all of them inside. Widen it, or name another release"
         )
     own = replace(own, lowest=lowest, highest=highest)
     if not _holds_range(own):
         raise ConfigurationError(
             f"attributes.{own.name}: found the type {own.arrow_type} in the new table, which "
-            "cannot hold values of the labels of model.release; expected the type of its table; "
-            "cast the column"
+            "cannot hold values of the labels of model.release. Expected the type of its table. "
+            "Cast the column"
         )
     return own
 

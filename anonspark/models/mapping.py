@@ -151,7 +151,7 @@ class MappedRelease(MergedAtoms):
         if self.options.unfit == "refuse":
             raise GuaranteeError(
                 "model.unfit: some regions of model.release have new records that are fewer than "
-                "k, or violate a criterion; nothing was published. Set it to merge or suppress"
+                "k, or violate a criterion. Nothing was published. Set it to merge or suppress"
             )
         return None
 

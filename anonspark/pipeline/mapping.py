@@ -73,12 +73,12 @@ def apply_mapping(
     path = options.release.rstrip("/")
     if not engine.files.exists(f"{path}/{MANIFEST}"):
         raise ConfigurationError(
-            f"{_KEY}: found no release at {path} (it has no {MANIFEST}); check the path"
+            f"{_KEY}: found no release at {path} (it has no {MANIFEST}). Check the path"
         )
     manifest = read_manifest(engine.files, path)
     if manifest.parts:
         raise ConfigurationError(
-            f"{_KEY}: the release is a union, whose parts each had a mapping of their own; name "
+            f"{_KEY}: the release is a union, whose parts each had a mapping of their own. Name "
             "one of them"
         )
     _require_alike(manifest, quasi_identifiers)
@@ -86,7 +86,7 @@ def apply_mapping(
         return AppliedMapping(quasi_identifiers, _recoding(engine, manifest, options, path))
     if manifest.style == "mean":
         raise ConfigurationError(
-            f"{_KEY}: the release publishes means, which have no regions; name one of style "
+            f"{_KEY}: the release publishes means, which have no regions. Name one of style "
             "interval or bounds"
         )
     with engine.reading((path,), f"{_KEY}: "):
@@ -105,7 +105,7 @@ def apply_mapping(
     if not regions.number:
         raise ConfigurationError(
             f"{_KEY}: no class of the release tells of anything, or none of what the new table "
-            "can hold; expected regions; name another release"
+            "can hold. Expected regions. Name another release"
         )
     return AppliedMapping(wide, partial(MappedRelease, options, regions))
 
@@ -116,19 +116,19 @@ def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifi
     now = {one.name: one.kind for one in quasi_identifiers}
     if list(then) != list(now):
         raise ConfigurationError(
-            f"{_KEY}: the release has the quasi-identifiers {', '.join(then)}; the configuration "
-            f"has {', '.join(now)}; expected the same in the same order; correct attributes"
+            f"{_KEY}: the release has the quasi-identifiers {', '.join(then)}. The configuration "
+            f"has {', '.join(now)}. Expected the same in the same order. Correct attributes"
         )
     problems = [
-        f"{_KEY}: {name} is of kind {kind} in the release, and {now[name]} now; expected the same; "
-        f"correct attributes.{name}"
+        f"{_KEY}: {name} is of kind {kind} in the release, and {now[name]} now. Expected the same. "
+        f"Correct attributes.{name}"
         for name, kind in then.items()
         if kind != now[name]
     ]
     with_hierarchy = {one["name"] for one in manifest.quasi_identifiers if one.get("hierarchy")}
     problems += [
         f"{_KEY}: {one.name} has {'a' if one.name in with_hierarchy else 'no'} hierarchy in the "
-        f"release; expected the same now; correct attributes.{one.name}.hierarchy"
+        f"release. Expected the same now. Correct attributes.{one.name}.hierarchy"
         for one in quasi_identifiers
         if (one.hierarchy is not None) != (one.name in with_hierarchy)
     ]
@@ -141,13 +141,13 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
     if options.unfit == "merge":
         raise ConfigurationError(
             "model.unfit: found 'merge', but model.release was made by full-domain recoding, whose "
-            "classes are those of levels; expected 'suppress' or 'refuse'; choose one"
+            "classes are those of levels. Expected 'suppress' or 'refuse'. Choose one"
         )
     rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
     if len(rounds) > 1 or str(manifest.configuration["model"]["name"]) == "rho-gain":
         raise ConfigurationError(
             f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "
-            "own; expected one coding; name a release by full-domain"
+            "own. Expected one coding. Name a release by full-domain"
         )
     (told,) = (str(one["levels"]) for one in rounds)
     names = [str(one["name"]) for one in manifest.quasi_identifiers]

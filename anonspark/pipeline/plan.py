@@ -205,14 +205,14 @@ def estimate_run(files: Files, configuration: Configuration, rows: int, columns:
         return Estimate(
             None,
             size,
-            f"no rate is known of {configuration.model.name}; after a first run to "
+            f"no rate is known of {configuration.model.name}. After a first run to "
             "output.path there is one",
         )
     width = len(configuration.quasi_identifiers) / _MEASURED_WITH
     return Estimate(
         _SECONDS_TO_BEGIN + rows * width / rate,
         size,
-        "no earlier run at output.path; constants of docs/performance.md, for numbers and two "
+        "no earlier run at output.path. Constants of docs/performance.md, for numbers and two "
         "cores: yours may differ by a factor of three",
     )
 
@@ -457,8 +457,8 @@ def require_lattice(configuration: Configuration) -> FullDomainOptions:
     options = configuration.model
     if not isinstance(options, FullDomainOptions):
         raise ConfigurationError(
-            f"--nodes: model.name is {options.name}, which searches no lattice; expected "
-            "full-domain or rho-gain; leave --nodes out, or choose one of them"
+            f"--nodes: model.name is {options.name}, which searches no lattice. Expected "
+            "full-domain or rho-gain. Leave --nodes out, or choose one of them"
         )
     return options
 

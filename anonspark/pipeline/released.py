@@ -87,7 +87,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
     fingerprint = manifest.document["fingerprints"].get("configuration")
     if (manifest.run_id, fingerprint) != (run_id, configuration.fingerprint()):
         return None
-    _LOGGER.info("run %s is published already at %s; nothing is done", run_id, path)
+    _LOGGER.info("run %s is published already at %s. Nothing is done", run_id, path)
     tables = {
         name: engine.published(f"{path}/metrics/{name}", "parquet").collect().to_pylist()
         for name in ("summary", "rounds", "attributes", "privacy", "risk")

@@ -90,7 +90,7 @@ class Repeat:
         if_people = "" if self.unit else "if each value is a person, "
         return (
             f"{self.column} repeats: {about}{self.records:,} records of {about}{self.people:,} "
-            f"{units}, at most {self.most:,} of one; k = {k:,} counts records, so {if_people}a "
+            f"{units}, at most {self.most:,} of one. k = {k:,} counts records, so {if_people}a "
             f"class may hold fewer than {k:,} {_UNITS[self.unit or 'person']}: {self.remedy}"
         )
 

@@ -292,7 +292,7 @@ class _Rounds:
         table = replace(self.tables[best], last=True)
         _LOGGER.info(
             "the release loses least if it ends with round %d: gcp_total %.6g, with %d rounds "
-            "%.6g; the rounds after it are undone",
+            "%.6g. The rounds after it are undone",
             table.number,
             results[best].penalty_if_last,
             len(results),
@@ -399,8 +399,8 @@ def _stage_residual(
             what = f"are about fewer than k = {criteria.k} people"
         raise GuaranteeError(
             f"model.residual: the {rows:,} records that no round found a class for {what} "
-            "together, so they cannot be published as a class of their own, not even suppressed; "
-            "set it to drop, or weaken the criteria; nothing was published"
+            "together, so they cannot be published as a class of their own, not even suppressed. "
+            "Set it to drop, or weaken the criteria. Nothing was published"
         )
     suppressed.records.packed.stage(path)
     staged = records.engine.staged([path], PACKED).aggregate([], sums=[BYTES]).collect()

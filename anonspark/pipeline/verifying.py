@@ -92,7 +92,7 @@ def require_units(
     numbers = count_sizes(pairs, [CLASS_ID])
     if min(numbers) < k:
         raise GuaranteeError(
-            f"privacy.unit: a class is about {min(numbers)} people, expected {k} at least; nothing "
+            f"privacy.unit: a class is about {min(numbers)} people, expected {k} at least. Nothing "
             "was published. Please report this as a bug"
         )
     return numbers
@@ -193,7 +193,7 @@ def require_people(measured: Sequence[MeasuredCriterion]) -> None:
         f"{one.violating_classes:,} published tuples, of {one.violating_records:,} records, "
         f"violate {one.criterion.describe()} on attribute {one.criterion.attribute!r}, where "
         "people are counted: classes that are published alike are one class, and people who are "
-        "in several of them count once; nothing was published. Take a model whose classes are "
+        "in several of them count once. Nothing was published. Take a model whose classes are "
         "published apart (smondrian without hierarchies, full-domain), or weaken the criterion"
         for one in measured
         if one.violating_classes
@@ -213,9 +213,9 @@ def require_whole_order(criteria: Criteria, left_out: int) -> None:
     if criteria.asks_for_ranges and left_out:
         raise GuaranteeError(
             "privacy.t_closeness: found the ordered distance beside privacy.unit, and records that "
-            "no round found a class for; expected all records to be published, for the distance "
-            "could not be measured from the files; set model.residual to suppress, or choose "
-            "another distance; nothing was published"
+            "no round found a class for. Expected all records to be published, for the distance "
+            "could not be measured from the files. Set model.residual to suppress, or choose "
+            "another distance. Nothing was published"
         )
 
 
@@ -434,7 +434,7 @@ def _require_promises(
     if published.rows != rows:
         raise GuaranteeError(
             f"the staged release holds {published.rows:,} records, expected {rows:,}: records were "
-            "lost or doubled on the way; nothing was published. Please report this as a bug"
+            "lost or doubled on the way. Nothing was published. Please report this as a bug"
         )
     broken = broken_promises(published, k=k, measured=measured)
     if broken:
@@ -462,7 +462,7 @@ def _warn_of_violations(measured: Sequence[MeasuredCriterion], published: Publis
         if one.violating_classes:
             _LOGGER.warning(
                 "%d of %d classes, with %d records, violate %s on attribute %r, as the "
-                "model's options allow; anonspark verify will refuse the release",
+                "model's options allow. anonspark verify will refuse the release",
                 one.violating_classes,
                 published.classes,
                 one.violating_records,

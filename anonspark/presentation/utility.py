@@ -33,7 +33,7 @@ def utility_card(
         remarks = list(_remarks(learning))
         if not learning.held_out:
             notes.append(
-                "The release has seen the records that models were tested on; give holdout, "
+                "The release has seen the records that models were tested on. Give holdout, "
                 "records that were not anonymized, for a fair comparison."
             )
     figures = _workload(utility.workload)
@@ -79,7 +79,7 @@ def _scores(learning: Learning) -> Table:
         for score in sorted(learning.scores, key=lambda one: one.learner)
     ]
     return Table(
-        f"Learning {learning.target}, tested on {learning.test_records:,} {tests} records; the "
+        f"Learning {learning.target}, tested on {learning.test_records:,} {tests} records. The "
         f"most frequent class alone: accuracy {learning.majority:.4f}",
         (
             *("learner", "trained on", "accuracy", "F1" if binary else "weighted F1"),
@@ -90,7 +90,7 @@ def _scores(learning: Learning) -> Table:
 
 
 def _differences(learning: Learning) -> Table:
-    marked = "" if learning.held_out else "; not comparable, the release has seen the test"
+    marked = "" if learning.held_out else ". Not comparable, the release has seen the test"
     rows = []
     for one in learning.differences:
         rows.append([one.learner, "accuracy", *_difference(one.accuracy)])
@@ -116,7 +116,7 @@ def _remarks(learning: Learning) -> Iterator[str]:
     if learning.test_left_out:
         yield (
             f"{learning.test_left_out:,} held-out records are of a class that the original has "
-            "not; they were left out"
+            "not. They were left out"
         )
     if learning.classes == 2 and learning.without_area is not None:
         yield f"No ROC AUC: {learning.without_area}"

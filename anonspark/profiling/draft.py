@@ -163,14 +163,14 @@ def draft_configuration(
         units = "rows" if unit is None else f"values of {unit}"
         raise DataError(
             f"DATA: {profile.source.path} has {people:,} {units}, and k = {answers.k:,} needs that "
-            "many at least; nothing was written; take more records, or a smaller --k"
+            "many at least. Nothing was written. Take more records, or a smaller --k"
         )
     if not quasi:
         raise DataError(
             f"DATA: no column of {profile.source.path} can be proposed as a quasi-identifier, and "
             "a configuration needs one (each column is empty or the same everywhere, an "
-            "identifier, a name, free text or of a type that is not judged); nothing was written; "
-            f"see anonspark profile {profile.source.path}, or choose the columns with --interactive"
+            "identifier, a name, free text or of a type that is not judged). Nothing was written. "
+            f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
         )
     hierarchies: dict[str, str] = {}
     attributes = []
@@ -217,7 +217,7 @@ def _counting(unit: str | None) -> str:
         return "k counts households: so k people share what is published, and not one family"
     if named == "person":
         return "it repeats: k counts people, not their records"
-    return "it repeats: k counts its values, not records; take it out if they are no people"
+    return "it repeats: k counts its values, not records. Take it out if they are no people"
 
 
 def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, str]]:
@@ -240,7 +240,7 @@ def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, 
     ]
     if not given:
         return ""
-    return f"; gives {', '.join(given)} away: more is told than by ranges"
+    return f". Gives {', '.join(given)} away: more is told than by ranges"
 
 
 def _typed(source: Source) -> Source:
@@ -268,18 +268,18 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
         if is_text:
             options["type"] = "text"
         options["hierarchy"] = f"{{prefix: {list(range(1, one.length))}}}"
-        reason += "; published with its last characters masked"
+        reason += ". Published with its last characters masked"
     elif file is not None:
         hierarchy = {"hierarchy": json_text(file)}
         if one.counts.distinct > _LONGEST_SET:
             options |= hierarchy
-            reason += "; its rare values are one group in that file, which you can edit"
+            reason += ". Its rare values are one group in that file, which you can edit"
         else:
             hint = f"{{role: quasi_identifier, hierarchy: {json_text(file)}}}  # rare values as one"
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
         options["order"] = f"[{', '.join(map(json_text, one.order))}]"
-        reason += "; in this order, because letters would order its groups otherwise"
+        reason += ". In this order, because letters would order its groups otherwise"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]
     if one.kind == "date" and "hierarchy" not in options:

@@ -36,7 +36,7 @@ def write_page(files: Files, path: str, profile: Profile) -> None:
         files.replace(path, profile_page(profile).encode(), f".{path.rpartition('/')[2]}.writing")
     except OSError as error:
         raise PublishingError(
-            f"--html: nothing can be written to {path}; check the path, permissions and free space"
+            f"--html: nothing can be written to {path}. Check the path, permissions and free space"
         ) from error
 
 
@@ -126,7 +126,7 @@ def _examples(profile: Profile) -> list[Block]:
 
 def _roles(profile: Profile) -> Table:
     return Table(
-        "What anonspark init would write; correct it",
+        "What anonspark init would write. Correct it",
         ["column", "role", "because"],
         [[one.name, ROLES[one.role], one.reason] for one in profile.columns],
     )

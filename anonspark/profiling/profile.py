@@ -273,7 +273,7 @@ def profile_table(
         with progress.stage("count values of each column"):
             rows, counts = count_columns(table, readings, k)
         if rows == 0:
-            raise DataError(f"DATA: the table at {source.path} is empty; expected rows")
+            raise DataError(f"DATA: the table at {source.path} is empty. Expected rows")
         with progress.stage("draw a sample"):
             drawn = sample_records(table, names, rows, sample, seed)
         by_name = dict(zip(names, counts, strict=True))

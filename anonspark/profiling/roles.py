@@ -157,7 +157,7 @@ def propose_roles(
     sensitive = [name for name, one in found.items() if one.role == "sensitive"]
     for name in sensitive[MOST_SENSITIVE:]:
         found[name] = Proposal(
-            None, f"{found[name].reason}; criteria of more than {MOST_SENSITIVE} columns cost much"
+            None, f"{found[name].reason}. Criteria of more than {MOST_SENSITIVE} columns cost much"
         )
     return {name: found[name] for name in by_name}
 
@@ -200,7 +200,7 @@ def _alone(one: Described) -> Proposal:
         if proposal is None:
             continue
         if proposal.role == "identifier" and one.looks_like in NAMES_AND_PLACES:
-            return Proposal(None, f"{proposal.reason}; never published", is_name=True)
+            return Proposal(None, f"{proposal.reason}. Never published", is_name=True)
         return proposal
     unknown = "nothing tells what it is"
     if one.kind in _TO_CONVERT:
@@ -329,7 +329,7 @@ def _chosen(
         elif len(chosen) >= MOST_QUASI_IDENTIFIERS:
             found[one.name] = Proposal(
                 None,
-                f"{found[one.name].reason}; each of more than {MOST_QUASI_IDENTIFIERS} "
+                f"{found[one.name].reason}. Each of more than {MOST_QUASI_IDENTIFIERS} "
                 "quasi-identifiers makes all others coarser",
             )
         else:
@@ -371,7 +371,7 @@ def _fill_up(
     for one in sorted(others, key=lambda one: -one.separation):
         giving = _given_away(one.name, chosen, dependencies)
         if giving is not None:
-            found[one.name] = Proposal(None, f"nothing tells what it is; {giving} gives it away")
+            found[one.name] = Proposal(None, f"nothing tells what it is. {giving} gives it away")
         elif len(chosen) == MOST_QUASI_IDENTIFIERS:
             found[one.name] = Proposal(
                 None, f"nothing tells what it is, and there are {MOST_QUASI_IDENTIFIERS} others"
@@ -380,5 +380,5 @@ def _fill_up(
             chosen.append(one.name)
             found[one.name] = Proposal(
                 "quasi_identifier",
-                f"nothing tells what it is; differs in {one.separation:.0%} of all pairs",
+                f"nothing tells what it is. Differs in {one.separation:.0%} of all pairs",
             )

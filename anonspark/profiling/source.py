@@ -90,7 +90,7 @@ class Source:
         if options.get("inferschema", "").lower() != "true":
             return "convert them, or set inferSchema beside dateFormat"
         return (
-            "convert them, for some are no days as dateFormat says; if that is one word for "
+            "convert them, for some are no days as dateFormat says. If that is one word for "
             "missing, set it as nullValue in input.options"
         )
 
@@ -139,12 +139,12 @@ def find_source(
         found = data_format or format_of_name(path)
         if found is None:
             raise ConfigurationError(
-                f"DATA: nothing in the name {path!r} tells the format; say it: --format"
+                f"DATA: nothing in the name {path!r} tells the format. Say it: --format"
             )
         return Source(path, found, given, is_recognized=False)
     files = LocalFiles()
     if data_format is None and (kind := table_format(files, path)) is not None:
         return Source(path, kind, given)
     if not listed_files(files, [path]):
-        raise DataError(f"DATA: no file is at {path}; check the path")
+        raise DataError(f"DATA: no file is at {path}. Check the path")
     return Source(path, data_format or "", given, is_recognized=False).recognized(files)

@@ -58,7 +58,7 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
     if draft.missing_markers:
         lines.append(
             f"  missing_markers: {_flow(list(draft.missing_markers))}"
-            "  # stand for missing as a rule; take out what is a value here"
+            "  # stand for missing as a rule. Take out what is a value here"
         )
     lines += ["", *_attributes(draft), "", *_rest(draft, path, seed_file)]
     return "\n".join(lines) + "\n"
@@ -66,10 +66,10 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
 
 def _attributes(draft: Draft) -> list[str]:
     lines = [
-        "# identifier: says who someone is by itself; never published.",
-        "# quasi_identifier: says it together with others; published as a range that k share.",
-        "# sensitive: what nobody should learn about a person; published as it is.",
-        "# insensitive: harmless; published as it is. No column is proposed as such.",
+        "# identifier: says who someone is by itself. Never published.",
+        "# quasi_identifier: says it together with others. Published as a range that k share.",
+        "# sensitive: what nobody should learn about a person. Published as it is.",
+        "# insensitive: harmless. Published as it is. No column is proposed as such.",
         "attributes:",
     ]
     for one in draft.attributes:
@@ -77,7 +77,7 @@ def _attributes(draft: Draft) -> list[str]:
             lines += _attribute(one)
     left = [one for one in draft.attributes if one.role is None]
     if left:
-        lines.append("  # Not published; take a # away to publish a column.")
+        lines.append("  # Not published. Take a # away to publish a column.")
         for one in left:
             written = f": {_value(one)}" if one.usable else ""
             lines.append(f"  # {_scalar(one.name)}{written}  # {_comment(one.reason)}")
@@ -100,7 +100,7 @@ def _value(one: DraftedAttribute) -> str:
 def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
     lines = []
     if draft.missing == "category":
-        lines.append("missing: category  # keeps rows without a quasi-identifier; drop would not")
+        lines.append("missing: category  # keeps rows without a quasi-identifier. Drop would not")
     else:
         lines.append("missing: drop  # rows without a quasi-identifier are left out")
     lines += [
@@ -126,7 +126,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
     if draft.rows <= _TRIES_MODELS:
         lines += [
             "",
-            "model: auto  # tries five models for some seconds; takes the fastest that loses least",
+            "model: auto  # tries five models for some seconds. Takes the fastest that loses least",
         ]
     lines += [
         "",
@@ -219,24 +219,24 @@ def require_new(path: str) -> None:
     """
     if is_address(path):
         raise ConfigurationError(
-            f"--out: found the address {path}; expected a path of this machine's disk; write it "
+            f"--out: found the address {path}. Expected a path of this machine's disk. Write it "
             "there, and copy it"
         )
     if Path(path).is_dir():
         raise ConfigurationError(
-            f"--out: found the directory {path}; expected a path of a file, as "
+            f"--out: found the directory {path}. Expected a path of a file, as "
             f"{PurePath(path) / 'anonspark.yaml'}"
         )
     around = next(one for one in PurePath(path).parents if os.path.lexists(one))
     if not Path(around).is_dir():
         raise ConfigurationError(
-            f"--out: {path} cannot be written, for {around} is a file; expected a directory; "
-            "choose another path"
+            f"--out: {path} cannot be written, for {around} is a file. Expected a directory. "
+            "Choose another path"
         )
     for one in (path, seed_path(path)):
         if os.path.lexists(one):
             raise ConfigurationError(
-                f"--out: found {one} already, which is not overwritten; remove it, or choose "
+                f"--out: found {one} already, which is not overwritten. Remove it, or choose "
                 "another path"
             )
 
@@ -291,11 +291,11 @@ def write_files(private: Mapping[str, str], public: Mapping[str, str], last: str
         if isinstance(error, FileExistsError):
             raise ConfigurationError(
                 f"--out: found {error.filename2 or error.filename} already, which is not "
-                "overwritten; remove it, or choose another path"
+                "overwritten. Remove it, or choose another path"
             ) from error
         if isinstance(error, OSError):
             raise PublishingError(
-                f"--out: nothing can be written beside {last} ({error.strerror}); check the path, "
+                f"--out: nothing can be written beside {last} ({error.strerror}). Check the path, "
                 "permissions and free space"
             ) from error
         raise

@@ -245,8 +245,8 @@ def read_attributes(
         lacking = [column for column in one.columns if column not in types]
         if lacking:
             raise DataError(
-                f"release: lacks the columns {', '.join(map(repr, lacking))} of its manifest; "
-                "restore it, or publish it again"
+                f"release: lacks the columns {', '.join(map(repr, lacking))} of its manifest. "
+                "Restore it, or publish it again"
             )
         taken.update(one.columns)
         opaque = has_unknown_labels(one, manifest)
@@ -267,7 +267,7 @@ def read_attributes(
     unknown = sorted(set(hierarchies) - {one for one in found if found[one].leaves is not None})
     if unknown:
         raise ConfigurationError(
-            f"hierarchies: found {', '.join(map(repr, unknown))}; expected quasi-identifiers of "
-            "the release with a hierarchy of a file; leave them out"
+            f"hierarchies: found {', '.join(map(repr, unknown))}. Expected quasi-identifiers of "
+            "the release with a hierarchy of a file. Leave them out"
         )
     return found

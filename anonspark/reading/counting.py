@@ -199,8 +199,8 @@ def _members(regions: Regions) -> list[str | None]:
 def _require_few(by: ReadAttribute, values: int) -> None:
     if values > _MOST_GROUPS:
         raise ConfigurationError(
-            f"by: {by.name!r} has {values:,} different values; expected at most {_MOST_GROUPS:,}; "
-            "choose a column with fewer"
+            f"by: {by.name!r} has {values:,} different values. Expected at most {_MOST_GROUPS:,}. "
+            "Choose a column with fewer"
         )
 
 
@@ -213,7 +213,7 @@ def _require_few_cases(found: int, most: int) -> None:
     """
     if found > most:
         raise ConfigurationError(
-            f"query: the condition has more than {most:,} cases to be looked at; combine fewer "
+            f"query: the condition has more than {most:,} cases to be looked at. Combine fewer "
             "columns by or, or ask with fewer conditions"
         )
 

@@ -74,8 +74,8 @@ class GivenHierarchy:
     def refused(self, what: str) -> DataError:
         """Return the error that the release was made with another file."""
         return DataError(
-            f"{self.key}: {self.path} is not the file that the release was made with: {what}; "
-            "name the one that was used"
+            f"{self.key}: {self.path} is not the file that the release was made with: {what}. "
+            "Name the one that was used"
         )
 
 

@@ -125,8 +125,8 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
     unknown = sorted(set(given) - set(from_files))
     if unknown:
         raise ConfigurationError(
-            f"--hierarchy: found {', '.join(map(repr, unknown))}; expected quasi-identifiers of "
-            "the release with a hierarchy of a file; leave them out"
+            f"--hierarchy: found {', '.join(map(repr, unknown))}. Expected quasi-identifiers of "
+            "the release with a hierarchy of a file. Leave them out"
         )
     hierarchies = read_given(engine.files, from_files | dict(given), OPTION)
     mapped: list[Mapped] = []
@@ -154,7 +154,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
         # A union has neither.
         if not manifest.parts and not engine.files.exists(f"{path}/metrics/{table}"):
             raise DataError(
-                f"{path}: lacks metrics/{table}, which tells the levels; take the release as it "
+                f"{path}: lacks metrics/{table}, which tells the levels. Take the release as it "
                 "was published"
             )
     rounds = []
@@ -162,8 +162,8 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
         rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
     if not rounds or any(row.get("levels") is None for row in rounds):
         raise ConfigurationError(
-            f"{path}: its classes were made one by one, so that a value has no label of its own; "
-            "expected a release by full-domain or rho-gain; name one"
+            f"{path}: its classes were made one by one, so that a value has no label of its own. "
+            "Expected a release by full-domain or rho-gain. Name one"
         )
     levels = {int(row["round"]): require_levels(row["levels"], names, path) for row in rounds}
     published: dict[tuple[int, str], set[str]] = {
@@ -212,7 +212,7 @@ def _of_rule(
             region = read_label(label, attribute)
         except UnreadableLabelError:
             raise DataError(
-                f"metrics/classes: a label of {attribute.name!r} cannot be read; restore the "
+                f"metrics/classes: a label of {attribute.name!r} cannot be read. Restore the "
                 "release, or publish it again"
             ) from None
         if isinstance(region, OrderedRegion) and region.intervals:

@@ -32,7 +32,7 @@ _LOGGER = logging.getLogger("anonspark")
 OpenEngine = Callable[[], AbstractContextManager[Engine]]
 """Opens the engine for one question."""
 
-_A_QUESTION = "a text, as 'age between 30 and 40'; an empty one counts all records"
+_A_QUESTION = "a text, as 'age between 30 and 40'. An empty one counts all records"
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class PublishedRelease:
         if by is not None:
             if asked.by is not None and asked.by.text != by:
                 raise ConfigurationError(
-                    f"by: found {by!r}, and {asked.by.text!r} in the query; leave one of them out"
+                    f"by: found {by!r}, and {asked.by.text!r} in the query. Leave one of them out"
                 )
             asked = Question(asked.condition, Token("column", by, len(question) + 1))
         with self._open_engine() as engine, self._reading(engine):
@@ -348,7 +348,7 @@ def _require_text(argument: str, found: object, expected: str) -> None:
     """
     if not isinstance(found, str):
         what = "None" if found is None else f"a value of type {type(found).__name__}"
-        raise ConfigurationError(f"{argument}: found {what}; expected {expected}")
+        raise ConfigurationError(f"{argument}: found {what}. Expected {expected}")
 
 
 def _require(name: str) -> Any:
@@ -358,7 +358,7 @@ def _require(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise EnvironmentProblem(
-            f"{name} is not installed; install it (pip install {name}), or use to_arrow()"
+            f"{name} is not installed. Install it (pip install {name}), or use to_arrow()"
         ) from error
 
 
@@ -373,5 +373,5 @@ def _require_groups(group: ReadAttribute, token: Token) -> None:
         raise asking_error(
             token.place,
             f"by {group.name!r}, which is generalized to ranges or groups",
-            "a category, or a column that is published as it is; ask for one range at a time",
+            "a category, or a column that is published as it is. Ask for one range at a time",
         )

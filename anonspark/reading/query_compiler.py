@@ -47,7 +47,7 @@ def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) ->
         if times > 1 and name in attributes and attributes[name].is_opaque:
             raise ConfigurationError(
                 f"query: found {name!r} in {times} conditions, but its labels are those of a "
-                "hierarchy that the release does not hold, so that they cannot be combined; give "
+                "hierarchy that the release does not hold, so that they cannot be combined. Give "
                 "the file of the hierarchy, or ask with one in (...)"
             )
     return formula

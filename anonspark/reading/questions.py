@@ -46,7 +46,7 @@ _NUMBERS = (
     "the exponent"
 )
 _QUOTES = (
-    "a column whose name has other characters than letters, digits and underscores is written in "
+    "A column whose name has other characters than letters, digits and underscores is written in "
     "double quotes"
 )
 _BEFORE_NAMES = ("", "or", "not", "by")
@@ -158,14 +158,14 @@ def parse_question(text: str, names: Collection[str] | None = None) -> Question:
     """
     if len(text) > _MOST_CHARACTERS:
         raise ConfigurationError(
-            f"query: found {len(text):,} characters; expected at most {_MOST_CHARACTERS:,}"
+            f"query: found {len(text):,} characters. Expected at most {_MOST_CHARACTERS:,}"
         )
     return _Parser(text, names).question()
 
 
 def asking_error(place: int, found: str, expected: str) -> ConfigurationError:
     """Return the error that a question is wrong at a character."""
-    return ConfigurationError(f"query: character {place}: found {found}; expected {expected}")
+    return ConfigurationError(f"query: character {place}: found {found}. Expected {expected}")
 
 
 def _unquoted_error(
@@ -178,8 +178,8 @@ def _unquoted_error(
     if meant:
         nearest = max(meant, key=lambda name: _alike(name, text[start:]))
         quoted = nearest.replace('"', '""')
-        hint += f': did you mean "{quoted}"?'
-    error = asking_error(place + 1, found, f"{expected}; {hint}")
+        hint += f'. Did you mean "{quoted}"?'
+    error = asking_error(place + 1, found, f"{expected}. {hint}")
     return UnquotedNameError(*error.problems) if names is None else error
 
 
@@ -295,7 +295,7 @@ class _Parser:
             by = self.column()
         if self.next.kind != "end":
             self.fail(
-                "the end, for by takes one column; ask once for each"
+                "the end, for by takes one column. Ask once for each"
                 if by
                 else "and, or, by, or the end"
             )

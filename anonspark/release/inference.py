@@ -47,7 +47,7 @@ def infer_attributes(
     lacking = [name for name in names if name not in types]
     if lacking:
         raise DataError(
-            f"the table to match with lacks the columns {', '.join(map(repr, lacking))}; it needs "
+            f"the table to match with lacks the columns {', '.join(map(repr, lacking))}. It needs "
             "every quasi-identifier of the release, under its name"
         )
     published = {field.name: field.type for field in data.schema}

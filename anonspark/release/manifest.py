@@ -285,7 +285,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
     path = f"{release.rstrip('/')}/{MANIFEST}"
     if not files.exists(path):
         raise DataError(
-            f"{release}: no {MANIFEST} there, so it is not a complete release; give the directory "
+            f"{release}: no {MANIFEST} there, so it is not a complete release. Give the directory "
             "that output.path named"
         )
     try:
@@ -296,7 +296,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
     except (ValueError, RecursionError, OSError, ConfigurationError) as error:
         raise GuaranteeError(
-            f"{path}: not a manifest of anonspark, or it cannot be read; the file is damaged: "
+            f"{path}: not a manifest of anonspark, or it cannot be read. The file is damaged: "
             "restore it, or publish the release again"
         ) from error
     _require_extensions(path, document)
@@ -314,18 +314,18 @@ def _refusal(path: str, document: Any, problem: str) -> str:
     if form != FORM:
         return (
             f"{path}: not a manifest of anonspark that this version reads, which are of form "
-            f"{FORM}; a version before 0.1 or a later one wrote it: use that version, or publish "
+            f"{FORM}. A version before 0.1 or a later one wrote it: use that version, or publish "
             "the release again"
         )
     version = Manifest(document).version if isinstance(document, dict) else __version__
     if version != __version__ and re.fullmatch(VERSION, version):
         return (
             f"{path}: was written by anonspark {version}, and this is {__version__}, which knows "
-            f"something else: {problem}; verify it with that version or a later one, or publish "
+            f"something else: {problem}. Verify it with that version or a later one, or publish "
             "the release again"
         )
     return (
-        f"{path}: not a manifest of anonspark; the file is damaged: {problem}; restore it, or "
+        f"{path}: not a manifest of anonspark. The file is damaged: {problem}. Restore it, or "
         "publish the release again"
     )
 
@@ -335,8 +335,8 @@ def _require_extensions(path: str, document: Any) -> None:
     versions = document.get("versions") if isinstance(document, dict) else None
     packages = versions.get("extensions") if isinstance(versions, dict) else None
     absent = [
-        f"{path}: {place} is that of the package {package}, which is not installed here; without "
-        "it the release cannot be checked; install it, if you trust it"
+        f"{path}: {place} is that of the package {package}, which is not installed here. Without "
+        "it the release cannot be checked. Install it, if you trust it"
         for place, package in (packages.items() if isinstance(packages, dict) else ())
         if EXTENSION.fullmatch(f"{place} {package}") and extension(*place.rsplit(".", 1)) is None
     ]

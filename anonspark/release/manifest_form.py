@@ -340,7 +340,7 @@ class _Union(_Part):
 _ALL_RUNS = ("prepare", "evaluate", "publish", "verify")
 
 _EXPECTED = {
-    "missing": "a value there; the key is missing",
+    "missing": "a value there. The key is missing",
     "int_type": "a whole number",
     "greater_than_equal": "a larger number",
     "float_type": "a number",

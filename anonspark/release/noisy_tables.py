@@ -78,7 +78,7 @@ def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
     told = _read_selection(engine, directory)
     if not engine.files.exists(f"{directory}/{TABLES}"):
         raise ConfigurationError(
-            f"--from: the selection at {selection} published no tables; expected some; select with "
+            f"--from: the selection at {selection} published no tables. Expected some. Select with "
             "mechanism: tables, or with a tables_epsilon"
         )
     with engine.reading((directory,), "--from: "):
@@ -109,8 +109,8 @@ def _read_selection(engine: Engine, directory: str) -> dict[str, Any]:
             told = None
     if not _is_selection(told):
         raise ConfigurationError(
-            f"--from: found no selection at {directory}; expected a directory that anonspark "
-            f"select wrote, with {SELECTION}; correct the path"
+            f"--from: found no selection at {directory}. Expected a directory that anonspark "
+            f"select wrote, with {SELECTION}. Correct the path"
         )
     own: dict[str, Any] = told
     return own

@@ -79,7 +79,7 @@ def prepare_table(
     lacking = [attribute.name for attribute in attributes if attribute.name not in types]
     if lacking:
         raise DataError(
-            f"{subject}: lacks the columns {', '.join(map(repr, lacking))}; it needs every "
+            f"{subject}: lacks the columns {', '.join(map(repr, lacking))}. It needs every "
             "quasi-identifier of the release, under its name"
         )
     markers = tuple(missing_markers)
@@ -91,7 +91,7 @@ def prepare_table(
         if not is_readable(found, wanted):
             problems.append(
                 f"{subject}: column {attribute.name!r} has type {type_name(found)}, which "
-                f"cannot be compared with values of kind {attribute.kind}; cast it first"
+                f"cannot be compared with values of kind {attribute.kind}. Cast it first"
             )
         readings.append(
             Reading(
@@ -177,7 +177,7 @@ def require_all_read(
     """
     problems = [
         f"{subject}: {count:,} values of column {attribute.name!r} cannot be read as "
-        f"{attribute.kind}; correct them, or name those that mean missing"
+        f"{attribute.kind}. Correct them, or name those that mean missing"
         for attribute, count in zip(attributes, unreadable, strict=True)
         if count
     ]

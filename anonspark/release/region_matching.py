@@ -77,7 +77,7 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     classes = grouped.collect(_MOST_CLASSES + 1)
     if classes.num_rows > _MOST_CLASSES:
         raise TooManyClassesError(
-            f"release: more than {_MOST_CLASSES:,} classes; regions are matched with records for "
+            f"release: more than {_MOST_CLASSES:,} classes. Regions are matched with records for "
             "at most that many, because they travel to every task"
         )
     return classes

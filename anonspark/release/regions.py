@@ -313,8 +313,8 @@ def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
     if names:
         raise ConfigurationError(
             "output.style: 'mean' hides the regions of "
-            f"{', '.join(map(repr, names))}, so that nothing can be matched with them; "
-            "use 'interval' or 'bounds'"
+            f"{', '.join(map(repr, names))}, so that nothing can be matched with them. "
+            "Use 'interval' or 'bounds'"
         )
 
 
@@ -409,7 +409,7 @@ def read_regions(
         raise DataError(
             f"release: {unreadable:,} of {len(cells):,} different entries of the published "
             f"column{'s' if len(columns) > 1 else ''} {', '.join(map(repr, attribute.columns))} "
-            f"cannot be read as values of kind {attribute.kind}; if they are labels of a "
+            f"cannot be read as values of kind {attribute.kind}. If they are labels of a "
             "hierarchy, name it"
         )
     return regions, numbers

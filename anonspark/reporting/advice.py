@@ -49,7 +49,7 @@ def _broken(evidence: Evidence) -> Iterator[Item]:
     if evidence.only_untrue:
         text = (
             "Its records are not those of the original that was given. Give the table that it was "
-            "made of; if it was that one, publish it again, and find out who changed it."
+            "made of. If it was that one, publish it again, and find out who changed it."
         )
         yield Item("Do not use this release before it is shown to be true", text, "bad")
     elif not evidence.holds:
@@ -186,7 +186,7 @@ def _text(one: MeasuredCriterion, evidence: Evidence) -> str:
         "alpha": f"No guess of it would be right more often than {share} in any class.",
     }.get(
         one.criterion.kind,
-        f"This is t-closeness with t = {bound}; the farthest class of the release has {farthest}.",
+        f"This is t-closeness with t = {bound}. The farthest class of the release has {farthest}.",
     )
     return f"{what} {_failing(one.violating_classes, one.violating_records, evidence)}"
 
@@ -263,7 +263,7 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
             role = evidence.manifest.attributes.get(str(name), {}).get("role")
             text = (
                 "Who knows a rare value of somebody finds the record. As a quasi-identifier it is "
-                "generalized like the others; or join its rare values in the input."
+                "generalized like the others. Or join its rare values in the input."
             )
             # A sensitive attribute that is generalized is not protected as one any more.
             line = (

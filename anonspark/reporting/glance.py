@@ -106,7 +106,7 @@ def _verdict(evidence: Evidence) -> Tile:
     if not found:
         return Tile("Verdict", "holds", f"{promise}: every requirement is met.", "good")
     weaken = "1 thing weakens it" if found == 1 else f"{found:,} things weaken it"
-    text = f"{promise}: every requirement is met. {weaken}; see below."
+    text = f"{promise}: every requirement is met. {weaken}. See below."
     return Tile("Verdict", "holds", text, "mixed")
 
 
@@ -124,7 +124,7 @@ def _risk(evidence: Evidence) -> Tile:
     text = f"At most {value} for any {whom}, {round_percent(float(after['average']))} on average"
     if before is not None:
         value = f"{round_percent(float(before['highest']))} → {value}"
-        text += f"; before, {round_percent(float(before['average']))} on average"
+        text += f". Before, {round_percent(float(before['average']))} on average"
     high = after.get("high_highest") or after.get("high_at_risk") or after.get("high_average")
     return Tile(
         "Risk before and after" if before is not None else "Risk of re-identification",
@@ -139,7 +139,7 @@ def _lost(evidence: Evidence) -> Tile:
     counts = evidence.counts
     if evidence.manifest.parts or "rows_in" not in counts:
         published = int(evidence.verification.get("rows", 0))
-        text = f"{published:,} records are published; what each part lost stands in its report."
+        text = f"{published:,} records are published. What each part lost stands in its report."
         return Tile("Records lost", "not known", text)
     dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
     total, known = counts["rows_in"], [int(one) for one in (dropped, without) if one is not None]
@@ -168,7 +168,7 @@ def _usefulness(evidence: Evidence) -> Tile:
         return _of_figures(evidence)
     if not kept.enough or kept.share is None:
         tile = _of_figures(evidence)
-        return replace(tile, text=f"{tile.text} What models learn cannot be told; see below.")
+        return replace(tile, text=f"{tile.text} What models learn cannot be told. See below.")
     value = f"{100 * max(kept.share, 0.0):.1f}\N{NO-BREAK SPACE}%"
     good = kept.share >= 0.9 and kept.held_out
     tone = "good" if good else "mixed" if kept.share > 0 else "bad"

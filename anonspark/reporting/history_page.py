@@ -52,7 +52,7 @@ def write_history(files: Files, nights: Sequence[Night], directory: str, path: s
     require_ours(files, "--html", path)
     if files.exists(path) and not looks_like_page(files, path, _KIND):
         raise ConfigurationError(
-            f"--html: what is at {path} is no page of anonspark, so it is not replaced; choose "
+            f"--html: what is at {path} is no page of anonspark, so it is not replaced. Choose "
             "another file, or remove it yourself"
         )
     page = history_page(nights, directory)
@@ -60,7 +60,7 @@ def write_history(files: Files, nights: Sequence[Night], directory: str, path: s
         files.replace(path, page.encode(), f".{path.rpartition('/')[2]}.writing")
     except OSError as error:
         raise PublishingError(
-            f"--html: {path} cannot be written; check that its folder can be written to, and the "
+            f"--html: {path} cannot be written. Check that its folder can be written to, and the "
             "space on the disk"
         ) from error
 

@@ -92,8 +92,8 @@ def _extremes(names: Sequence[str], values: Sequence[float]) -> str:
         return ""
     most, least = int(np.argmax(values)), int(np.argmin(values))
     return (
-        f"Largest: {names[most]} with {percent(values[most])}; "
-        f"smallest: {names[least]} with {percent(values[least])}."
+        f"Largest: {names[most]} with {percent(values[most])}. "
+        f"Smallest: {names[least]} with {percent(values[least])}."
     )
 
 

@@ -106,7 +106,7 @@ def make_report(
     manifest = read_manifest(engine.files, release)
     if manifest.parts and original is not None:
         raise ConfigurationError(
-            f"--original: {release} is a union, which has no original; make the report of each of "
+            f"--original: {release} is a union, which has no original. Make the report of each of "
             "its parts beside its own"
         )
     where = f"{release}/data"

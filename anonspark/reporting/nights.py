@@ -121,7 +121,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
             found[night.job, night.run_id] = night
     if not found:
         raise DataError(
-            f"{redact(root)}: found no release, no tables of all runs and no failed run; expected "
+            f"{redact(root)}: found no release, no tables of all runs and no failed run. Expected "
             "the directory of metrics.append_to, or one with releases in it"
         )
     return sorted(found.values(), key=lambda one: (one.started, one.job, one.run_id))

@@ -63,7 +63,7 @@ class Original:
         lacking = [attribute.name for attribute in attributes if attribute.name not in types]
         if lacking:
             raise DataError(
-                f"--original: lacks the columns {', '.join(map(repr, lacking))}; give the table "
+                f"--original: lacks the columns {', '.join(map(repr, lacking))}. Give the table "
                 "that the release was made of"
             )
         self.places: dict[str, int] = {}
@@ -123,7 +123,7 @@ def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
     if reading.type is not None and not is_readable(found, reading.type):
         raise DataError(
             f"--original: column {reading.column!r} has type {type_name(found)}, which cannot be "
-            f"read as {type_name(reading.type)}; give the table that the release was made of"
+            f"read as {type_name(reading.type)}. Give the table that the release was made of"
         )
     return reading
 

@@ -33,8 +33,8 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
     own = f"{release.rstrip('/')}/{REPORT}"
     if inside and out is None:
         raise ConfigurationError(
-            "--inside: found no --out; such a report names the worst classes and is no part of a "
-            "release; add --out FILE, a place apart from the release"
+            "--inside: found no --out. Such a report names the worst classes and is no part of a "
+            "release. Add --out FILE, a place apart from the release"
         )
     path = out or own
     key = "report" if out is None else "--out"
@@ -45,16 +45,16 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
     if inside and target.startswith(f"{release_root}/"):
         raise ConfigurationError(
             f"{key}: {path} lies inside the release, and the report names its worst classes "
-            "(--inside); choose a place apart from the release"
+            "(--inside). Choose a place apart from the release"
         )
     if target.startswith(f"{release_root}/") and target != f"{release_root}/{REPORT}":
         raise ConfigurationError(
             f"{key}: {path} lies inside the release, which holds what its manifest lists and "
-            f"nothing else; leave it out for {own}, or choose a place apart from the release"
+            f"nothing else. Leave it out for {own}, or choose a place apart from the release"
         )
     if files.exists(path) and not looks_like_report(files, path):
         raise ConfigurationError(
-            f"{key}: what is at {path} is not a report, so it is not replaced; choose another "
+            f"{key}: what is at {path} is not a report, so it is not replaced. Choose another "
             "file, or remove it yourself"
         )
     return path
@@ -89,7 +89,7 @@ def place_report(files: Files, release: str, path: str, report: str) -> None:
             _list_report(files, release.rstrip("/"))
     except OSError as error:
         raise PublishingError(
-            f"report: {path} cannot be written; check that its folder can be written to, and the "
+            f"report: {path} cannot be written. Check that its folder can be written to, and the "
             "space on the disk. The release itself is complete"
         ) from error
 

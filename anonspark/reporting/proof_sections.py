@@ -65,12 +65,12 @@ def guarantee(evidence: Evidence) -> Section:
         verdict = (
             "Every class keeps what was required of it, but that its records are those of the "
             "original was not shown. The original that was given may be another table than the one "
-            "that the release was made of; if it is that one, the release must not be used."
+            "that the release was made of. If it is that one, the release must not be used."
         )
     else:
         verdict = (
-            "The guarantee does not hold. The release must not be used; "
-            "anonspark verify tells what is wrong with it."
+            "The guarantee does not hold. The release must not be used. "
+            "Anonspark verify tells what is wrong with it."
         )
     blocks: list[Block] = [
         Text(verdict, "good" if evidence.holds else "bad"),
@@ -218,7 +218,7 @@ def _untruthful(truth: Row, evidence: Evidence) -> str:
     told = [f"{evidence.rules.count(count)} {what}" for what, count in counts.items() if count]
     text = ", ".join(told) or "0"
     unknown = int(truth.get("not_proven", 0))
-    return f"{text}; {evidence.rules.count(unknown)} not proven" if unknown else text
+    return f"{text}. {evidence.rules.count(unknown)} not proven" if unknown else text
 
 
 def gates(evidence: Evidence) -> Section | None:

@@ -84,7 +84,7 @@ def risk_curve(evidence: Evidence) -> Section | None:
     text = (
         f"Who knows all quasi-identifiers of a person finds the {found}, and takes "
         "one of them: the fewer they are, the higher the risk. The curve has the share of the "
-        f"{what} above each probability; shares are rounded to multiples of k = {rules.k:,} "
+        f"{what} above each probability. Shares are rounded to multiples of k = {rules.k:,} "
         f"{what}."
     )
     if evidence.people:
@@ -174,7 +174,7 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
     text = (
         "The probability that somebody who knows all quasi-identifiers of a person takes the right "
         "one of the people whose records are in the class. At risk is a person whose probability "
-        f"exceeds {threshold}; who has records in several classes counts in each of them."
+        f"exceeds {threshold}. Who has records in several classes counts in each of them."
     )
     if evidence.figures.original is not None:
         text += " The people of the original were not counted: no risk before is told."

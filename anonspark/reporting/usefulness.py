@@ -55,7 +55,7 @@ def utility_sentences(
         best, worst = ordered[0], ordered[-1]
         sentences.append(
             f"Kept best is {best['attribute']}, of which {percent(best['ncp'])} of the range is "
-            f"left open; most was lost of {worst['attribute']}, with {percent(worst['ncp'])}."
+            f"left open. Most was lost of {worst['attribute']}, with {percent(worst['ncp'])}."
         )
     distances = [
         (distance(rules.shares(one.before), rules.shares(one.after)), one.attribute)
@@ -129,7 +129,7 @@ def _models(learning: Learning, rules: Disclosure) -> list[Block]:
         "that were put aside before (option --holdout)."
         if learning.held_out
         else "of the original, which the original's models have not seen. The release holds what "
-        "became of them, so the figures flatter it; records that were put aside before the run "
+        "became of them, so the figures flatter it. Records that were put aside before the run "
         "give fair ones (option --holdout)."
     )
     return [Text(sentence_of(learning)), Text(how), _scores(learning)]

@@ -28,7 +28,7 @@ def marginals(evidence: Evidence) -> Section | None:
     rules = evidence.rules
     text = (
         "How often the values of each quasi-identifier are. A published interval or set counts in "
-        "equal parts towards everything that it covers; a published mean counts where it lies. "
+        "equal parts towards everything that it covers. A published mean counts where it lies. "
         f"Counts are rounded to multiples of k = {rules.k:,}, and bins with fewer records are "
         "joined with others."
     )
@@ -196,7 +196,7 @@ def _found(one: ShownClass, evidence: Evidence) -> str:
     text = f"Whoever knows all of it of somebody finds {one.size:,} records"
     fewest = min(evidence.people)
     if evidence.rules.hides(fewest):
-        return f"{text}; how many people they are about was not counted."
+        return f"{text}. How many people they are about was not counted."
     return (
         f"{text} of {fewest:,} people or more, and takes the right person for theirs with a "
         f"probability of {round_percent(1 / fewest)} at most."
@@ -286,13 +286,13 @@ def learn(
         return None
     if original is None:
         raise ConfigurationError(
-            "--target: found no --original; models are trained on the release and on the table "
-            "that it was made of; name that, too"
+            "--target: found no --original. Models are trained on the release and on the table "
+            "that it was made of. Name that, too"
         )
     if hides_original(manifest):
         raise ConfigurationError(
             f"--target: {release} withholds the values of the records that it leaves out, or hides "
-            "values behind means, and models of the original would describe them; leave --target "
+            "values behind means, and models of the original would describe them. Leave --target "
             "out, and keep what anonspark evaluate shows to yourself"
         )
     learning = open_evaluation(engine, release, original, target, holdout).learning(_TRAINED_ON)
@@ -321,8 +321,8 @@ def require_many(learning: Learning, rules: Disclosure) -> None:
     records, key = learning.test_records, "--holdout" if learning.held_out else "--original"
     if learning.loss is None:
         raise DataError(
-            f"{key}: {learning.without_area or 'models cannot be scored'}; expected test records "
-            f"with several values of {learning.target!r}; give more records, or leave --target out"
+            f"{key}: {learning.without_area or 'models cannot be scored'}. Expected test records "
+            f"with several values of {learning.target!r}. Give more records, or leave --target out"
         )
     shares = [1.0, learning.majority]
     if learning.loss.measure == "accuracy":
@@ -330,6 +330,6 @@ def require_many(learning: Learning, rules: Disclosure) -> None:
     if any(rules.hides(round(one * records)) for own in shares for one in (own, 1.0 - own)):
         raise DataError(
             f"{key}: scores of models that learn {learning.target!r} would tell of {rules.few} "
-            f"test records; expected k = {rules.k:,} or none of each kind; give more records, or "
+            f"test records. Expected k = {rules.k:,} or none of each kind. Give more records, or "
             "leave --target out"
         )

@@ -39,7 +39,7 @@ def weaknesses(evidence: Evidence) -> Section:
     elif any(one.tone for one in found):
         blocks = [
             Text("None of this breaks the promise. Whoever decides about the release should know "
-                 "it; what can be done is below.")
+                 "it. What can be done is below.")
         ]  # fmt: skip
     return Section("weaknesses", "What weakens it", [*blocks, *([Items(found)] if found else [])])
 
@@ -89,7 +89,7 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             continue
         # Of a single class it would tell by its records which one it is.
         told = [
-            f"; in {_classes(classes)} with {rules.count(records)} records one value has more than "
+            f". In {_classes(classes)} with {rules.count(records)} records one value has more than "
             f"{round_percent(bound)}{' of the records' if evidence.people else ''}"
             for bound, (classes, records) in sorted(shares_tried(evidence, name).items())
             if classes > 1
@@ -123,7 +123,7 @@ def _risky(evidence: Evidence) -> Iterator[Item]:
         at_risk = evidence.rules.share(float(row.get("at_risk") or 0.0), counted, what)
         yield Item(
             "The highest risk is above the threshold",
-            f"It is {highest}; more than {threshold} counts as high. So high is the risk of "
+            f"It is {highest}. More than {threshold} counts as high. So high is the risk of "
             f"{at_risk}{f' of the {what}' if at_risk.endswith('%') else ''}.",
             "mixed",
         )

@@ -246,7 +246,7 @@ def require_holdout_used(target: str | None, holdout: object) -> None:
         If there is a holdout without a target.
     """
     if target is None and holdout is not None:
-        raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
+        raise ConfigurationError("--holdout: models are tested on it. Name what to learn: --target")
 
 
 def open_evaluation(
@@ -334,6 +334,6 @@ def _require_target(target: str, manifest: Manifest) -> None:
     as_is = manifest.with_role(*_AS_IT_IS)
     if target not in as_is:
         raise ConfigurationError(
-            f"--target: {target!r} is not published as it is; expected a sensitive or insensitive "
+            f"--target: {target!r} is not published as it is. Expected a sensitive or insensitive "
             f"attribute of the release: {', '.join(map(repr, as_is)) or 'it has none'}"
         )

@@ -169,7 +169,7 @@ def arrange(
     if configuration.agreed_coding is not None:
         _LOGGER.warning(
             "coding: nothing in a coding may be computed from data, and what is learned here tells "
-            "of this holder's; do not put it into the coding"
+            "of this holder's. Do not put it into the coding"
         )
     least: int | None = configuration.privacy.k if min_records is None else min_records
     if selection is None:
@@ -180,7 +180,7 @@ def arrange(
     for path in paths.values():
         if engine.files.exists(path):
             raise ConfigurationError(
-                f"--out: found {path} already; expected no such file; remove it or choose another "
+                f"--out: found {path} already. Expected no such file. Remove it or choose another "
                 "directory"
             )
     tell(f"arranging {len(counts):,} attributes")
@@ -197,7 +197,7 @@ def arrange(
             engine.files.write_atomically(path, text)
     except OSError as error:
         raise PublishingError(
-            f"--out: nothing can be written to {out}; expected a directory that can be made; check "
+            f"--out: nothing can be written to {out}. Expected a directory that can be made. Check "
             "the path, permissions and free space"
         ) from error
     return Arrangement(target, least, found, list(paths.values()))
@@ -227,8 +227,8 @@ def _noisy_counts(
     tables = read_noisy_tables(engine, selection)
     if tables.target != target:
         raise ConfigurationError(
-            f"--from: the selection at {selection} is about the target {tables.target!r}; expected "
-            f"{target!r}; name that target, or another selection"
+            f"--from: the selection at {selection} is about the target {tables.target!r}. Expected "
+            f"{target!r}. Name that target, or another selection"
         )
     texts = [
         name
@@ -243,7 +243,7 @@ def _noisy_counts(
         raise ConfigurationError(
             *(
                 f"--attribute: {name!r} is no quasi-identifier of text with a noisy table of its "
-                f"values; expected one of {', '.join(map(repr, texts)) or 'none there'}; correct it"
+                f"values. Expected one of {', '.join(map(repr, texts)) or 'none there'}. Correct it"
                 for name in wrong
             )
         )
@@ -260,8 +260,8 @@ def _plans(
         raise DataError(*(f"attributes.{name}: the input has no such column" for name in absent))
     if target in names:
         raise ConfigurationError(
-            f"--target: {target!r} is a quasi-identifier; expected a column that is published as "
-            "it is, or not at all; choose another"
+            f"--target: {target!r} is a quasi-identifier. Expected a column that is published as "
+            "it is, or not at all. Choose another"
         )
     bare = {
         name: one.model_copy(update={"hierarchy": None, "order": None})
@@ -271,8 +271,8 @@ def _plans(
     by_name = {one.column.name: one for one in plan_columns(table.schema, plain, {})}
     categories = {name: one for name, one in by_name.items() if one.column.kind == "category"}
     wrong = [
-        f"--attribute: {name!r} is no quasi-identifier of text; expected one of "
-        f"{', '.join(map(repr, categories)) or 'none there'}; correct it"
+        f"--attribute: {name!r} is no quasi-identifier of text. Expected one of "
+        f"{', '.join(map(repr, categories)) or 'none there'}. Correct it"
         for name in attributes
         if name not in categories
     ]
@@ -293,7 +293,7 @@ def _wanted(
     wanted = list(dict.fromkeys(attributes)) or [name for name in texts if name not in declared]
     if not wanted:
         raise ConfigurationError(
-            "attributes: found no quasi-identifier of text without order and hierarchy; name those "
+            "attributes: found no quasi-identifier of text without order and hierarchy. Name those "
             "to be arranged: --attribute"
         )
     return wanted
@@ -314,8 +314,8 @@ def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapp
     found = counted.collect(most + 1)
     if len(found) > most:
         raise DataError(
-            f"attributes: found more than {most:,} different values with their classes; expected "
-            "fewer; name attributes with fewer values: --attribute"
+            f"attributes: found more than {most:,} different values with their classes. Expected "
+            "fewer. Name attributes with fewer values: --attribute"
         )
     counts: dict[int, dict[str, dict[str, int]]] = {}
     for place, value, label, records in zip(
@@ -327,7 +327,7 @@ def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapp
         number = len(classes) if len(classes) <= MOST_CLASSES else f"more than {MOST_CLASSES}"
         raise DataError(
             f"--target: column {target.name!r} has {number} different values beside those of the "
-            f"attributes; expected 2 to {MOST_CLASSES}; choose another column"
+            f"attributes. Expected 2 to {MOST_CLASSES}. Choose another column"
         )
     return counts
 
@@ -389,23 +389,23 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
     rare = int((matrix.sum(axis=1) < enough).sum())
     if not values:
         raise DataError(
-            f"attributes.{name}: found no record with both a value and a target; expected some; "
-            "choose another attribute or target"
+            f"attributes.{name}: found no record with both a value and a target. Expected some. "
+            "Choose another attribute or target"
         )
     if len(values) > MOST_VALUES:
         raise DataError(
-            f"attributes.{name}: found more than {MOST_VALUES:,} different values; expected fewer; "
-            "leave it out: --attribute"
+            f"attributes.{name}: found more than {MOST_VALUES:,} different values. Expected fewer. "
+            "Leave it out: --attribute"
         )
     if least is None and not matrix.any():
         raise DataError(
-            f"attributes.{name}: all noisy counts are 0 or less, so that nothing is told; expected "
-            "some above it; leave it out: --attribute, or select with a larger epsilon"
+            f"attributes.{name}: all noisy counts are 0 or less, so that nothing is told. Expected "
+            "some above it. Leave it out: --attribute, or select with a larger epsilon"
         )
     if len(values) > 1 and rare == len(values):
         raise DataError(
             f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} records, "
-            "so that none may tell anything; expected some that are more frequent; lower "
+            "so that none may tell anything. Expected some that are more frequent. Lower "
             "--min-records"
         )
     order = (
@@ -456,8 +456,8 @@ def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
     odd = [name for name in names if set(name) & set("/\\:")]
     if odd:
         raise ConfigurationError(
-            f"--attribute: found {', '.join(map(repr, odd))}, which can be no name of a file; "
-            "expected others; rename the columns, or arrange an order"
+            f"--attribute: found {', '.join(map(repr, odd))}, which can be no name of a file. "
+            "Expected others. Rename the columns, or arrange an order"
         )
     return {name: f"{directory}/{name}.csv" for name in names}
 
@@ -471,7 +471,7 @@ def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
     head = (
         f"# Orders by {target}, {told}.\n"
         "# Read and correct them, then put them into a configuration. The order tells which\n"
-        "# values go with which class; test models on records that were not in this table, and\n"
+        "# values go with which class. Test models on records that were not in this table, and\n"
         "# put it into no coding of several holders, for it tells of this one.\n"
     )
     orders = {"attributes": {one.name: {"order": list(one.values)} for one in found}}
@@ -501,7 +501,7 @@ def _as_csv(one: Arranged) -> str:
     if not readable:
         raise DataError(
             f"attributes.{one.name}: a value is {TOP}, has a line's end in it, or looks like the "
-            "label of a group, so that the hierarchy file could not be read; expected others; "
-            "arrange an order, or leave it out: --attribute"
+            "label of a group, so that the hierarchy file could not be read. Expected others. "
+            "Arrange an order, or leave it out: --attribute"
         )
     return written

@@ -93,8 +93,8 @@ def describe_target(
     if not 2 <= found.num_rows <= MOST_CLASSES:
         many = f"more than {MOST_CLASSES}" if found.num_rows > MOST_CLASSES else found.num_rows
         raise ConfigurationError(
-            f"{key}: column {name!r} has {many} different values; expected a category of 2 to "
-            f"{MOST_CLASSES}; choose another column"
+            f"{key}: column {name!r} has {many} different values. Expected a category of 2 to "
+            f"{MOST_CLASSES}. Choose another column"
         )
     in_order = found.sort_by([("records", "descending"), (LABEL, "ascending")])
     return Target(name, tuple(in_order.column(LABEL).to_pylist()), tuple(missing_markers))
@@ -133,7 +133,7 @@ def _reading_of(
     reading = reading_of(name, LABEL, found[name], "text", None, missing_markers)
     if reading is None:
         raise ConfigurationError(
-            f"{key}: column {name!r} has type {type_name(found[name])}; expected a category"
+            f"{key}: column {name!r} has type {type_name(found[name])}. Expected a category"
         )
     return reading
 

@@ -181,8 +181,8 @@ class Tested:
         if not records:
             where = "--holdout: it" if held_out else "--original: its test part"
             raise DataError(
-                f"{where} has no records with a value of {target.name!r} that the original has; "
-                "expected some; choose other records, or another target"
+                f"{where} has no records with a value of {target.name!r} that the original has. "
+                "Expected some. Choose other records, or another target"
             )
         return cls(test, target, held_out, left_out, records, {})
 
@@ -207,7 +207,7 @@ class Tested:
         if not found:
             raise DataError(
                 f"--target: no record of the {trained_on.partition('_')[0]} has a value to learn "
-                "from; choose another column"
+                "from. Choose another column"
             )
         named = {f"{trained_on} {learner}": model for learner, model in found.items()}
         models = {f"{trained_on} {learner}": (trained_on, learner) for learner in found}

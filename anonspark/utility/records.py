@@ -220,7 +220,7 @@ def sum_cells(
 def lacking(what: str, name: str, table: Table) -> str:
     """Return the error that a table lacks a column."""
     return (
-        f"{what}: lacks the column {name!r}, which the release publishes; found "
+        f"{what}: lacks the column {name!r}, which the release publishes. Found "
         f"{', '.join(map(repr, table.schema.names)) or 'no columns'}"
     )
 
@@ -229,7 +229,7 @@ def unreadable(what: str, column: str, kind: str) -> str:
     """Return the error that a column has values of another kind than the release's."""
     return (
         f"{what}: the values of column {column!r} cannot be read as a {kind}, which "
-        "they were when the release was made; give the table with the types that it had"
+        "they were when the release was made. Give the table with the types that it had"
     )
 
 
@@ -237,7 +237,7 @@ def unreadable_labels(names: Iterable[str]) -> DataError:
     """Return the error that labels of some attributes cannot be read."""
     return DataError(
         *(
-            f"release: labels in the published columns of {name!r} cannot be read; if they are "
+            f"release: labels in the published columns of {name!r} cannot be read. If they are "
             "labels of a hierarchy, its file is another one now than when the release was made"
             for name in names
         )

@@ -121,7 +121,7 @@ def audit_opened(
     described = opened.manifest or Manifest({})
     if original is not None and described.parts:
         raise ConfigurationError(
-            f"--original: {opened.path} is a union, which has no original; verify each of its "
+            f"--original: {opened.path} is a union, which has no original. Verify each of its "
             "parts beside its own"
         )
     if opened.manifest is None and opened.configuration is not None:
@@ -178,7 +178,7 @@ def audit_table(
     misread, readable = _class_labels(data, claim, where)
     published = count_published_classes(data, claim.columns, labels=readable)
     if not published.rows:
-        raise DataError(f"{where}: holds no records; there is nothing to verify")
+        raise DataError(f"{where}: holds no records. There is nothing to verify")
     tell(f"measuring sensitive values of {published.rows:,} records")
     sensitive = measure_sensitive(data, claim, published.rows, trials)
     tell("counting people")
@@ -251,7 +251,7 @@ def _beside_statements(
     if found.published.fingerprint != said.manifest["fingerprints"]["output"]:
         failures.append(
             f"{where}: its records are not those that were published (the fingerprint "
-            "differs from the manifest's); restore the release or publish it again"
+            "differs from the manifest's). Restore the release or publish it again"
         )
     if claim.holder is not None:
         counted = data.select({_HOLDER: claim.holder}).aggregate([_HOLDER], count=_RECORDS)
@@ -351,7 +351,7 @@ def _require_columns(
     require_read(data.schema, used, f"{where}: ")
     odd = [
         f"{where}: column {field.name!r} has type {type_name(field.type)}, whose values cannot be "
-        "compared; convert it to a number, date, timestamp, boolean or text first"
+        "compared. Convert it to a number, date, timestamp, boolean or text first"
         for field in data.schema
         if field.name in used and not (is_publishable(field.type) or pa.types.is_null(field.type))
     ]
@@ -368,7 +368,7 @@ def _class_labels(data: Table, claim: Claim, where: str) -> tuple[list[str], Cla
     if misread:
         columns = ", ".join(map(repr, misread))
         text = f"{where}: the columns {columns} have other types than published.quasi_identifiers"
-        return [f"{text} says; restore the release or publish it again"], None
+        return [f"{text} says. Restore the release or publish it again"], None
     return [], said if sorted(said.columns) == sorted(claim.columns) else None
 
 
@@ -383,7 +383,7 @@ def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
         return []
     return [
         f"{where}: publishes the columns {', '.join(map(repr, unwanted))}, which are identifiers "
-        "or are not listed; the release must not be used"
+        "or are not listed. The release must not be used"
     ]
 
 
@@ -398,7 +398,7 @@ def _odd_pseudonyms(data: Table, claim: Claim, where: str) -> list[str]:
     if not odd:
         return []
     return [
-        f"{where}: holds other values than pseudonyms in {', '.join(map(repr, odd))}; the release "
+        f"{where}: holds other values than pseudonyms in {', '.join(map(repr, odd))}. The release "
         "must not be used"
     ]
 

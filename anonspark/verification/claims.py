@@ -168,7 +168,7 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     try:
         left_out = read_left_out(engine, release, manifest)
     except unreadable as error:
-        told = f"{release}/{LEFT_OUT}: cannot be read; restore the release or publish it again"
+        told = f"{release}/{LEFT_OUT}: cannot be read. Restore the release or publish it again"
         raise GuaranteeError("\n".join([*failures, told])) from error
     failures += left_out.failures
     return replace(described, left_out=left_out, failures=tuple(failures), statements=statements)
@@ -226,12 +226,12 @@ def claim_of_description(
     except ValidationError as error:
         raise GuaranteeError(
             f"{where}: its section configuration.privacy or configuration.evaluate is "
-            "not one of this version; the file is damaged, or another version wrote it"
+            "not one of this version. The file is damaged, or another version wrote it"
         ) from error
     except DataError as error:
         raise GuaranteeError(
             f"{where}: published.quasi_identifier_columns: found others than those of "
-            "published.quasi_identifiers; restore the release or publish it again"
+            "published.quasi_identifiers. Restore the release or publish it again"
         ) from error
     required = _requirements(
         engine,
@@ -383,6 +383,6 @@ def published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
     if lacking:
         raise DataError(
             f"release: lacks the published columns {', '.join(map(repr, lacking))} (or "
-            "<name>_min and <name>_max); check their spelling"
+            "<name>_min and <name>_max). Check their spelling"
         )
     return columns

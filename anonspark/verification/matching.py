@@ -189,11 +189,11 @@ def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage
                 f"linkage attack: {one.fewer_than_k:,} of {one.records:,} records of the {table} "
                 f"match fewer than k = {one.k} published records (the fewest: "
                 f"{one.smallest_candidates:,}), and {one.re_identified:,} published records are "
-                "re-identified; the release must not be used"
+                "re-identified. The release must not be used"
             )
         else:
             broken.append(
                 f"linkage attack: {one.singled_out:,} published records are alone in their class "
-                f"and match one record of the {table}; the release must not be used"
+                f"and match one record of the {table}. The release must not be used"
             )
     return broken

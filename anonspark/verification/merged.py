@@ -294,20 +294,20 @@ def describe_merged(figures: MergedFigures) -> tuple[WarningCode, str] | None:
         return None
     if written_alike:
         text = "values are missing, and missing counts as one more value"
-        remedy = "complete them, or ask for a larger l"
+        remedy = "Complete them, or ask for a larger l"
     else:
         text = (
             f"its {figures.values:,} different values are {figures.merged:,} but for case, blanks, "
             "punctuation, look-alike letters, forms of numbers and markers of missing values"
         )
-        remedy = "write equal values alike, or ask for a larger l"
+        remedy = "Write equal values alike, or ask for a larger l"
     text += f": {_what_l_would_be(figures)}"
     others = [
         f"{one.type.short} would be {_shown(measured)} (required {one.limit:g})"
         for one, measured in figures.criteria.items()
         if one.kind != "distinct"
     ]
-    text = "; ".join([text, *others, remedy])
+    text = f"{', '.join([text, *others])}. {remedy}"
     return "missing_values" if written_alike else "equal_values", text
 
 

@@ -91,7 +91,7 @@ class MeasuredUnits:
             return []
         return [
             f"the records of a class of the release are about {self.fewest:,} people, expected k = "
-            f"{k} at least; the release must not be used"
+            f"{k} at least. The release must not be used"
         ]
 
     def warnings(self) -> list[str]:
@@ -100,7 +100,7 @@ class MeasuredUnits:
             return []
         counted = "k and the criteria beyond it count" if self.with_criteria else "k counts"
         return [
-            f"{counted} people, told apart by {_listed(self.unit)}; {_listed(self.not_published)} "
+            f"{counted} people, told apart by {_listed(self.unit)}. {_listed(self.not_published)} "
             "is not published, so the files prove that each class has k records, not that they are "
             "about k people: the run counted them before it published"
         ]

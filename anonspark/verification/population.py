@@ -39,7 +39,7 @@ def require_population(engine: Engine, wanted: DeltaPresence, names: Iterable[st
     if lacking:
         raise DataError(
             f"{_SECTION}.population: {wanted.population} lacks the columns "
-            f"{', '.join(map(repr, lacking))}; expected all quasi-identifiers"
+            f"{', '.join(map(repr, lacking))}. Expected all quasi-identifiers"
         )
     return population
 
@@ -76,14 +76,14 @@ def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
         return [
             f"{_SECTION}.population: {presence.classes_not_covered:,} of {presence.classes:,} "
             "classes hold more records than the population has in their region, so it is not a "
-            "population of the released people; the release must not be used"
+            "population of the released people. The release must not be used"
         ]
     if presence.out_of_bounds:
         return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
-            f"population the probability to be in the release is out of bounds; it is "
+            f"population the probability to be in the release is out of bounds. It is "
             f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {wanted.min:g} to "
-            f"{wanted.max:g}; the release must not be used"
+            f"{wanted.max:g}. The release must not be used"
         ]
     return []
 
@@ -115,12 +115,12 @@ def broken_promises(
         broken.append(
             f"the smallest class of the release has {published.smallest:,} "
             f"{'record' if published.smallest == 1 else 'records'}, "
-            f"expected at least k = {k}; the release must not be used"
+            f"expected at least k = {k}. The release must not be used"
         )
     broken += [
         f"{one.violating_classes:,} of {published.classes:,} classes of the release, with "
         f"{one.violating_records:,} records, violate {one.criterion.describe()} on "
-        f"attribute {one.criterion.attribute!r}; the release must not be used"
+        f"attribute {one.criterion.attribute!r}. The release must not be used"
         for one in measured
         if one.violating_classes
     ]

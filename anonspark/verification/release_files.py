@@ -213,7 +213,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     failures = []
     if foreign:
         failures.append(
-            f"{release}: holds what does not belong to the release: {named(foreign)}; nothing is "
+            f"{release}: holds what does not belong to the release: {named(foreign)}. Nothing is "
             "known of what is in there. Remove it, or publish the release again"
         )
     strange = {text.split(" (")[0].rstrip("/") for text in foreign}
@@ -229,8 +229,8 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
-            f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}; "
-            "check permissions, restore the release or publish it again"
+            f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}. "
+            "Check permissions, restore the release or publish it again"
         )
     listed = [file for file in manifest.files if file["path"] not in unknown]
     failures += _as_listed(release, listed, own, contents)
@@ -257,13 +257,13 @@ def _as_listed(
             content.footer is None and file["rows"] is not None and "/" not in path
         ):
             rows.append(path)
-    remedy = "restore the release or publish it again"
+    remedy = "Restore the release or publish it again"
     told = (
         (missing, "files that its manifest lists are not there"),
         (changed, "files are not those that were published (bytes or SHA-256 differ)"),
         (rows, "files have other numbers of rows than the manifest says"),
     )
-    return [f"{release}: {text}: {named(paths)}; {remedy}" for paths, text in told if paths]
+    return [f"{release}: {text}: {named(paths)}. {remedy}" for paths, text in told if paths]
 
 
 def _tables(
@@ -291,19 +291,19 @@ def _tables(
     failures = []
     if data_format in _WITH_FOOTERS and "data" not in tables:
         failures.append(
-            f"{release}/data: holds no records that can be read; restore the release or publish it "
+            f"{release}/data: holds no records that can be read. Restore the release or publish it "
             "again"
         )
     if empty:
         failures.append(
-            f"{release}: files of tables are empty: {named(empty)}; restore the release or publish "
+            f"{release}: files of tables are empty: {named(empty)}. Restore the release or publish "
             "it again"
         )
     classes = tables.get("metrics/classes", {}).values()
     if not manifest.parts and all(classes) and _is_in_disorder(tables.get("data", {}), classes):
         failures.append(
             f"{release}/data: records of a class do not stand together, so their order may say "
-            "where they stood in the input; the release must not be used"
+            "where they stood in the input. The release must not be used"
         )
     for folder, footers in tables.items():
         columns = manifest.published["columns"] if folder == "data" else None
@@ -347,7 +347,7 @@ def _one_table(
     failures = []
     if without:
         failures.append(
-            f"{where}: files are damaged or of another format: {named(without)}; restore the "
+            f"{where}: files are damaged or of another format: {named(without)}. Restore the "
             "release or publish it again"
         )
     if not there:
@@ -366,14 +366,14 @@ def _one_table(
         told = f" (columns {named(list(map(repr, surplus)))} are too many)" if surplus else ""
         failures.append(
             f"{where}: files have other columns, types or an order of columns than the table: "
-            f"{named(other)}{told}; the release must not be used"
+            f"{named(other)}{told}. The release must not be used"
         )
     strange = sorted({key for footer in there.values() for key in footer.strange})
     if ours and strange:
         paths = [path for path, footer in there.items() if footer.strange]
         failures.append(
             f"{where}: {named(paths)} hold more than anonspark writes, under "
-            f"{named([repr(key[:80]) for key in strange])}; publish the release again"
+            f"{named([repr(key[:80]) for key in strange])}. Publish the release again"
         )
     return failures
 
@@ -404,11 +404,11 @@ def audit_table_files(engine: Engine, path: str) -> list[str]:
         empty = [entry.path for entry in seen if not entry.bytes]
         if hidden:
             failures.append(
-                f"{place}: holds what readers of the table pass over: {named(hidden)}; nothing is "
+                f"{place}: holds what readers of the table pass over: {named(hidden)}. Nothing is "
                 "known of what is in there. Remove it, or verify it alone"
             )
         if empty:
-            failures.append(f"{place}: files are empty: {named(empty)}; remove them")
+            failures.append(f"{place}: files are empty: {named(empty)}. Remove them")
         footed = [entry for entry in seen if _FOOTED.fullmatch(entry.path.lower()) and entry.bytes]
         if footed:
             contents = read_contents(engine, place, footed)
@@ -460,6 +460,6 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
         return []
     return [
         f"{release}: {named(changed)}: not what this version writes of this manifest and these "
-        "records, so that it may say or run something else; do not use it, restore the release or "
+        "records, so that it may say or run something else. Do not use it, restore the release or "
         "publish it again"
     ]

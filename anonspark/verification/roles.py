@@ -90,8 +90,8 @@ def required_roles(roles: Roles, document: str | None) -> Roles | None:
         return None
     if document is not None:
         raise ConfigurationError(
-            f"{', '.join(roles.options)}: found together with {document}, which says the same; "
-            "leave one of the two out"
+            f"{', '.join(roles.options)}: found together with {document}, which says the same. "
+            "Leave one of the two out"
         )
     return roles
 
@@ -120,7 +120,7 @@ def claim_of_roles(roles: Roles, schema: pa.Schema) -> Claim:
     lacking = [name for name in (*roles.sensitive, *roles.unit) if name not in found]
     if lacking:
         raise DataError(
-            f"release: lacks the columns {', '.join(map(repr, lacking))}; check their spelling"
+            f"release: lacks the columns {', '.join(map(repr, lacking))}. Check their spelling"
         )
     columns = published_columns(
         roles.quasi_identifiers, [name for name in found if name not in others]
@@ -151,25 +151,25 @@ def _problems(roles: Roles) -> Sequence[str]:
     found = []
     if not roles.quasi_identifiers:
         found.append(
-            "quasi-identifiers: none is named; name the columns that people could be recognized by"
+            "quasi-identifiers: none is named. Name the columns that people could be recognized by"
         )
     if roles.k is not None and roles.k < 2:
         found.append(
-            f"k: found {roles.k}, which every table keeps; expected a number of records, at least 2"
+            f"k: found {roles.k}, which every table keeps. Expected a number of records, at least 2"
         )
     if roles.l is not None and roles.l < 2:
         found.append(
-            f"l: found {roles.l}, which every table keeps; expected a number of values, at least 2"
+            f"l: found {roles.l}, which every table keeps. Expected a number of values, at least 2"
         )
     if roles.t is not None and not 0 <= roles.t <= 1:
-        found.append(f"t: found {roles.t}; expected a distance, from 0 to 1")
+        found.append(f"t: found {roles.t}. Expected a distance, from 0 to 1")
     if (roles.l is not None or roles.t is not None) and not roles.sensitive:
-        found.append("l, t: found without a sensitive attribute; name what they are about, too")
+        found.append("l, t: found without a sensitive attribute. Name what they are about, too")
     named = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit]
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         told = ", ".join(map(repr, twice))
-        found.append(f"columns: found {told} twice; a column has one role: name it once")
+        found.append(f"columns: found {told} twice. A column has one role: name it once")
     return found
 
 

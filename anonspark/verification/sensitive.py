@@ -107,8 +107,8 @@ def _require_comparable(data: Table, name: str) -> None:
     data_type = data.schema.field(name).type
     if not is_plain(data_type):
         raise DataError(
-            f"{name}: has type {type_name(data_type)}, whose values cannot be compared; "
-            "a sensitive attribute is a number, date, timestamp, boolean or text"
+            f"{name}: has type {type_name(data_type)}, whose values cannot be compared. "
+            "A sensitive attribute is a number, date, timestamp, boolean or text"
         )
 
 
@@ -162,8 +162,8 @@ def _as_listed(
     lacking = sum(text not in places for text in texts)
     if lacking:
         raise DataError(
-            f"{key}: lacks {lacking:,} of the {len(texts):,} different values of the release; "
-            "complete it"
+            f"{key}: lacks {lacking:,} of the {len(texts):,} different values of the release. "
+            "Complete it"
         )
     in_order = np.zeros(len(order), np.int64)
     np.add.at(in_order, [places[text] for text in texts], counts)

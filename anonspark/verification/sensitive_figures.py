@@ -159,8 +159,8 @@ def _said_of_people(claim: Claim) -> list[MeasuredCriterion] | None:
     if unknown is not None:
         raise DataError(
             f"privacy: {unknown.describe()} on attribute {unknown.attribute!r} counts people, "
-            "who are not published, and the run did not measure it; expected a criterion of "
-            "the release's own configuration; remove it, or publish what privacy.unit names"
+            "who are not published, and the run did not measure it. Expected a criterion of "
+            "the release's own configuration. Remove it, or publish what privacy.unit names"
         )
     # How many classes violate it is not known.
     holds = {one: satisfies(one, np.array([said[one]]))[0] for one in required}
@@ -186,7 +186,7 @@ def _measure_attribute(
     if not required and not is_plain(data_type):
         text = (
             f"{key}: has type {type_name(data_type)}, whose values cannot be compared, so that it "
-            "is not measured what classes tell of it; make columns of its single values to know"
+            "is not measured what classes tell of it. Make columns of its single values to know"
         )
         return MeasuredSensitive([], [SensitiveFigures(name, None)], [text], [])
     by_hierarchy = any(one.kind == "hierarchical distance" for one in required)
@@ -206,8 +206,8 @@ def _measure_attribute(
             found = replace(found, criteria=_measure_people(data, claim, values, required))
     elif required:
         raise DataError(
-            f"{key}: more than {MOST_VALUES:,} different values; l-diversity "
-            "and t-closeness need an attribute whose values repeat; make it coarser"
+            f"{key}: more than {MOST_VALUES:,} different values. l-diversity "
+            "and t-closeness need an attribute whose values repeat. Make it coarser"
         )
     homogeneity = homogeneity_of(values, rows, found.figures[0].homogeneous_records)
     told = homogeneity.warning(name, claim.privacy, is_only=len(claim.sensitive) == 1)
@@ -219,7 +219,7 @@ def _require_order(values: SensitiveValues, required: Sequence[Criterion]) -> No
     if not values.is_ordered and any(one.kind == "ordered distance" for one in required):
         raise DataError(
             f"attributes.{values.name}: a text without an order, for which the ordered distance "
-            f"means nothing; declare attributes.{values.name}.order, or choose another distance"
+            f"means nothing. Declare attributes.{values.name}.order, or choose another distance"
         )
 
 

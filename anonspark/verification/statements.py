@@ -161,7 +161,7 @@ class Statements:
         )
         return [
             *(
-                f"{self.release}/metrics/{name}: {what}; restore the release or publish it again"
+                f"{self.release}/metrics/{name}: {what}. Restore the release or publish it again"
                 for name, what in lacking.items()
             ),
             *self._told(statements),
@@ -294,7 +294,7 @@ class Statements:
         version = self.manifest["versions"]["anonspark"]
         return [
             f"{self.release}: was made by anonspark {version}, so README.md, datapackage.json, "
-            f"views.sql and check_release.py are claimed, not proven; verify it with anonspark "
+            f"views.sql and check_release.py are claimed, not proven. Verify it with anonspark "
             f"{version}, or do not rely on these files"
         ]
 
@@ -322,7 +322,7 @@ class Statements:
             path = MANIFEST if one.table is None else f"metrics/{one.table}"
             yield (
                 f"{self.release}/{path}: {one.key}: found {_shown(one.found)}, expected "
-                f"{_shown(one.expected)}; restore the release or publish it again"
+                f"{_shown(one.expected)}. Restore the release or publish it again"
             )
 
     def _of_published(self) -> Iterator[Statement]:

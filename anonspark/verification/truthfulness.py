@@ -123,7 +123,7 @@ class Truthfulness:
                 else f"{self.published:,} published records"
             )
             found.append(
-                f"truthfulness: {count:,} of {records} {text}{allowed}; check that the original is "
+                f"truthfulness: {count:,} of {records} {text}{allowed}. Check that the original is "
                 "the table that the release was made of: if it is, the release must not be used"
             )
         return found
@@ -232,12 +232,12 @@ def _require_comparable(
     lacking = [name for name in (*names, *payload) if name not in found]
     if lacking:
         raise DataError(
-            f"original: lacks the columns {', '.join(map(repr, lacking))}; found "
-            f"{', '.join(map(repr, found))}; give the table that the release was made of"
+            f"original: lacks the columns {', '.join(map(repr, lacking))}. Found "
+            f"{', '.join(map(repr, found))}. Give the table that the release was made of"
         )
     problems = [
         f"original: column {name!r} has type {type_name(found[name])}, which cannot be "
-        f"compared with the release's {type_name(wanted[name])}; cast it first"
+        f"compared with the release's {type_name(wanted[name])}. Cast it first"
         for name in payload
         if not (found[name].equals(wanted[name]) or is_readable(found[name], wanted[name]))
     ]

@@ -115,7 +115,7 @@ def test_independent_levels(folder: Path, tmp_path: Path) -> None:
 def test_nested(folder: Path, tmp_path: Path) -> None:
     plan = plan_of(folder, tmp_path, collusion={"k": 5, "l_diversity": DIVERSE})
     with_ledger(plan, tmp_path)
-    with pytest.raises(ConfigurationError, match=r"base\.model\.residual: found drop; expected s"):
+    with pytest.raises(ConfigurationError, match=r"base\.model\.residual: found drop. Expected s"):
         carry_out(plan)
     plan["base"]["model"]["residual"] = "suppress"
     with_ledger(plan, tmp_path)

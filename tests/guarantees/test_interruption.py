@@ -391,13 +391,13 @@ def test_signals(quick_start: dict[str, str], tmp_path: Path) -> None:
         print(json.dumps(["run", str(path), "--master", "local[2]"]), file=stdin, flush=True)
         read_until(": prepare")
         process.send_signal(signal.SIGTERM)
-        read_until("error: terminated; no release was published")
+        read_until("error: terminated. No release was published")
         assert stdout.readline() == "143\n"
         assert contents(tmp_path) == before
         print(file=stdin, flush=True)
         read_until(": round 2")
         os.killpg(process.pid, signal.SIGINT)
-        read_until("error: interrupted; no release was published")
+        read_until("error: interrupted. No release was published")
         out, err = process.communicate()
     finally:
         patience.cancel()

@@ -180,5 +180,5 @@ def test_two_runs_write_to_one_place(
     monkeypatch.setattr(run, "basis_of_figures", come)
     outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
     assert outcome.code == 5, outcome.err
-    assert "appeared while the run was going on; nothing was published" in outcome.err
+    assert "appeared while the run was going on. Nothing was published" in outcome.err
     assert [path.name for path in release.iterdir()] == [".anonspark-two"]

@@ -267,7 +267,7 @@ def test_several_runs_were_killed(
     outcome = command(capsys, "run", configuration, "--resume")
     assert outcome.code == 2
     assert "found 2 runs" in outcome.err
-    assert "monday, tuesday; expected one; name it with --run-id" in outcome.err
+    assert "monday, tuesday. Expected one. Name it with --run-id" in outcome.err
 
 
 def test_a_published_run_is_not_run_again(

@@ -173,7 +173,7 @@ def test_what_is_refused(
         assert PLANTED not in shown.err
         return shown.err
 
-    assert "is about the target 'ill'; expected 'sick'" in refused(selection, "sick")
+    assert "is about the target 'ill'. Expected 'sick'" in refused(selection, "sick")
     assert "found no selection at" in refused(tmp_path / "nowhere")
     assert "no quasi-identifier of text" in refused(selection, "ill", "--attribute", "age")
     assert "no quasi-identifier of text" in refused(selection, "ill", "--attribute", "employed")

@@ -219,7 +219,7 @@ def test_a_class_that_the_input_has_not_is_left_out_and_counted(
     assert note in (tmp_path / "grid" / "report.html").read_text()
     (row,) = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
     found = json.loads(command(capsys, "compare", tmp_path / "grid.yaml", "--json").out)
-    assert found["notes"] == [f"{note}; they were left out"]
+    assert found["notes"] == [f"{note}. They were left out"]
     assert row["median_query_error"] is None
     assert row["model_loss"] is not None
 

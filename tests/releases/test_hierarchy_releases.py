@@ -290,7 +290,7 @@ def test_lacking_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         city_configuration(tmp_path),
         3,
         f"attributes.city.hierarchy: {tmp_path}/cities.csv lacks 2 of the column's 3 different "
-        "values; add them to the file, or name those that mean missing in input.missing_markers",
+        "values. Add them to the file, or name those that mean missing in input.missing_markers",
     )
 
 
@@ -328,7 +328,7 @@ def test_several_problems_of_the_data_at_once(
         pytest.param(CITIES + "Bursa;Anatolia;*\n", "line 4: lists the value", id="twice"),
         pytest.param("Ankara\n", "found one column or none", id="one column"),
         pytest.param(b"Ankara;\xff;*\n", "is not UTF-8 text", id="not text"),
-        pytest.param(..., "cannot be read; expected a CSV file", id="directory"),
+        pytest.param(..., "cannot be read. Expected a CSV file", id="directory"),
     ],
 )
 def test_bad_files(
@@ -370,5 +370,5 @@ def test_too_many_values(
     monkeypatch.setattr("anonspark.layers.prepare.inspection._MOST_CATEGORIES", 20)
     write_table(tmp_path / "input.parquet", {"city": list(range(100)), "age": [1] * 100})
     path = city_configuration(tmp_path, hierarchy={"intervals": [10]})
-    told = "more than 20 different values, too many for a hierarchy; is it an identifier?"
+    told = "more than 20 different values, too many for a hierarchy. Is it an identifier?"
     require_refusal(capsys, tmp_path, path, 3, told)

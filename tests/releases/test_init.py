@@ -214,7 +214,7 @@ def test_a_word_among_days_of_a_form_that_was_said(
     for option, told in (
         ("dateFormat=dd.MM.yyyy", "convert them, or set dateFormat"),
         ("inferSchema=true", "convert them, or set inferSchema beside dateFormat"),
-        ("nullValue=k.A.", "as dateFormat says; if that is one word for missing, set it as nullV"),
+        ("nullValue=k.A.", "as dateFormat says. If that is one word for missing, set it as nullV"),
     ):
         assert command(capsys, "init", "days.csv", "--quiet", *given).code == 0
         text = (tmp_path / "days.yaml").read_text()
@@ -289,7 +289,7 @@ def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]
     (folder / "conf").mkdir()
     outcome = command(capsys, "init", "data/people.csv", "--out", "conf")
     assert outcome.code == 2
-    assert "--out: found the directory conf; expected a path of a file" in outcome.err
+    assert "--out: found the directory conf. Expected a path of a file" in outcome.err
     (folder / "conf" / "anonspark.schema.json").write_text("mine")
     assert command(capsys, "init", "data/people.csv", "--out", "conf/x.yaml", "-q").code == 0
     assert (folder / "conf" / "anonspark.schema.json").read_text() == "mine"

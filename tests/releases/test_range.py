@@ -280,7 +280,7 @@ def test_values_outside_are_refused(
         (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
         place, _, line = line.partition(f"attributes.{name}.range: ")
         assert re.fullmatch(rf"error: {re.escape(str(path))}:\d+:\d+: ", place)
-        assert line.startswith("the column has values outside of it; expected")
+        assert line.startswith("the column has values outside of it. Expected")
         # Neither a value nor a count, not even how many.
         assert not any(sign.isdigit() for sign in line)
         assert contents(tmp_path) == before

@@ -207,9 +207,9 @@ def test_numbers_beyond_all_others(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((5,), "question: found a value of type int; expected a text, as 'age between 30 and 40'"),
-        ((None,), "question: found None; expected a text"),
-        (("age > 30", ["sex"]), "by: found a value of type list; expected the name of one column"),
+        ((5,), "question: found a value of type int. Expected a text, as 'age between 30 and 40'"),
+        ((None,), "question: found None. Expected a text"),
+        (("age > 30", ["sex"]), "by: found a value of type list. Expected the name of one column"),
     ],
 )
 def test_what_is_no_text(
@@ -230,7 +230,7 @@ def test_a_hierarchy_at_hand_tells_more(folder: Path) -> None:
     assert found.lower >= without.lower
     assert found.upper <= without.upper
     assert release.count("sex in ('f', 'm')") == release.count("sex = 'person'")
-    with pytest.raises(ConfigurationError, match="found 'age'; expected quasi-identifiers"):
+    with pytest.raises(ConfigurationError, match="found 'age'. Expected quasi-identifiers"):
         anonspark.read(str(folder / "interval"), hierarchies={"age": path}).count()
 
 

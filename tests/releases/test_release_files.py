@@ -247,6 +247,6 @@ def test_a_directory_that_cannot_be_listed(
     manifest = read_manifest(engine.files, str(release))
     monkeypatch.setattr(os, "scandir", refuse)
     found = audit_release_files(engine, str(release), manifest)
-    assert "not all of its directories can be listed; check permissions" in found[0]
+    assert "not all of its directories can be listed. Check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="check permissions"):
         require_replaceable_release(engine.files, str(release))

@@ -52,7 +52,7 @@ def test_an_identifier_that_repeats(
     roles = {"patient_nbr": "identifier"}
     printed, repeats = checked(tmp_path, table, capsys, attributes=roles, privacy={"k": 4})
     assert printed.splitlines()[-1] == (
-        "patient_nbr repeats: 120 records of 100 people, at most 5 of one; k = 4 counts records, "
+        "patient_nbr repeats: 120 records of 100 people, at most 5 of one. k = 4 counts records, "
         "so a class may hold fewer than 4 people: --set privacy.unit=patient_nbr"
     )
     assert repeats == [

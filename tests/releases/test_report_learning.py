@@ -73,8 +73,8 @@ def test_too_few_test_records_are_refused(
     given = ["--original", made.original, "--target", "ill", "--quiet"]
     outcome = command(capsys, "report", made.release, *given, "--holdout", few)
     assert outcome.code == 3
-    assert "fewer than 5 test records; expected k = 5 or none of each kind" in outcome.err
+    assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
     assert not (made.release / "report.html").exists()
     outcome = command(capsys, "report", made.release, "--target", "ill", "--quiet")
     assert outcome.code == 2
-    assert "--target: found no --original; " in outcome.err
+    assert "--target: found no --original. " in outcome.err

@@ -101,7 +101,7 @@ def test_the_best_are_chosen_and_nothing_exact_is_told(
     told = json.loads((tmp_path / "selection" / "selection.json").read_text())
     assert told["attributes"][0] == "job"
     assert len(told["attributes"]) == 2
-    assert "1-differentially private for one record added or removed; entry 1" in shown.out
+    assert "1-differentially private for one record added or removed. Entry 1" in shown.out
     assert yaml.safe_load((tmp_path / "selection" / "attributes.yaml").read_text()) == {
         "attributes": {
             name: {"vaccinated": "insensitive"}.get(name, "quasi_identifier")
@@ -430,8 +430,8 @@ def test_ledgers_of_other_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert command(capsys, "select", written(tmp_path, document)).code == 0
     document["selection"]["output"] = str(tmp_path / "other")
     for section, changes, expected in (
-        ("ledger", {"limit": 3}, "ledger.limit: found 3; the ledger at"),
-        ("selection", {"person": "name"}, "found a person of 'name' with at most 1 records; the"),
+        ("ledger", {"limit": 3}, "ledger.limit: found 3. The ledger at"),
+        ("selection", {"person": "name"}, "found a person of 'name' with at most 1 records. The"),
     ):
         other = document | {section: document[section] | changes}
         for words in ((), ("--dry-run",)):
@@ -443,7 +443,7 @@ def test_ledgers_of_other_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     document["selection"]["neighbors"] = "replace"
     shown = command(capsys, "select", written(tmp_path, document))
     assert shown.code == 0, shown.err
-    assert "1-differentially private for one record replaced by another; entry 2" in shown.out
+    assert "1-differentially private for one record replaced by another. Entry 2" in shown.out
     assert "1.5 of 2.5 spent" in shown.out
 
 
@@ -496,7 +496,7 @@ def test_what_is_declared_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[
     del document["selection"]["domains"]["job"]
     shown = command(capsys, "select", written(tmp_path, document))
     assert shown.code == 2
-    assert "selection.domains.job: missing; the values of 'job' are declared nowhere" in shown.err
+    assert "selection.domains.job: missing. The values of 'job' are declared nowhere" in shown.err
     assert not (tmp_path / "ledger").exists()
 
 

@@ -127,7 +127,7 @@ def test_another_model_has_to_be_worth_it() -> None:
     assert advice.command_line == "--set model.name=microaggregation"
     assert advice.sentence == (
         "at k = 5 microaggregation loses least (gcp 0.0600, 0.60 of su-mondrian's 0.1000) and "
-        "leaves fewer than 5 records out; it would lose 0.0900 at k = 10"
+        "leaves fewer than 5 records out. It would lose 0.0900 at k = 10"
     )
     # Options of the configuration's model are not those of another.
     advice = advise(Trial("su-mondrian", has_options=True, k=5, refused={}), cells)

@@ -152,7 +152,7 @@ def test_python_proposes_l() -> None:
     with pytest.raises(GuaranteeError, match=r"which has 1 value; .* \(in Python l=None\)"):
         criteria(sensitive=["ward"], l=2)
     for wrong, words in ((1, "found 1"), ("two", "found str"), (True, "found bool")):
-        with pytest.raises(ConfigurationError, match=f"l: {words}; expected a whole number"):
+        with pytest.raises(ConfigurationError, match=f"l: {words}. Expected a whole number"):
             criteria(sensitive=["illness"], l=wrong)
     with pytest.raises(ConfigurationError, match="l: found it without a sensitive column"):
         criteria(l=2)
@@ -206,7 +206,7 @@ def test_k_1_protects_nobody(
             "Verification: ✗ All criteria hold, but k = 1 protects nobody."
         )
     with pytest.raises(
-        ConfigurationError, match="k: found 1; expected a whole number of at least 2"
+        ConfigurationError, match="k: found 1. Expected a whole number of at least 2"
     ):
         anonspark.verify(pd.DataFrame(people()), quasi_identifiers=["age"], k=1)
 

@@ -319,7 +319,7 @@ def with_another_configuration(parts: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("names", "error", "told"),
     [
-        (["north"], ConfigurationError, "found 1 release; expected at least two"),
+        (["north"], ConfigurationError, "found 1 release. Expected at least two"),
         (["north", "stricter"], ConfigurationError, "found two codings: 'clinics'"),
         (["north", "uncoded"], ConfigurationError, "was made without a coding"),
         (["north", "north"], ConfigurationError, "found the same place"),

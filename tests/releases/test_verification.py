@@ -186,8 +186,8 @@ def test_options_say_what_a_configuration_says(
     ("options", "told"),
     [
         (("--l", "2"), "l, t: found without a sensitive attribute"),
-        (("--t", "1.5", "--sensitive", "disease"), "t: found 1.5; expected a distance"),
-        (("--t", "nan", "--sensitive", "disease"), "t: found nan; expected a distance"),
+        (("--t", "1.5", "--sensitive", "disease"), "t: found 1.5. Expected a distance"),
+        (("--t", "nan", "--sensitive", "disease"), "t: found nan. Expected a distance"),
         (("--l", "1", "--sensitive", "disease"), "l: found 1, which every table keeps"),
         (("--unit", "age"), "columns: found 'age' twice"),
         (("--suppressed", "*", "--config", "x"), "--suppressed: found together with --config"),

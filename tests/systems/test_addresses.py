@@ -47,7 +47,7 @@ def test_addresses_without_a_configuration(
     latin = tmp_path / "latin.yaml"
     latin.write_bytes("input: Zürich".encode("latin-1"))
     for address, told in {
-        f"{mounted}/nowhere.yaml": "no such file; expected a configuration in YAML",
+        f"{mounted}/nowhere.yaml": "no such file. Expected a configuration in YAML",
         f"{mounted}/input.parquet/..": "it cannot be opened as a file",
         latin.as_uri(): "not UTF-8",
         "nothing://host/a.yaml": "Hadoop cannot reach it",

@@ -258,7 +258,7 @@ def test_task_that_fails_four_times(cluster: Cluster, table: Path, tmp_path: Pat
     message = next(line for line in driver.said.splitlines() if line.startswith("error: "))
     assert message.startswith(
         "error: round 1 of 2: a task failed each time that Spark ran it (spark.task.maxFailures), "
-        "at last with ValueError in Python; nothing was published"
+        "at last with ValueError in Python. Nothing was published"
     )
     assert "Kryptonitis" not in message
     assert not (tmp_path / "release").exists()

@@ -86,7 +86,7 @@ def demo(
 def generate(
     call: Call,
     rows: Annotated[int, typer.Option(help="People to generate.")],
-    out: Annotated[str, typer.Option(help="Directory to write to; must not exist.")],
+    out: Annotated[str, typer.Option(help="Directory to write to. Must not exist.")],
     seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
     format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
 ) -> None:
@@ -116,7 +116,7 @@ def fetch(
     from anonspark.demo.fetch import ADULT_URL, fetch_adult
 
     if name != "adult":
-        raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
+        raise ConfigurationError(f"fetch: no data set {name!r}. Expected adult")
     with call.progress.stage(f"fetch {name}"):
         paths = fetch_adult(out, base_url=url or ADULT_URL)
     files = list(map(str, paths))

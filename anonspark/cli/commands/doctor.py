@@ -34,7 +34,7 @@ def doctor(call: Call) -> None:
     call.show({"checks": told}, lambda _: _blocks(checks))
     failed = sum(not one.passed for one in checks)
     if failed:
-        raise EnvironmentProblem(f"{failed} of the checks above failed; each names its remedy")
+        raise EnvironmentProblem(f"{failed} of the checks above failed. Each names its remedy")
 
 
 def _blocks(checks: Sequence[Check]) -> Iterator[Block]:

@@ -60,7 +60,7 @@ def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
     for one in given or ():
         name, equals, value = one.partition("=")
         if not equals or not name:
-            raise ConfigurationError(f"--option: found {one!r}; expected NAME=VALUE; correct it")
+            raise ConfigurationError(f"--option: found {one!r}. Expected NAME=VALUE. Correct it")
         found[name] = value
     return found
 
@@ -136,7 +136,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     """
     if call.as_json and interactive:
         raise ConfigurationError(
-            "--json: found together with --interactive, which asks; expected one of them"
+            "--json: found together with --interactive, which asks. Expected one of them"
         )
     with call.progress.stage("look at the data"):
         from anonspark.profiling.draft import Answers, draft_configuration

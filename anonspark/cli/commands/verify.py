@@ -75,13 +75,13 @@ def _attack(
 
     if same_people and inside:
         raise ConfigurationError(
-            "--same-people, --inside: found both; the people of two releases are the same, or "
+            "--same-people, --inside: found both. The people of two releases are the same, or "
             "those of one are among those of the other: leave one of the two out"
         )
     if not beside and (same_people or inside or joint_k is not None):
         raise ConfigurationError(
             "--joint-k, --same-people, --inside: found without --with, which names the release to "
-            "attack with; add it, or leave them out"
+            "attack with. Add it, or leave them out"
         )
     said: Statement | None = "same people" if same_people else "inside" if inside else None
     return Attack(said, joint_k, original, population)

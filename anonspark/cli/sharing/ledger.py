@@ -45,7 +45,7 @@ KeyFile = Annotated[
 def _names(option: str, text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise ConfigurationError(f"{option}: found an empty name; expected columns; correct it")
+        raise ConfigurationError(f"{option}: found an empty name. Expected columns. Correct it")
     return names
 
 
@@ -89,7 +89,7 @@ def init(
         return init_ledger(engine.files, path, key, columns, records)
 
     ledger_made = call.work(make, written=(path,))
-    lines = [f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"]
+    lines = [f"Ledger: {ledger_made.layout.path}. Key {key.fingerprint}"]
     if made:
         lines.append(
             f"A new key is in {key_file}: keep a copy in another place, for without it nothing can "
@@ -134,16 +134,16 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
 
     if dataset is not None and DATASET.fullmatch(dataset) is None:
         raise ConfigurationError(
-            "--dataset: found what is no name of a data set; expected letters, digits, dots, "
-            "hyphens and underscores; correct it"
+            "--dataset: found what is no name of a data set. Expected letters, digits, dots, "
+            "hyphens and underscores. Correct it"
         )
     place = engine.files.qualified(path).rstrip("/")
     places = [f"{place}/{dataset}"] if dataset is not None else budgets_below(engine.files, place)
     found = [one for own in places if (one := read_budget(engine.files, own)) is not None]
     if dataset is not None and not found:
         raise ConfigurationError(
-            f"--dataset: found no ledger at {places[0]}; expected one that anonspark select or run "
-            "made; check path and name"
+            f"--dataset: found no ledger at {places[0]}. Expected one that anonspark select or run "
+            "made. Check path and name"
         )
     return found
 

@@ -66,14 +66,14 @@ def parse_hierarchy(text: str, place: str) -> Hierarchy:
     delimiter = _delimiter(text)
     if delimiter is None:
         raise ConfigurationError(
-            f"{place}: found one column or none; expected in each line a value and its groups from "
+            f"{place}: found one column or none. Expected in each line a value and its groups from "
             "fine to coarse, divided by a semicolon, comma, tab or vertical bar"
         )
     # A line of our own behind the last one shows whether a quoted field swallows it.
     *rows, last = _rows(f"{text}\n{_END}", delimiter)
     if last.cells != [_END]:
         raise ConfigurationError(
-            f"{place}: line {last.line}: a quoted field does not end; close the quotes, and double "
+            f"{place}: line {last.line}: a quoted field does not end. Close the quotes, and double "
             "those inside"
         )
     columns = _usual_columns(rows)
@@ -150,13 +150,13 @@ def _gaps(row: _Row, columns: int) -> Iterable[_Problem]:
     if len(row.cells) != columns:
         yield _Problem(
             row.line,
-            f"found {len(row.cells)} columns; expected {columns}, as in most lines; give each "
+            f"found {len(row.cells)} columns. Expected {columns}, as in most lines. Give each "
             "value a label at every level",
         )
     elif "" in row.cells:
         yield _Problem(
             row.line,
-            f"column {row.cells.index('') + 1} is empty; expected a label at every level; fill "
+            f"column {row.cells.index('') + 1} is empty. Expected a label at every level. Fill "
             "the gap, if need be with the label beside it",
         )
 
@@ -169,8 +169,8 @@ def _repetitions(rows: Sequence[_Row]) -> Iterable[_Problem]:
             how = "the same" if earlier.cells == row.cells else "other"
             yield _Problem(
                 row.line,
-                f"lists the value of line {earlier.line} again, with {how} groups; expected each "
-                "value once; remove one of the two lines",
+                f"lists the value of line {earlier.line} again, with {how} groups. Expected each "
+                "value once. Remove one of the two lines",
             )
 
 
@@ -184,7 +184,7 @@ def _second_parents(rows: Sequence[_Row]) -> Iterable[_Problem]:
                 yield _Problem(
                     row.line,
                     f"the group of column {level + 1} lies in another group of column {level + 2} "
-                    f"than in line {earlier.line}; expected one group above each; correct one of "
+                    f"than in line {earlier.line}. Expected one group above each. Correct one of "
                     "the two lines, or give the groups labels of their own",
                 )
 
@@ -194,8 +194,8 @@ def _second_roots(rows: Sequence[_Row]) -> Iterable[_Problem]:
         if row.cells[-1] != rows[0].cells[-1]:
             yield _Problem(
                 row.line,
-                f"the last column holds another label than in line {rows[0].line}; expected one "
-                "label for everything, such as *; add a last column with it",
+                f"the last column holds another label than in line {rows[0].line}. Expected one "
+                "label for everything, such as *. Add a last column with it",
             )
 
 
@@ -218,7 +218,7 @@ def _ambiguous_labels(rows: Sequence[_Row]) -> Iterable[_Problem]:
             yield _Problem(
                 other_below[0].line,
                 f"the label of column {other_level + 1} stands in column {level + 1} of line "
-                f"{below[0].line} for other values; expected one meaning for each label; give one "
+                f"{below[0].line} for other values. Expected one meaning for each label. Give one "
                 "of the two another label",
             )
 
@@ -228,5 +228,5 @@ def _listed(problems: Sequence[_Problem], place: str) -> list[str]:
     lines = [f"{place}: line {line}: {text}" for line, text in ordered[:_MOST_PROBLEMS]]
     more = len(ordered) - _MOST_PROBLEMS
     if more > 0:
-        lines.append(f"{place}: {more:,} more problems of this kind; correct the file")
+        lines.append(f"{place}: {more:,} more problems of this kind. Correct the file")
     return lines

@@ -358,7 +358,7 @@ def _column(
         if pc.any(pc.less(values, first)).as_py():
             raise DataError(
                 f"{where}: the column {place.name!r} has days before 1582-10-15 or times before "
-                f"1900 in {one.file.address}, which may count them by an old calendar; set "
+                f"1900 in {one.file.address}, which may count them by an old calendar. Set "
                 "execution.engine to spark, which knows it, or write the file anew as Parquet"
             )
     return values

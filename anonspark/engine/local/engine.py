@@ -197,7 +197,7 @@ class LocalEngine:
             from anonspark.engine.local.learning import train
         except ImportError as error:
             raise ConfigurationError(
-                "evaluate: models are trained by scikit-learn, which is not installed; install "
+                "evaluate: models are trained by scikit-learn, which is not installed. Install "
                 "anonspark[evaluate], or say --engine spark"
             ) from error
         return {**train(examples.collect(), classes)}

@@ -47,7 +47,7 @@ def writing_output() -> Iterator[None]:
         if _is_full(error):
             raise PublishingError(
                 "output.path: no space left on the device of the output or of the folder for "
-                "temporary files (TMPDIR); nothing was published. Free space there (a run needs "
+                "temporary files (TMPDIR). Nothing was published. Free space there (a run needs "
                 "about three times the size of its input) and run again"
             ) from error
         raise
@@ -102,7 +102,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
         if isinstance(error, MemoryError) or "MemoryError" in str(error):
             raise EnvironmentProblem(
                 f"{stage}: this process ran out of memory: {LOWER_TASK_ROWS}, or let a cluster "
-                "do it (execution.engine: spark); nothing was published"
+                "do it (execution.engine: spark). Nothing was published"
             ) from error
         if _is_full(error):
             raise
@@ -110,7 +110,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
             raise problem from error
         kind = str(error).partition(" ")[0] if isinstance(error, FailedTaskError) else None
         raise TaskFailure(
-            f"{stage}: a task failed with {kind or type(error).__name__}; nothing was published. "
+            f"{stage}: a task failed with {kind or type(error).__name__}. Nothing was published. "
             "This is a bug of anonspark: please report it. --debug shows the details, which may "
             "contain data"
         ) from error

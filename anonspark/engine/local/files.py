@@ -62,7 +62,7 @@ def _reaching(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigurationError(
-            f"path {path}: it cannot be reached; check spelling and permissions"
+            f"path {path}: it cannot be reached. Check spelling and permissions"
         ) from error
 
 
@@ -80,9 +80,9 @@ def _place(address: str) -> Path:
         path = address[scheme.end() :]
         if scheme[1] != "file":
             raise ConfigurationError(
-                f"path {address}: the local engine reads and writes local disks only; expected a "
-                f"path (a relative one has no colon) or the scheme file, found {scheme[1]!r}; "
-                "correct it, or set execution.engine to spark"
+                f"path {address}: the local engine reads and writes local disks only. Expected a "
+                f"path (a relative one has no colon) or the scheme file, found {scheme[1]!r}. "
+                "Correct it, or set execution.engine to spark"
             )
     host = ""
     if path.startswith("//"):
@@ -91,8 +91,8 @@ def _place(address: str) -> Path:
         path = slash + rest if path.strip("/") else "/"
     if host or not path or (scheme is not None and not path.startswith("/")):
         raise ConfigurationError(
-            f"path {address}: no place on the local disk; expected a path, or file: and an "
-            "absolute path, without a host; correct it"
+            f"path {address}: no place on the local disk. Expected a path, or file: and an "
+            "absolute path, without a host. Correct it"
         )
     # The system would follow links before it takes dots away.
     normal = os.path.normpath(Path.cwd() / path)
@@ -140,7 +140,7 @@ class LocalFiles(Files):
             }
         except OSError as error:
             raise ConfigurationError(
-                f"path {pattern}: what it names cannot be listed; check permissions"
+                f"path {pattern}: what it names cannot be listed. Check permissions"
             ) from error
         return sorted(matches)
 

@@ -108,7 +108,7 @@ def open_files(
     if data_format.lower() not in FORMATS:
         raise ConfigurationError(
             f"{key if section is None else f'{section}.format'}: the local engine has no data "
-            f"source {data_format!r}; expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or set "
+            f"source {data_format!r}. Expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or set "
             "execution.engine to spark, which reads others"
         )
     asked = TableAddress(tuple(paths), data_format.lower(), key, section)
@@ -125,7 +125,7 @@ def _open_columnar(
     for name in options:
         what = asked.key if asked.section is None else f"{asked.section}.options.{name}"
         raise ConfigurationError(
-            f"{what}: the local engine knows no option {name!r} of {asked.data_format}; leave it "
+            f"{what}: the local engine knows no option {name!r} of {asked.data_format}. Leave it "
             f"out, or say {on_spark(asked.where)}, which reads it"
         )
 

@@ -113,7 +113,7 @@ def _any_before(values: pa.ChunkedArray, first: pa.Scalar) -> bool:
 def _refused(name: str, what: str) -> ConfigurationError:
     return ConfigurationError(
         f"output.format: the column {name!r} has {what}, which not all readers would find in an "
-        "ORC file of the local engine; set output.format to parquet, or execution.engine to spark"
+        "ORC file of the local engine. Set output.format to parquet, or execution.engine to spark"
     )
 
 
@@ -129,8 +129,8 @@ def require_format(data_format: str) -> None:
     """
     if data_format not in _WRITERS:
         raise ConfigurationError(
-            f"output.format: found {data_format!r}, which the local engine does not write; "
-            f"expected {' or '.join(_WRITERS)}; choose one of them, or set execution.engine to "
+            f"output.format: found {data_format!r}, which the local engine does not write. "
+            f"Expected {' or '.join(_WRITERS)}. Choose one of them, or set execution.engine to "
             "spark"
         )
 

@@ -55,21 +55,21 @@ def open_database_table(
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(
-            f"{path_key}: found {', '.join(map(redact, paths))} with the format 'jdbc'; expected "
-            "one address that begins with 'jdbc:'; the table is named by the option dbtable, or "
+            f"{path_key}: found {', '.join(map(redact, paths))} with the format 'jdbc'. Expected "
+            "one address that begins with 'jdbc:'. The table is named by the option dbtable, or "
             "query"
         )
     (url,) = paths
     given = {name.lower(): value for name, value in options.items()}
     if "url" in given:
         raise ConfigurationError(
-            f"{section}.options.url: found it with the format 'jdbc'; expected the address in "
-            f"{path_key}; move it there"
+            f"{section}.options.url: found it with the format 'jdbc'. Expected the address in "
+            f"{path_key}. Move it there"
         )
     if "partitioncolumn" in given:
         raise ConfigurationError(
             f"{section}.options.partitionColumn: found it, but several connections may read a "
-            "record twice or not at all while others write to the table; remove it to read with "
+            "record twice or not at all while others write to the table. Remove it to read with "
             "one connection, or export the table to Parquet first"
         )
     # PostgreSQL's dialect looks for it in small letters alone, and begins no transaction without.

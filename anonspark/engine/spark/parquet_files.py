@@ -148,7 +148,7 @@ def take_over_files(
     }:
         raise PublishingError(
             "output.path: the files in the staging directory are not as large as they were "
-            "written; nothing was published. Look whether something else writes there, then run "
+            "written. Nothing was published. Look whether something else writes there, then run "
             "again"
         )
     files.make_directory(f"{release}/{directory}")

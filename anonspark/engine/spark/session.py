@@ -157,8 +157,8 @@ def require_running(session: SparkSession) -> None:
     """
     if not is_running(session):
         raise EnvironmentProblem(
-            "Spark: the session of this table was stopped, so that nothing can be read from it; "
-            "open a session, and make the table anew"
+            "Spark: the session of this table was stopped, so that nothing can be read from it. "
+            "Open a session, and make the table anew"
         )
 
 
@@ -166,7 +166,7 @@ def _connect_problem(found: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"Spark Connect cannot be used: {found}, and files are staged and published through the "
         "Java of Spark's driver, which Spark Connect keeps out of reach. What to do: run with "
-        "spark-submit, with --master, or in a program with a classic session; unset SPARK_REMOTE "
+        "spark-submit, with --master, or in a program with a classic session. Unset SPARK_REMOTE "
         "and spark.remote."
     )
 

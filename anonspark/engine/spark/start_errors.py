@@ -125,7 +125,7 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
             return EnvironmentProblem(f"Spark did not start: {explanation.format(**told)}")
     return EnvironmentProblem(
         f"Spark did not start: {_most_telling_line(text)}. What to do: run `anonspark doctor`, "
-        "which checks Java, Python and Spark one by one; with --debug the whole text is shown."
+        "which checks Java, Python and Spark one by one. With --debug the whole text is shown."
     )
 
 

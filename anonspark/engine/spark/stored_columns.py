@@ -70,7 +70,7 @@ def read_stored_columns(
     if footers.folders and len(alike) > 1:
         raise DataError(
             f"{path_key}: {redact(alike.popitem()[1][0])} has other types of columns than files "
-            "in other folders, or columns without values; expected the same in all files; write "
+            "in other folders, or columns without values. Expected the same in all files. Write "
             "them anew, or set execution.engine to local"
         )
     schema = _schema_as_read(schema, footers)

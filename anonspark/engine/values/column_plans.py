@@ -123,8 +123,8 @@ def plan_column(
     if has_hierarchy and declared in _READ_AS:
         if not texts and declared not in _TYPES_OF_KIND[kind]:
             return (
-                f"its hierarchy needs a {declared}, but the column has type {told}; "
-                f"correct attributes.{name}.hierarchy, or the column"
+                f"its hierarchy needs a {declared}, but the column has type {told}. "
+                f"Correct attributes.{name}.hierarchy, or the column"
             )
     elif has_hierarchy:
         declared = "text"
@@ -133,7 +133,7 @@ def plan_column(
         read_as, kind = _READ_AS[declared]
     elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
         return (
-            f"declared as {declared}, but the column has type {told}; correct "
+            f"declared as {declared}, but the column has type {told}. Correct "
             f"attributes.{name}.type, or the column"
         )
     in_text, kind_read = None, kind
@@ -196,7 +196,7 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
     available = schema.names
     index = (schema.metadata or {}).get(INDEX_NAMES, b"").decode().split("\0")
     if not available and index == [""]:
-        raise DataError("input.path: the table is empty; it has no columns")
+        raise DataError("input.path: the table is empty. It has no columns")
     lowered = {name.lower() for name in available}
     if configuration.input.format == "csv" and lowered.isdisjoint(
         name.lower() for name in configuration.attributes
@@ -204,7 +204,7 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
         # Of a file without a header, its names are the values of the first record.
         raise DataError(
             f"attributes: the input has {len(available):,} columns, and none of them has the name "
-            "of an attribute; check input.options (header, sep, encoding), and that the first line "
+            "of an attribute. Check input.options (header, sep, encoding), and that the first line "
             "of the files holds the names of their columns"
         )
     missing = [name for name in configuration.attributes if name not in available]
@@ -221,19 +221,19 @@ def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
             if name.startswith(f"{field.name}{DOT}") and is_one(field.type):
                 return f"the input has no such column: {field.name!r} is {kind}{_ONE_VALUE}"
     if name in index:
-        return "it is the index of the DataFrame and no column; make it one with reset_index()"
+        return "it is the index of the DataFrame and no column. Make it one with reset_index()"
     composed = {unicodedata.normalize("NFC", other) for other in schema.names}
     if unicodedata.normalize("NFC", name) in composed:
         return (
             "the input has a column of this name in another Unicode form (letter and accent are "
-            "one character in the one, two in the other); copy the name from the first line of the "
+            "one character in the one, two in the other). Copy the name from the first line of the "
             "file, or rename the column"
         )
     near = difflib.get_close_matches(name, schema.names, n=1, cutoff=0.5)
     near = near or [other for other in schema.names if other.lower() == name.lower()]
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"Did you mean {near[0]!r}? " if near else ""
     columns = ", ".join(map(repr, schema.names)) or "no columns"
-    return f"the input has no such column; {hint}it has {columns}"
+    return f"the input has no such column. {hint}It has {columns}"
 
 
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
@@ -265,7 +265,7 @@ def published_inside(schema: pa.Schema, configuration: Configuration) -> list[st
     kept = {*configuration.identifiers, *configuration.quasi_identifiers}
     return [
         f"attributes.{name}: the struct would be published as it is, and with it {inner.name}, "
-        f"which is listed as {configuration.attributes[inner.name].role}; list the other fields in "
+        f"which is listed as {configuration.attributes[inner.name].role}. List the other fields in "
         "its place, or leave it out"
         for name in configuration.published_as_is
         for inner in fields_of(name, schema.field(name).type)
@@ -280,7 +280,7 @@ def unfit(name: str, found: pa.DataType) -> str:
 
 def unpublishable(name: str, found: pa.DataType) -> str:
     """Return the error that a column of a type cannot be published as it is."""
-    instead = "; convert it to an array or a text first, or leave it out"
+    instead = ". Convert it to an array or a text first, or leave it out"
     if any(of(found) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
         instead = _instead(name, found)
     return f"columns of type {type_name(found)} cannot be published{instead}"
@@ -304,19 +304,19 @@ def _instead(name: str, found: pa.DataType) -> str:
     if pa.types.is_struct(found):
         fields = written_fields(name, found)
         if fields:
-            return f": it is a struct; list its fields in its place: {', '.join(fields)}"
+            return f": it is a struct. List its fields in its place: {', '.join(fields)}"
     for is_one, kind in _MANY:
         if is_one(found):
             return f": it is {kind}{_ONE_VALUE}"
     if pa.types.is_decimal256(found):
-        return "; cast it to a decimal of at most 38 digits, or to double"
+        return ". Cast it to a decimal of at most 38 digits, or to double"
     if pa.types.is_duration(found):
-        return "; convert it to a number first, such as that of days or seconds"
-    return "; use a number, date, timestamp, boolean or text column"
+        return ". Convert it to a number first, such as that of days or seconds"
+    return ". Use a number, date, timestamp, boolean or text column"
 
 
 _ONE_VALUE = (
-    ", which has any number of values a record; make a column of one value of it first, such as "
+    ", which has any number of values a record. Make a column of one value of it first, such as "
     "its size, or leave it out"
 )
 _MANY: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

@@ -344,7 +344,7 @@ class CsvReader(TextLines):
             if reason is not None and (self.attributes is None or name in self.attributes):
                 key = self.where.partition(":")[0]
                 message = (
-                    f"{key}: the column {name!r} stays text because of {reason}; if that means "
+                    f"{key}: the column {name!r} stays text because of {reason}. If that means "
                     f"nothing, declare attributes.{name}.type"
                 )
                 log_once(logging.INFO, message, self.where)

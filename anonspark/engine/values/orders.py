@@ -66,8 +66,8 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
         elif orders:
             _LOGGER.warning(
                 "attributes.%s: its values have an order in the input's first file, but other "
-                "parts of the input have another one or none, or there are more than %d files; "
-                "letters decide; declare the order as attributes.%s.order",
+                "parts of the input have another one or none, or there are more than %d files. "
+                "Letters decide. Declare the order as attributes.%s.order",
                 name,
                 _MOST_FILES,
                 name,

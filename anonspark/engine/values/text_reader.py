@@ -64,20 +64,20 @@ def text_reader(
         lower = OPTION_ALIASES.get(option.lower(), option.lower()).lower()
         if lower not in parse:
             raise ConfigurationError(
-                f"{prefix}{option}: {data_format} has no such option; expected "
-                f"{', '.join(_OPTIONS[data_format])}; leave it out"
+                f"{prefix}{option}: {data_format} has no such option. Expected "
+                f"{', '.join(_OPTIONS[data_format])}. Leave it out"
             )
         name, known = parse[lower]
         try:
             value = known.read(text)
         except (ValueError, LookupError):
             raise ConfigurationError(
-                f"{prefix}{name}: found {text!r}; expected {known.expected}"
+                f"{prefix}{name}: found {text!r}. Expected {known.expected}"
             ) from None
         if settings.setdefault(known.field, value) != value:
             raise ConfigurationError(
                 f"{prefix}{option}: found {text!r}, and {options[said[lower]]!r} as {said[lower]}, "
-                "which is another name of it; leave one of them out"
+                "which is another name of it. Leave one of them out"
             )
         said.setdefault(lower, option)
     if data_format == "csv":
@@ -85,7 +85,7 @@ def text_reader(
         for name in ("quote", "escape", "comment"):
             if separator == settings.get(name, getattr(CsvReader, name)):
                 raise ConfigurationError(
-                    f"{prefix}sep: found {separator!r}, which is {name}, too; expected another "
+                    f"{prefix}sep: found {separator!r}, which is {name}, too. Expected another "
                     "letter for one of them"
                 )
     reader = JsonReader if data_format == "json" else CsvReader

@@ -44,7 +44,7 @@ class GateResult:
         if self.withheld:
             return None if self.within else self._describe_withheld()
         if self.found is None:
-            return f"gates.{self.metric}: this run has no such figure; remove the gate"
+            return f"gates.{self.metric}: this run has no such figure. Remove the gate"
         # So written that a figure that is not a number is out of all bounds.
         if self.min is not None and not self.found >= self.min:
             return (
@@ -63,7 +63,7 @@ class GateResult:
         expected = " and ".join(f"{word} {one:g}" for word, one in bounds if one is not None)
         return (
             f"gates.{self.metric}: found a number that is withheld, for it tells of fewer than k "
-            f"records; expected {expected}"
+            f"records. Expected {expected}"
         )
 
 
@@ -115,7 +115,7 @@ def require_passed(gates: Sequence[GateResult]) -> None:
     if failed:
         raise GuaranteeError(
             "\n".join(failed)
-            + "\nnothing was published; weaken the gates, or choose another model or k"
+            + "\nnothing was published. Weaken the gates, or choose another model or k"
         )
 
 
@@ -219,6 +219,6 @@ def require_no_drift(drifts: list[Drift]) -> None:
     if failed:
         raise GuaranteeError(
             "\n".join(failed)
-            + "\nnothing was published; find out what has changed, and raise the bound for one run "
+            + "\nnothing was published. Find out what has changed, and raise the bound for one run "
             "if it is right, for instance with --set metrics.drift.NAME=BOUND"
         )

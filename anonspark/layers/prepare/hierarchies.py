@@ -81,7 +81,7 @@ def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | 
         if lacking:
             raise DataError(
                 f"{where}: {column.attribute.hierarchy} lacks {lacking:,} of the column's "
-                f"{len(present):,} different values; add them to the file, or name those that "
+                f"{len(present):,} different values. Add them to the file, or name those that "
                 "mean missing in input.missing_markers"
             )
         return column.hierarchy
@@ -120,12 +120,12 @@ def _require_maskable(where: str, present: Sequence[str]) -> None:
     if with_mask:
         raise DataError(
             f"{where}: {with_mask:,} of the column's {len(present):,} different values hold the "
-            f"sign {MASK}, which masks characters; correct them, or use a hierarchy file"
+            f"sign {MASK}, which masks characters. Correct them, or use a hierarchy file"
         )
     single = sum(len(value) == 1 for value in present)
     if 0 < single < len(present):
         raise DataError(
             f"{where}: {single:,} of the column's {len(present):,} different values have one "
-            f"character only, whose mask {MASK} is the label of everything; correct them, name "
+            f"character only, whose mask {MASK} is the label of everything. Correct them, name "
             "those that mean missing in input.missing_markers, or use a hierarchy file"
         )

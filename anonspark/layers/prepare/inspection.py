@@ -50,7 +50,7 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
         except UnfitRangeError as error:
             problems.append(
                 f"attributes.{column.name}.range: does not fit the column, whose kind is "
-                f"{column.kind}; expected {error}; correct or remove it, or declare the type"
+                f"{column.kind}. Expected {error}. Correct or remove it, or declare the type"
             )
     if problems:
         raise ConfigurationError(*problems)
@@ -79,12 +79,12 @@ def require_sound_values(
         empty = "the table is empty"
         if found["blank_rows"]:
             empty = "no row of the table has a value in any of the attributes' columns"
-        raise DataError(f"input.path: {empty}; expected at least k = {k} rows")
+        raise DataError(f"input.path: {empty}. Expected at least k = {k} rows")
     for index, column in enumerate(columns):
         where = f"attributes.{column.name}"
         if configuration.missing == "error" and found[f"missing_{index}"]:
             problems.append(
-                f"{where}: {found[f'missing_{index}']:,} of {rows:,} values are missing; complete "
+                f"{where}: {found[f'missing_{index}']:,} of {rows:,} values are missing. Complete "
                 "them, or set missing to drop or category"
             )
         if found[f"invalid_{index}"]:
@@ -94,7 +94,7 @@ def require_sound_values(
             )
         if found[f"infinite_{index}"]:
             problems.append(
-                f"{where}: {found[f'infinite_{index}']:,} of {rows:,} values are infinite; replace "
+                f"{where}: {found[f'infinite_{index}']:,} of {rows:,} values are infinite. Replace "
                 "them by numbers or by missing values"
             )
         if column.kind == "category":
@@ -102,25 +102,25 @@ def require_sound_values(
             present = kept - (found[f"missing_{index}"] if configuration.missing != "drop" else 0)
             if column.undeclared_text and 0 < present == numeric:
                 _LOGGER.warning(
-                    "%s: a text column with nothing but numbers; its values are ordered as text. "
+                    "%s: a text column with nothing but numbers. Its values are ordered as text. "
                     "Set its type to number, or to text to confirm",
                     where,
                 )
             if column.undeclared_text and present / 2 <= numeric < present:
                 problems.append(
                     f"{where}: a text column in which {numeric:,} of {present:,} values are "
-                    "numbers; for a number set its type to number and correct the others or list "
+                    "numbers. For a number set its type to number and correct the others or list "
                     "them in input.missing_markers, for a code set its type to text"
                 )
             if found[f"distinct_{index}"] > _MOST_CATEGORIES and column.attribute.hierarchy:
                 problems.append(
                     f"{where}: more than {_MOST_CATEGORIES:,} different values, too many for a "
-                    "hierarchy; is it an identifier? Make it coarser, or remove the hierarchy"
+                    "hierarchy. Is it an identifier? Make it coarser, or remove the hierarchy"
                 )
             elif found[f"distinct_{index}"] > _MOST_CATEGORIES:
                 problems.append(
                     f"{where}: a text quasi-identifier with more than {_MOST_CATEGORIES:,} "
-                    "different values; is it an identifier? Declare its type (number, date), or "
+                    "different values. Is it an identifier? Declare its type (number, date), or "
                     "make it coarser"
                 )
     if problems:
@@ -134,11 +134,11 @@ def _remedy(column: InputColumn, configuration: Configuration) -> str:
     if column.declared in ("date", "timestamp") and "dateformat" in options:
         return (
             ", for a day among texts is read as 2026-01-31, whatever dateFormat says, which holds "
-            "with inferSchema where all values of the column are such days; convert the column, "
+            "with inferSchema where all values of the column are such days. Convert the column, "
             "correct what is no day, or set the one text that means missing as nullValue in "
             "input.options"
         )
-    return "; correct them, list what means missing in input.missing_markers, or change the type"
+    return ". Correct them, list what means missing in input.missing_markers, or change the type"
 
 
 def require_enough_rows(rows: int, kept: int, k: int) -> None:
@@ -152,8 +152,8 @@ def require_enough_rows(rows: int, kept: int, k: int) -> None:
     if kept < k:
         dropped = f", {rows - kept:,} more were dropped for missing values" if kept < rows else ""
         raise DataError(
-            f"privacy.k: {k} needs at least {k} rows, the input has {kept:,}{dropped}; "
-            "nothing can be published"
+            f"privacy.k: {k} needs at least {k} rows, the input has {kept:,}{dropped}. "
+            "Nothing can be published"
         )
 
 
@@ -194,7 +194,7 @@ def describe_quasi_identifier(
         if has_missing and described.highest == np.iinfo(np.int64).max:
             raise DataError(
                 f"attributes.{column.name}: holds the largest 64-bit integer, which leaves no code "
-                "for missing values; drop them or cast the column to double"
+                "for missing values. Drop them or cast the column to double"
             )
     return replace(described, has_missing=has_missing)
 
@@ -215,7 +215,7 @@ def _describe_categories(
         if not set(present) <= set(order):
             raise DataError(
                 f"attributes.{column.name}.order: lacks some of the column's "
-                "values; list all of them, or name those that mean missing in "
+                "values. List all of them, or name those that mean missing in "
                 "input.missing_markers"
             )
         codes = sorted(order.index(value) for value in present)
@@ -241,8 +241,8 @@ def _describe_categories(
 
 def _outside(column: InputColumn) -> DataError:
     return DataError(
-        f"attributes.{column.name}.range: the column has values outside of it; expected none; "
-        "correct them, name those that mean missing in input.missing_markers, or widen the range"
+        f"attributes.{column.name}.range: the column has values outside of it. Expected none. "
+        "Correct them, name those that mean missing in input.missing_markers, or widen the range"
     )
 
 
@@ -275,10 +275,10 @@ def _describe_numbers(
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
         if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
             told = (
-                f"its decimals need more than {_MOST_DIGITS} digits; cast the column to double, or "
+                f"its decimals need more than {_MOST_DIGITS} digits. Cast the column to double, or "
                 "round it to fewer decimal places"
                 if scale
-                else f"its whole numbers need more than {_MOST_DIGITS} digits; cast the column to "
+                else f"its whole numbers need more than {_MOST_DIGITS} digits. Cast the column to "
                 "double, or to a text if they are codes"
             )
             raise DataError(f"attributes.{column.name}: {told}")
@@ -307,8 +307,8 @@ def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentif
         places = [place * 10**scale for place in places]
         if max(map(abs, places)) >= 10**_MOST_DIGITS:
             raise DataError(
-                f"attributes.{column.name}.range: its bounds need more than {_MOST_DIGITS} digits; "
-                "cast the column to double, or choose bounds with fewer"
+                f"attributes.{column.name}.range: its bounds need more than {_MOST_DIGITS} digits. "
+                "Cast the column to double, or choose bounds with fewer"
             )
     if kind == "float":
         low, high = map(int, described.encode(pa.array(map(float, places), pa.float64())))

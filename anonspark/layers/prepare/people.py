@@ -167,7 +167,7 @@ def with_people(criteria: Criteria, units: Units, records: Records | Rows) -> Cr
     if violated is not None:
         raise GuaranteeError(
             f"privacy: the whole input violates {violated.describe()} on attribute "
-            f"{violated.attribute!r}, where people are counted; weaken it; nothing was published"
+            f"{violated.attribute!r}, where people are counted. Weaken it. Nothing was published"
         )
     return criteria
 

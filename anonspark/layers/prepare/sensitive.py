@@ -84,8 +84,8 @@ def _describe(
     values, counts = _values_and_counts(records, column)
     if len(values) > _MOST_VALUES:
         raise DataError(
-            f"{where}: more than {_MOST_VALUES:,} different values; l-diversity and t-closeness "
-            "need an attribute whose values repeat; make it coarser"
+            f"{where}: more than {_MOST_VALUES:,} different values. l-diversity and t-closeness "
+            "need an attribute whose values repeat. Make it coarser"
         )
     kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
     none = np.zeros(0, np.int64)
@@ -93,8 +93,8 @@ def _describe(
         missing = int(counts[values.is_null().to_numpy(zero_copy_only=False)].sum())
         if missing:
             raise DataError(
-                f"{where}: {missing:,} values are missing, for which its hierarchy has no place; "
-                "complete them, or choose another distance than hierarchical"
+                f"{where}: {missing:,} values are missing, for which its hierarchy has no place. "
+                "Complete them, or choose another distance than hierarchical"
             )
         values, counts = _in_order(values, counts, hierarchy.leaves, f"{where}.hierarchy")
         tree = hierarchy.tree()
@@ -104,8 +104,8 @@ def _describe(
         return SensitiveAttribute(name, column, values, counts, none, none, True)
     if "ordered distance" in kinds and pa.types.is_string(values.type):
         raise DataError(
-            f"{where}: a text without an order, for which the ordered distance means nothing; "
-            f"declare {where}.order, or choose another distance"
+            f"{where}: a text without an order, for which the ordered distance means nothing. "
+            f"Declare {where}.order, or choose another distance"
         )
     return SensitiveAttribute(name, column, values, counts, none, none)
 
@@ -148,7 +148,7 @@ def _in_order(
         listed.append(None)
     places = {value: place for place, value in enumerate(listed)}
     if not places.keys() >= set(texts):
-        raise DataError(f"{where}: lacks some of the column's different values; list all of them")
+        raise DataError(f"{where}: lacks some of the column's different values. List all of them")
     in_order = np.zeros(len(listed), np.int64)
     for value, count in zip(texts, counts.tolist(), strict=True):
         in_order[places[value]] += count
@@ -173,8 +173,8 @@ def require_satisfiable(criteria: Criteria) -> None:
         values = "1 value" if number == 1 else f"{number:,} different values"
         raise GuaranteeError(
             f"privacy: the whole input violates {violated.describe()} on attribute "
-            f"{violated.attribute!r}, which has {values}; so no classes of it can satisfy the "
-            "criterion; lower its bound, or remove it (in Python l=None); nothing was published"
+            f"{violated.attribute!r}, which has {values}. So no classes of it can satisfy the "
+            "criterion. Lower its bound, or remove it (in Python l=None). Nothing was published"
         )
 
 

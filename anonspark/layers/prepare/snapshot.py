@@ -300,7 +300,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(
             "input, attributes, missing, execution.seed: found others than those that the records "
-            "were prepared for; prepare the input anew"
+            "were prepared for. Prepare the input anew"
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
     records = snapshot.records

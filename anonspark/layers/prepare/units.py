@@ -75,13 +75,13 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     if missing:
         raise DataError(
             f"privacy.unit: {missing:,} records do not tell whom they are about, for {told} is "
-            "missing; expected it in every record; complete them, or leave these records out of "
+            "missing. Expected it in every record. Complete them, or leave these records out of "
             "the input"
         )
     if units < k:
         raise DataError(
             f"privacy.k: {k} needs at least {k} people, the input is about {units:,}, told apart "
-            f"by {told}; nothing can be published"
+            f"by {told}. Nothing can be published"
         )
     every = [np.asarray(one, np.int64) for one in found["largest"].to_pylist()]
     largest = _largest(np.concatenate(every), max(k - 1, 1))
@@ -104,8 +104,8 @@ def require_countable(units: Units, privacy: PrivacyOptions) -> None:
     if units.repeat and keys:
         raise DataError(
             f"privacy.{' and privacy.'.join(keys)}: found beside privacy.unit, of whom somebody "
-            f"has {units.most_records:,} records; expected one record of everybody, for these "
-            "criteria count records and would promise more than they keep; remove them, or bring "
+            f"has {units.most_records:,} records. Expected one record of everybody, for these "
+            "criteria count records and would promise more than they keep. Remove them, or bring "
             "the input to one record a person"
         )
 

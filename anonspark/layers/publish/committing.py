@@ -43,7 +43,7 @@ def _appeared(staging: Staging) -> PublishingError:
     place = staging.place
     advice = " or set output.mode to overwrite" if place.key == "output.path" else ""
     return PublishingError(
-        f"{place.key}: {place.output} appeared while the run was going on; nothing was "
+        f"{place.key}: {place.output} appeared while the run was going on. Nothing was "
         f"published. Choose another path{advice}"
     )
 
@@ -89,7 +89,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
             restore_output(files, place)
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
             raise PublishingError(
-                f"{place.key}: the release could not be renamed to {place.output}; what was there "
+                f"{place.key}: the release could not be renamed to {place.output}. What was there "
                 "before is unchanged. Check permissions and free space"
             ) from error
         raise

@@ -76,7 +76,7 @@ def note_outcome(
             _write(f"{root}/{FAILURES}/{date}", name, json.dumps(row, ensure_ascii=False), files)
     except (OSError, ConfigurationError):
         _LOGGER.warning(
-            "metrics.append_to: how the run ended could not be noted below %s; check the path and "
+            "metrics.append_to: how the run ended could not be noted below %s. Check the path and "
             "its permissions",
             root,
         )

@@ -44,7 +44,7 @@ def require_history(files: Files, path: str) -> None:
             files.make_directory(f"{path}/{name}")
     except OSError as error:
         raise ConfigurationError(
-            f"metrics.append_to: cannot create the tables below {path}; check that it can be "
+            f"metrics.append_to: cannot create the tables below {path}. Check that it can be "
             "written"
         ) from error
 
@@ -189,7 +189,7 @@ def append_to_history(
         if strange:
             raise PublishingError(
                 f"metrics.append_to: what is at {strange[0]} is no row of run {run_id}, so it is "
-                f"not replaced; move it elsewhere, and run again with --run-id {run_id}. The "
+                f"not replaced. Move it elsewhere, and run again with --run-id {run_id}. The "
                 f"release at {configuration.output.path} is complete"
             )
         for table, content in (
@@ -200,7 +200,7 @@ def append_to_history(
             fault = files.fault(directory)
             if fault is not None:
                 raise PublishingError(
-                    f"metrics.append_to: {directory} {fault}; then run again with --run-id "
+                    f"metrics.append_to: {directory} {fault}. Then run again with --run-id "
                     f"{run_id}. The release at {configuration.output.path} is complete"
                 )
             files.make_directory(directory)
@@ -210,6 +210,6 @@ def append_to_history(
     except OSError as error:
         raise PublishingError(
             f"metrics.append_to: the release at {configuration.output.path} is complete, only its "
-            f"rows could not be appended below {root}; check that it can be written, and run "
+            f"rows could not be appended below {root}. Check that it can be written, and run "
             f"again with --run-id {run_id}"
         ) from error

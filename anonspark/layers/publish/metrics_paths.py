@@ -34,7 +34,7 @@ def require_usable_metrics(files: Files, configuration: Configuration) -> None:
         if set(table) & set("*?[]{}"):
             raise ConfigurationError(
                 f"metrics.append_to: {table} holds one of the characters * ? [ ] {{ }}, which "
-                "Spark would take for a pattern; choose another path"
+                "Spark would take for a pattern. Choose another path"
             )
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")
@@ -58,5 +58,5 @@ def _require_own_textfile(files: Files, address: str, textfile: str) -> None:
     if head and head != _TEXTFILE_BEGINS:
         raise ConfigurationError(
             f"metrics.prometheus_textfile: what is at {textfile} was not written by a run, which "
-            "would replace it; choose another file, or remove it yourself"
+            "would replace it. Choose another file, or remove it yourself"
         )

@@ -49,7 +49,7 @@ def require_reachable(files: Files, key: str, path: str) -> None:
     if dangling is not None:
         raise ConfigurationError(
             f"{key}: {path} cannot be made, for {dangling} is a symbolic link to a place that is "
-            "not there; make that place, or choose another path"
+            "not there. Make that place, or choose another path"
         )
 
 
@@ -72,10 +72,10 @@ def require_apart(files: Files, places: Mapping[str, str]) -> None:
     for one, other in combinations(places, 2):
         mine, others = resolved[one], resolved[other]
         if mine == others:
-            problems.append(f"{one} and {other}: found the same place; expected two; move one")
+            problems.append(f"{one} and {other}: found the same place. Expected two. Move one")
         elif mine.startswith(others) or others.startswith(mine):
             problems.append(
-                f"{one} and {other}: found one inside the other; expected them apart; move one"
+                f"{one} and {other}: found one inside the other. Expected them apart. Move one"
             )
     if problems:
         raise ConfigurationError(*problems)
@@ -120,7 +120,7 @@ def _require_apart_from(files: Files, mine: tuple[str, str], other: tuple[str, s
     place = files.resolved(_fixed_part(files, other[1])).rstrip("/")
     if f"{target}/".startswith(f"{place}/") or place.startswith(f"{target}/"):
         raise ConfigurationError(
-            f"{mine[0]}: {mine[1]} and {other[0]} {other[1]} lie inside one another; choose a "
+            f"{mine[0]}: {mine[1]} and {other[0]} {other[1]} lie inside one another. Choose a "
             "place apart from both"
         )
 
@@ -158,7 +158,7 @@ def require_usable_output(
     written = {"output.path": output, "execution.staging_path": staging_path or ""}
     problems = [
         f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
-        "pattern; choose another path"
+        "pattern. Choose another path"
         for key, path in written.items()
         if set(path) & set(f"{_GLOB_CHARACTERS}]}}")
     ]
@@ -177,22 +177,22 @@ def require_usable_output(
             raise DataError(f"input.path: {error}") from error
         if target == source or target.startswith(f"{source}/") or source.startswith(f"{target}/"):
             problems.append(
-                f"output.path: {output} and the input {path} lie inside one another; "
-                "choose an output directory apart from the input"
+                f"output.path: {output} and the input {path} lie inside one another. "
+                "Choose an output directory apart from the input"
             )
         if staging is not None and f"{staging}/".startswith(f"{source}/"):
             problems.append(
-                f"execution.staging_path: {staging_path} lies inside the input {path}; choose a "
+                f"execution.staging_path: {staging_path} lies inside the input {path}. Choose a "
                 "private directory apart from the input"
             )
     if staging is not None and f"{staging}/".startswith(f"{target}/"):
         problems.append(
-            f"execution.staging_path: {staging_path} lies inside output.path; choose a private "
+            f"execution.staging_path: {staging_path} lies inside output.path. Choose a private "
             "directory apart from the output"
         )
     if not problems and configuration.output.mode == "error" and files.exists(output):
         text = (
-            f"output.path: {output} exists already; choose another path, remove it, or set "
+            f"output.path: {output} exists already. Choose another path, remove it, or set "
             "output.mode to overwrite"
         )
         if writes:
@@ -228,8 +228,8 @@ def require_replaceable_release(files: Files, output: str) -> None:
     if not files.exists(f"{release}/{MANIFEST}"):
         raise ConfigurationError(
             f"output.path: what is at {output} is not a release (it has no {MANIFEST}), so it is "
-            "not overwritten; if a run was killed while it published, anonspark clean puts it "
-            "right; else choose another path or remove it yourself"
+            "not overwritten. If a run was killed while it published, anonspark clean puts it "
+            "right. Else choose another path or remove it yourself"
         )
     try:
         manifest = read_manifest(files, release)
@@ -247,6 +247,6 @@ def require_replaceable_release(files: Files, output: str) -> None:
     if foreign:
         raise ConfigurationError(
             f"output.path: what is at {output} is not overwritten, for with its release lies what "
-            f"does not belong to it: {named(foreign)}; move that elsewhere or remove it yourself, "
+            f"does not belong to it: {named(foreign)}. Move that elsewhere or remove it yourself, "
             "or choose another path"
         )

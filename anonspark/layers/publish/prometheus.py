@@ -56,7 +56,7 @@ def exposition(
         "version": __version__,
     }
     families: list[tuple[str, str, _Samples]] = [
-        ("run_info", "The last run; always 1.", [(about, 1)]),
+        ("run_info", "The last run. Always 1.", [(about, 1)]),
         ("run_success", "Whether the last run ended with exit code 0.", [({}, exit_code == 0)]),
         ("run_exit_code", "Exit code of the last run.", [({}, exit_code)]),
         ("run_start_timestamp_seconds", "Start of the last run.", [({}, started.timestamp())]),
@@ -163,7 +163,7 @@ def write_textfile(
             raise OSError("Spark did not start")
     except (OSError, ConfigurationError):
         _LOGGER.warning(
-            "metrics.prometheus_textfile: %s could not be written; check the path and its "
+            "metrics.prometheus_textfile: %s could not be written. Check the path and its "
             "permissions",
             path,
         )

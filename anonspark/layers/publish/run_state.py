@@ -84,7 +84,7 @@ class RunState:
         newest = newest_attempt(files, directory)
         if is_at_work(files, directory):
             raise PublishingError(
-                f"run id: a process of this machine is at work on the run in {directory}; wait "
+                f"run id: a process of this machine is at work on the run in {directory}. Wait "
                 "until it has ended, or stop it"
             )
         claimed = cls(files, directory, newest + 1, uuid.uuid4().hex)
@@ -98,7 +98,7 @@ class RunState:
             files.create_text(_attempt_file(directory, newest + 1), json.dumps(process))
         except FileExistsError as error:
             raise PublishingError(
-                f"run id: another process has taken over the run in {directory}; only one can"
+                f"run id: another process has taken over the run in {directory}. Only one can"
             ) from error
         return claimed
 
@@ -120,7 +120,7 @@ class RunState:
         if not self.is_newest:
             raise PublishingError(
                 "run id: another process has taken this run over, with --resume, or removed its "
-                "staging directory; this one ends and leaves the release to it"
+                "staging directory. This one ends and leaves the release to it"
             )
 
     def require_identity(self, identity: Mapping[str, str]) -> None:
@@ -146,7 +146,7 @@ class RunState:
         if changed:
             raise ConfigurationError(
                 f"--resume: found another {' and another '.join(changed)} than the run in "
-                f"{self.directory} was started with; expected the same, for its finished rounds "
+                f"{self.directory} was started with. Expected the same, for its finished rounds "
                 "would not fit. Undo the change, or remove the run's staging with anonspark clean "
                 "and start anew"
             )

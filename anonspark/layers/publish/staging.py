@@ -222,8 +222,8 @@ def _told_private(files: Files, place: Place) -> str | None:
         _private_name(place.output) + place.run_id
     ):
         raise PublishingError(
-            f"output.path: {path} names no staging directory of this run, so nothing is removed; "
-            f"see where its raw records are, remove them and {place.root} yourself"
+            f"output.path: {path} names no staging directory of this run, so nothing is removed. "
+            f"See where its raw records are, remove them and {place.root} yourself"
         )
     return told
 
@@ -244,7 +244,7 @@ def find_resumable(files: Files, output: str, staging_path: str | None) -> str |
     if len(there) > 1:
         raise ConfigurationError(
             f"--resume: found {len(there)} runs of {output} that were not finished: "
-            f"{', '.join(there)}; expected one; name it with --run-id, and remove the others with "
+            f"{', '.join(there)}. Expected one. Name it with --run-id, and remove the others with "
             "anonspark clean"
         )
     return there[0] if there else None
@@ -295,7 +295,7 @@ def restore_output(files: Files, place: Place) -> None:
             elif files.exists(place.output):
                 raise PublishingError(
                     f"output.path: something else is at {place.output} since a run of it was "
-                    f"killed; the release that was there before is at {place.replaced}. Nothing is "
+                    f"killed. The release that was there before is at {place.replaced}. Nothing is "
                     "deleted: see which of the two is right (anonspark verify), remove the other "
                     "or move it elsewhere, then run anonspark clean"
                 )
@@ -323,7 +323,7 @@ def _require_half_release(files: Files, place: Place) -> None:
     if foreign:
         raise PublishingError(
             f"output.path: a run was killed while it published, and since then {named(foreign)} "
-            f"came to {place.output}; nothing is deleted. Move that elsewhere, then run anonspark "
+            f"came to {place.output}. Nothing is deleted. Move that elsewhere, then run anonspark "
             "clean"
         )
 
@@ -343,7 +343,7 @@ def _require_ours(files: Files, place: Place, access: Access = "private") -> Non
             if entry.kind not in ("file", "directory"):
                 raise PublishingError(
                     f"{place.key}: {directory}/{entry.path} is a link or a device, which no run "
-                    f"makes; nothing there is read or written; remove {directory}"
+                    f"makes. Nothing there is read or written. Remove {directory}"
                 )
 
 
@@ -361,7 +361,7 @@ def _require_own_staging(files: Files, place: Place) -> None:
         foreign = [name for name in inside if not _STAGED.fullmatch(name)]
         if foreign:
             raise PublishingError(
-                f"output.path: {named(foreign)} in {directory} was not put there by a run; nothing "
+                f"output.path: {named(foreign)} in {directory} was not put there by a run. Nothing "
                 "is deleted. Move that elsewhere, then run anonspark clean"
             )
 
@@ -395,7 +395,7 @@ def _putting_right(place: Place) -> Iterator[None]:
         yield
     except OSError as error:
         raise PublishingError(
-            f"output.path: what a run has left in {place.root} cannot be put right; it may hold "
+            f"output.path: what a run has left in {place.root} cannot be put right. It may hold "
             "raw records. Check permissions, then run anonspark clean"
         ) from error
 
@@ -444,7 +444,7 @@ def open_staging(
             if files.exists(path):
                 raise PublishingError(
                     f"{key}: {path} is there already: a run of this id is going on, or was "
-                    "killed and left raw records; continue it with --resume, or see to it that "
+                    "killed and left raw records. Continue it with --resume, or see to it that "
                     f"none is going on and remove it with anonspark clean --run-id {run_id}"
                 )
     created = _first_missing_parent(files, files.parent(place.root))
@@ -477,7 +477,7 @@ def _open(files: Files, place: Place) -> RunState:
             files.write_atomically(_private_file(place), place.private)
         elif told != place.private:
             raise ConfigurationError(
-                f"execution.staging_path: the run was started with raw records at {told}; expected "
+                f"execution.staging_path: the run was started with raw records at {told}. Expected "
                 "the same path, for its finished rounds are there. Undo the change, or begin anew "
                 "after anonspark clean"
             )
@@ -487,7 +487,7 @@ def _open(files: Files, place: Place) -> RunState:
     except Exception as error:
         key = place.key if directory == place.root else "execution.staging_path"
         raise PublishingError(
-            f"{key}: cannot create the staging directory {directory}, or make it private; check "
+            f"{key}: cannot create the staging directory {directory}, or make it private. Check "
             "that its parent can be written and has room, and that nobody else has made it"
         ) from error
 
@@ -558,7 +558,7 @@ def _undisturbed(path: str) -> Iterator[None]:
         yield
     except Exception:  # noqa: BLE001 - must not hide why the run ended
         _LOGGER.error(  # noqa: TRY400 - a stack trace tells nothing more
-            "%s could not be removed; it may hold raw records: remove it", path
+            "%s could not be removed. It may hold raw records: remove it", path
         )
 
 

@@ -116,7 +116,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
             text += f" (k = {k:,} identifiers have {many:,} records or more)"
         text += (
             ": k counts records. Where one identifier is one person, a class of k records is of "
-            "fewer than k people; name what tells people apart in privacy.unit, and k counts them"
+            "fewer than k people. Name what tells people apart in privacy.unit, and k counts them"
         )
         yield ReleaseWarning(
             "identifier_repeats",

@@ -64,8 +64,8 @@ def sensitive_value_warnings(
                 "equal_values",
                 f"its {merged.values:,} different values are {merged.merged:,} but for case, "
                 "blanks, punctuation, look-alike letters, forms of numbers and markers of "
-                "missing values, and each would count for l-diversity and the other criteria; "
-                "write equal values alike",
+                "missing values, and each would count for l-diversity and the other criteria. "
+                "Write equal values alike",
                 attribute.name,
                 figures,
             )
@@ -73,7 +73,7 @@ def sensitive_value_warnings(
             yield ReleaseWarning(
                 "missing_values",
                 "values are missing, and missing counts for l-diversity and the other criteria "
-                "as one more value; complete them, or ask for a larger l",
+                "as one more value. Complete them, or ask for a larger l",
                 attribute.name,
                 figures,
             )

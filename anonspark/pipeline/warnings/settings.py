@@ -34,7 +34,7 @@ def seed_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
             f"execution.seed {what}: an attacker can test guesses about who is in which class. "
             "For real data draw one at random from the whole range, and keep it secret in a "
             "file that execution.seed_file names",
-            advice=f"; this draws one: (umask 077; {_DRAW} > seed)",
+            advice=f". This draws one: (umask 077; {_DRAW} > seed)",
         )
     if execution.seed_file is not None and is_readable_by_others(execution.seed_file):
         yield ReleaseWarning(
@@ -66,7 +66,7 @@ def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[Relea
         "many_dropped",
         f"{share_of_records(dropped, total, k)} are dropped, for a quasi-identifier is "
         "missing, and no figure of loss or usefulness counts them. To keep them set missing "
-        "to category, or leave out the quasi-identifier that is missing most; if values were "
+        "to category, or leave out the quasi-identifier that is missing most. If values were "
         "taken for missing that are none, correct input.missing_markers",
         figures={"share": round(dropped / total, 2)},
     )
@@ -90,7 +90,7 @@ def large_block_warnings(rows: int) -> Iterator[ReleaseWarning]:
         f"a block of about {about:,} records cannot be cut: its records are equal in every "
         "quasi-identifier, or a criterion allows no cut. One task takes the whole block, "
         "whatever execution.task_rows says, and needs more time and memory than other tasks. "
-        "Give each task memory for so many records; if a criterion is the reason, weaken it",
+        "Give each task memory for so many records. If a criterion is the reason, weaken it",
         figures={"records": about},
     )
 

@@ -80,7 +80,7 @@ def _labels(manifest: Manifest) -> str:
     lines = []
     numbers = [one for one in attributes if _is_labelled_range(one)]
     if any(one.kind not in ("date", "timestamp") for one in numbers):
-        lines.append("`44` is one value; `[17-25]` are all numbers from 17 to 25, both included.")
+        lines.append("`44` is one value. `[17-25]` are all numbers from 17 to 25, both included.")
     if any(one.kind in ("date", "timestamp") for one in numbers):
         lines.append(
             "`[2020-01-31/2020-03-01]` are all days (or times, in UTC) between, both included."
@@ -94,11 +94,11 @@ def _labels(manifest: Manifest) -> str:
         lines.append("`061**` are all codes of five characters that begin with 061.")
     if any(one.is_category and one.style != "bounds" for one in attributes):
         lines.append(
-            "`{a, b}` is one of these values; a value in double quotes is quoted as in JSON."
+            "`{a, b}` is one of these values. A value in double quotes is quoted as in JSON."
         )
     if any(has_unknown_labels(one, manifest) for one in attributes):
         lines.append(
-            "The label of a hierarchy stands for a value or for all values of a group; which these "
+            "The label of a hierarchy stands for a value or for all values of a group. Which these "
             "are the hierarchy tells, which is not in the release."
         )
     if rules - {None} or any(has_unknown_labels(one, manifest) for one in attributes):
@@ -107,7 +107,7 @@ def _labels(manifest: Manifest) -> str:
         lines.append("`missing` is no value, `... or missing` a value or none.")
     if manifest.style == "bounds":
         lines.append(
-            "Both bounds are included, and are values that occur in the class; null where all "
+            "Both bounds are included, and are values that occur in the class. Null where all "
             "values are missing."
         )
     if manifest.style == "mean":
@@ -124,7 +124,7 @@ def _levels(manifest: Manifest) -> str:
     return """## Levels
 
 - Every quasi-identifier has one level of its hierarchy for all records of a round, see
-  `metrics/rounds`; `metrics/nodes`, where it is there, tells what levels above would be like.
+  `metrics/rounds`. `metrics/nodes`, where it is there, tells what levels above would be like.
 - `anonspark mapping .` prints which value has which label, for who has the hierarchies' files."""
 
 
@@ -221,14 +221,14 @@ def _limits(manifest: Manifest) -> str:
         "Do not try to find out who a record is about, and do not join it with what would.",
         "Columns that are published as they were are true of single people: a class whose records "
         "agree in one of them tells it of everybody in the class.",
-        "Counts of few records have wide bounds; say them, and not the estimate alone.",
+        "Counts of few records have wide bounds. Say them, and not the estimate alone.",
     ]
     columns = columns_text(manifest.summary)
     if columns:
         lines.append(f"{columns}. The release holds nothing of the others.")
     left_out = [manifest.summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")]
     if None in left_out:
-        lines.append("Records may have been left out; how many is not told.")
+        lines.append("Records may have been left out. How many is not told.")
     elif any(left_out):
         number = sum(int(one or 0) for one in left_out)
         lines.append(f"{number:,} records of the table that it was made of were left out.")

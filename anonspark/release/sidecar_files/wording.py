@@ -101,7 +101,7 @@ def _meaning(attribute: PublishedAttribute, column: str, manifest: Manifest) -> 
     if has_unknown_labels(attribute, manifest):
         return f"label of a hierarchy of {name}: a value, or the group that holds it"
     if attribute.style == "bounds":
-        return f"set of the values of {name} in the class; null is missing"
+        return f"set of the values of {name} in the class. Null is missing"
     if attribute.style == "mean" and not attribute.is_category:
         return f"mean of {name} in the class"
     if attribute.is_category:

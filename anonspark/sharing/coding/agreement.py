@@ -85,7 +85,7 @@ class CodingFile(Section):
         yield from (
             Finding(
                 ("attributes", name),
-                "found an identifier; expected published columns only; remove it, and let each "
+                "found an identifier. Expected published columns only. Remove it, and let each "
                 "holder list its own identifiers in its configuration",
             )
             for name, one in self.attributes.items()
@@ -102,8 +102,8 @@ class CodingFile(Section):
             if is_there:
                 yield Finding(
                     ("privacy", key),
-                    f"found it in a coding; expected it in the configurations of the holders, "
-                    f"{why}; move it there",
+                    f"found it in a coding. Expected it in the configurations of the holders, "
+                    f"{why}. Move it there",
                 )
 
     def _unusable_levels(self) -> Iterator[Finding]:
@@ -113,15 +113,15 @@ class CodingFile(Section):
         if set(self.levels) != set(self.quasi_identifiers):
             yield Finding(
                 ("levels",),
-                f"found levels of {len(self.levels)} attributes; expected one level for each "
-                f"of the {len(self.quasi_identifiers)} quasi-identifiers, and no others; "
-                "complete or correct it",
+                f"found levels of {len(self.levels)} attributes. Expected one level for each "
+                f"of the {len(self.quasi_identifiers)} quasi-identifiers, and no others. "
+                "Complete or correct it",
             )
         yield from (
             Finding(
                 ("levels", name),
-                "found the level of an attribute without a hierarchy; expected one of a hierarchy; "
-                "give the attribute a file or a rule, or remove 'levels'",
+                "found the level of an attribute without a hierarchy. Expected one of a hierarchy. "
+                "Give the attribute a file or a rule, or remove 'levels'",
             )
             for name in self.levels
             if name in self.attributes and self.attributes[name].hierarchy is None
@@ -130,7 +130,7 @@ class CodingFile(Section):
             yield Finding(
                 ("style",),
                 f"found {found(self.style)} together with 'levels', whose labels are those of "
-                "hierarchies; expected 'interval'; remove one of the two",
+                "hierarchies. Expected 'interval'. Remove one of the two",
             )
 
 

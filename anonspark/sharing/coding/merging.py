@@ -43,7 +43,7 @@ def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]
     if options.fingerprint not in (None, coding.fingerprint):
         problems.append(
             f"coding.fingerprint: found another than that of {options.path}, which is "
-            f"{coding.fingerprint}; expected the coding that was agreed on; the file, or one of "
+            f"{coding.fingerprint}. Expected the coding that was agreed on. The file, or one of "
             "its hierarchy files, was changed since: restore it, or agree on the new one"
         )
     document["coding"] = {"path": options.path, "fingerprint": coding.fingerprint}
@@ -87,8 +87,8 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
         except (OSError, ValueError) as error:
             why = "no such file" if isinstance(error, FileNotFoundError) else "it cannot be read"
             wrong.append(
-                f"{key_path(('attributes', name, 'hierarchy'))}: {place}: {why}; expected a CSV "
-                "file in UTF-8, named relative to the coding; check the path"
+                f"{key_path(('attributes', name, 'hierarchy'))}: {place}: {why}. Expected a CSV "
+                "file in UTF-8, named relative to the coding. Check the path"
             )
     problems += [f"coding: {path}: {problem}" for problem in wrong]
     return None if wrong else Coding(file, attributes, digests)
@@ -103,8 +103,8 @@ def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[s
     }
     if own is not None and not isinstance(own, Mapping):
         problems.append(
-            f"attributes: found {found(own)}; expected a mapping of identifiers beside a coding, "
-            "or nothing; remove it"
+            f"attributes: found {found(own)}. Expected a mapping of identifiers beside a coding, "
+            "or nothing. Remove it"
         )
         own = None
     for name, written in (own or {}).items():
@@ -119,11 +119,11 @@ def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[s
             if attribute.role != "identifier":
                 problems.append(
                     f"{where}: found the role {attribute.role!r} for a column that the coding does "
-                    "not list; expected identifiers only, which are never published; remove it"
+                    "not list. Expected identifiers only, which are never published. Remove it"
                 )
         elif attribute not in (coding.attributes[name], coding.file.attributes[name]):
             problems.append(
-                f"{where}: found something else than in the coding; expected the same; remove it"
+                f"{where}: found something else than in the coding. Expected the same. Remove it"
             )
     document["attributes"] = merged
 
@@ -138,14 +138,14 @@ def _merge_form(document: dict[str, Any], coding: CodingFile, problems: list[str
         sections.append(("output.style", output, "style", coding.style))
         if output.get("pseudonyms"):
             problems.append(
-                "output.pseudonyms: found a column that the coding does not list; expected the "
-                "columns of the coding only; remove it"
+                "output.pseudonyms: found a column that the coding does not list. Expected the "
+                "columns of the coding only. Remove it"
             )
     for where, section, key, agreed in sections:
         if section.get(key, agreed) != agreed:
             problems.append(
-                f"{where}: found {found(section[key])}, but the coding says {agreed!r}; expected "
-                "the same; remove it"
+                f"{where}: found {found(section[key])}, but the coding says {agreed!r}. Expected "
+                "the same. Remove it"
             )
         section[key] = agreed
 
@@ -165,8 +165,8 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
         return
     if asked.k < least.k:
         problems.append(
-            f"privacy.k: found {found(asked.k)}, but the coding asks for {least.k}; expected at "
-            "least that; raise it, or remove it"
+            f"privacy.k: found {found(asked.k)}, but the coding asks for {least.k}. Expected at "
+            "least that. Raise it, or remove it"
         )
     document["privacy"] = asked.model_dump(mode="json", exclude_defaults=True)
     for key, section in least.sections():
@@ -182,8 +182,8 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
         elif not any(one.is_as_strict_as(criterion) for one in same):
             problems.append(
                 f"privacy.{key}: found {same[0].describe()} for attribute {same[0].attribute!r}, "
-                f"but the coding asks for {criterion.describe()}; expected at least that; "
-                "strengthen it, or remove it"
+                f"but the coding asks for {criterion.describe()}. Expected at least that. "
+                "Strengthen it, or remove it"
             )
 
 
@@ -198,12 +198,12 @@ def _merge_levels(document: dict[str, Any], levels: Mapping[str, int], problems:
     if name != _LEVELS_MODEL:
         problems.append(
             f"model.name: found {found(name)}, but the coding gives levels, by which "
-            f"{_LEVELS_MODEL!r} recodes; expected that model; remove it"
+            f"{_LEVELS_MODEL!r} recodes. Expected that model. Remove it"
         )
         return
     agreed = [dict(levels)]
     if model.get("levels", agreed) != agreed:
         problems.append(
-            "model.levels: found other levels than in the coding; expected the same; remove it"
+            "model.levels: found other levels than in the coding. Expected the same. Remove it"
         )
     document["model"] = {**model, "levels": agreed}

@@ -130,17 +130,17 @@ def _require_countable(privacy: PrivacyOptions) -> None:
         (
             "delta_presence",
             privacy.delta_presence is not None,
-            "which is about one population; the union has another one",
+            "which is about one population. The union has another one",
         ),
         (
             "unit",
             bool(privacy.unit),
-            "which tells people apart; nobody can tell the people of two holders apart",
+            "which tells people apart. Nobody can tell the people of two holders apart",
         ),
     ):
         if asked:
             raise ConfigurationError(
-                f"union: the coding asks for privacy.{key}, {why}; agree on a coding without it"
+                f"union: the coding asks for privacy.{key}, {why}. Agree on a coding without it"
             )
 
 
@@ -158,20 +158,20 @@ def _holders(
     taken |= {name.lower() for part in parts for name in part.manifest.attributes}
     if not column.strip() or column.lower() in taken:
         raise ConfigurationError(
-            f"--holder-column: found {column!r}; expected a name that no column of the parts has; "
-            "choose another"
+            f"--holder-column: found {column!r}. Expected a name that no column of the parts has. "
+            "Choose another"
         )
     names = [part.name for part in parts]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigurationError(
             f"--holder-column: {names.count(twice[0])} releases lie in directories called "
-            f"{twice[0]!r}, by which the column would tell them apart; expected different names; "
-            "rename the directories"
+            f"{twice[0]!r}, by which the column would tell them apart. Expected different names. "
+            "Rename the directories"
         )
     if any(name in (".", "..") for name in names):
         raise ConfigurationError(
-            "--holder-column: found a release that is called '.' or '..', which tells no holder; "
-            "expected the name of its directory; give the path from another place"
+            "--holder-column: found a release that is called '.' or '..', which tells no holder. "
+            "Expected the name of its directory. Give the path from another place"
         )
     return tuple(names)

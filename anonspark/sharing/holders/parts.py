@@ -78,7 +78,7 @@ def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:
     """
     if len(releases) < 2:
         raise ConfigurationError(
-            f"union: found {len(releases)} release; expected at least two, of holders who agreed "
+            f"union: found {len(releases)} release. Expected at least two, of holders who agreed "
             "on one coding"
         )
     parts = [Part(path, read_manifest(files, path)) for path in releases]
@@ -99,13 +99,13 @@ def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:
 def _require_usable(part: Part) -> None:
     if part.manifest.parts:
         raise ConfigurationError(
-            f"{part.path}: is a union of releases itself; name its parts, so that none comes in "
+            f"{part.path}: is a union of releases itself. Name its parts, so that none comes in "
             "twice"
         )
     if not part.manifest.coding:
         raise ConfigurationError(
             f"{part.path}: was made without a coding, so nothing says that its labels mean the "
-            "same as those of other releases; let each holder run anonspark with the same coding"
+            "same as those of other releases. Let each holder run anonspark with the same coding"
         )
 
 
@@ -117,8 +117,8 @@ def _require_one_coding(parts: Sequence[Part]) -> None:
         if coding["fingerprint"] != agreed["fingerprint"]:
             raise ConfigurationError(
                 f"union: found two codings: {agreed['name']!r} ({agreed['fingerprint']}) in "
-                f"{first.path} and {coding['name']!r} ({coding['fingerprint']}) in {part.path}; "
-                "expected one; let the holders agree, and publish again by that coding"
+                f"{first.path} and {coding['name']!r} ({coding['fingerprint']}) in {part.path}. "
+                "Expected one. Let the holders agree, and publish again by that coding"
             )
 
 
@@ -127,7 +127,7 @@ def _require_different(one: Part, other: Part) -> None:
     if mine.run_id == others.run_id or mine.fingerprint == others.fingerprint:
         raise ConfigurationError(
             f"union: {one.path} and {other.path} are one release (the same run or the same "
-            "records); name each release once, else its people count twice"
+            "records). Name each release once, else its people count twice"
         )
     people = [People(part.manifest, part.rows) for part in (one, other)]
     tables = [own.document["fingerprints"].get("input") for own in (mine, others)]
@@ -136,7 +136,7 @@ def _require_different(one: Part, other: Part) -> None:
     if one_table or relation_of(people[0], people[1], None) != "unknown":
         raise ConfigurationError(
             f"union: {one.path} and {other.path} are about the same people, as their manifests "
-            "tell; a union is of holders of different people, else a person counts twice in k"
+            "tell. A union is of holders of different people, else a person counts twice in k"
         )
 
 
@@ -152,7 +152,7 @@ def _require_as_coded(part: Part) -> None:
     if found:
         raise GuaranteeError(
             f"{part.path}/{MANIFEST}: its configuration is not that of its coding "
-            f"({', '.join(found)}); restore the release or publish it again"
+            f"({', '.join(found)}). Restore the release or publish it again"
         )
 
 
@@ -162,8 +162,8 @@ def _require_same_columns(first: Part, part: Part) -> None:
     if mine["columns"] != others["columns"]:
         raise ConfigurationError(
             f"union: {first.path} and {part.path} publish other columns: "
-            f"{', '.join(mine['columns'])} and {', '.join(others['columns'])}; expected the same; "
-            "publish again by the coding"
+            f"{', '.join(mine['columns'])} and {', '.join(others['columns'])}. Expected the same. "
+            "Publish again by the coding"
         )
     for one, other in zip(mine["quasi_identifiers"], others["quasi_identifiers"], strict=True):
         types = [_type_of(described) for described in (one, other)]
@@ -180,7 +180,7 @@ def _type_of(described: Mapping[str, Any]) -> str:
 def _other_types(name: str, parts: Sequence[Part], types: Sequence[str]) -> str:
     told = " and ".join(f"{found} in {part.path}" for part, found in zip(parts, types, strict=True))
     return (
-        f"union: attributes.{name}: found {told}; expected one type; let the coding say 'type' of "
+        f"union: attributes.{name}: found {told}. Expected one type. Let the coding say 'type' of "
         "the attribute, or store the column in the same type, and publish again"
     )
 

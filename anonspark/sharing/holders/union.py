@@ -186,7 +186,7 @@ def prove_parts(
         if proof.failures:
             # What fails may be a count of few people, or the name of a column that is too many.
             raise GuaranteeError(
-                f"union: {part.path} does not keep its own promise; nothing was published; its "
+                f"union: {part.path} does not keep its own promise. Nothing was published. Its "
                 f"holder has to put it right: anonspark verify {part.path} tells what is wrong"
             )
         proofs.append(proof)
@@ -236,13 +236,13 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
     if proof.published.fingerprint != expected:
         raise GuaranteeError(
             f"{out}: the staged union holds other records than its parts: their files changed "
-            "while they were read, or records were lost; nothing was published. Try again, and "
+            "while they were read, or records were lost. Nothing was published. Try again, and "
             "report it as a bug if that does not help"
         )
     if proof.published.smallest < form.privacy.k:
         raise GuaranteeError(
             f"{out}: a class of the union is smaller than k = {form.privacy.k} of the coding, so a "
-            "part was published with a smaller k; nothing was published; let its holder publish "
+            "part was published with a smaller k. Nothing was published. Let its holder publish "
             "again by the coding"
         )
     advice = [text for one in proof.criteria if (text := _advice(one, form)) is not None]
@@ -263,12 +263,12 @@ def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
     where = f"{criterion.type.key} of {criterion.attribute!r}"
     if form.holder_column is not None:
         return (
-            f"{where}: {needed}, beside the distribution of each holder's published records; raise "
+            f"{where}: {needed}, beside the distribution of each holder's published records. Raise "
             "the bound in the coding, or agree on l-diversity instead, and publish again"
         )
     return (
-        f"{where}: {needed}: each part is close to its own distribution, not to that of the union; "
-        "agree on l-diversity instead, raise the bound in the coding, or publish with "
+        f"{where}: {needed}: each part is close to its own distribution, not to that of the union. "
+        "Agree on l-diversity instead, raise the bound in the coding, or publish with "
         "--holder-column, where each part keeps its own guarantee"
     )
 
@@ -428,7 +428,7 @@ def _key(seed: int | None) -> int:
         return secrets.randbelow(2**64) + _SMALLEST
     if not _SMALLEST <= seed <= _LARGEST:
         raise ConfigurationError(
-            f"--seed: expected a whole number from {_SMALLEST} to {_LARGEST}; choose another"
+            f"--seed: expected a whole number from {_SMALLEST} to {_LARGEST}. Choose another"
         )
     return seed
 
@@ -443,13 +443,13 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
     if set(out) & set("*?[]{}"):
         raise ConfigurationError(
             f"--out: {out} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
-            "pattern; choose another path"
+            "pattern. Choose another path"
         )
     require_target(files, "--out", out)
     places = {f"release {number} ({path})": path for number, path in enumerate(releases, start=1)}
     require_apart(files, {**places, f"--out ({out})": out})
     if files.exists(out):
-        raise ConfigurationError(f"--out: {out} exists already; choose another path, or remove it")
+        raise ConfigurationError(f"--out: {out} exists already. Choose another path, or remove it")
 
 
 def _published(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -> list[Table]:

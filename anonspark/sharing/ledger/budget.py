@@ -183,8 +183,8 @@ class Budget:
 
     def _other(self, key: str, mine: str, own: str) -> ConfigurationError:
         return ConfigurationError(
-            f"{key}: found {mine}; the ledger at {self.path} has {own}; expected the same, for it "
-            "was fixed when the ledger was made; correct it"
+            f"{key}: found {mine}. The ledger at {self.path} has {own}. Expected the same, for it "
+            "was fixed when the ledger was made. Correct it"
         )
 
     def require_left(self, loss: Fraction) -> None:
@@ -197,7 +197,7 @@ class Budget:
         if self.spent + loss > self.limit:
             raise GuaranteeError(
                 f"ledger: {in_decimals(self.spent)} of {in_decimals(self.limit)} are spent, and "
-                f"{in_decimals(loss)} more would exceed the limit; nothing was drawn; ask for "
+                f"{in_decimals(loss)} more would exceed the limit. Nothing was drawn. Ask for "
                 "less, or do not ask"
             )
 
@@ -234,7 +234,7 @@ def read_budget(files: Files, path: str) -> Budget | None:
         if not files.exists(head):
             if any(_ENTRY.fullmatch(one.rpartition("/")[2]) for one in found):
                 raise _broken(
-                    f"{head} is missing, and entries are there; bring it back from a copy"
+                    f"{head} is missing, and entries are there. Bring it back from a copy"
                 )
             return None
     try:
@@ -244,18 +244,18 @@ def read_budget(files: Files, path: str) -> Budget | None:
     except OSError as error:
         raise _broken(not_read(head)) from error
     except (*CHANGED, ZeroDivisionError) as error:
-        raise _broken(f"{head} is not as anonspark writes it; bring it back from a copy") from error
+        raise _broken(f"{head} is not as anonspark writes it. Bring it back from a copy") from error
     try:
         links, digests = read_chain(files, (head, text), path, lambda number: _place(path, number))
     except DataError as error:
-        raise GuaranteeError(f"{error}; nothing was drawn or published") from error
+        raise GuaranteeError(f"{error}. Nothing was drawn or published") from error
     spent = Fraction(0)
     for link in links:
         after = _spent_after(link, spent)
         if after is None or after > most:
             raise _broken(
-                f"the sums of {link.path} are not those of the entries before it: it was changed; "
-                "bring it back from a copy"
+                f"the sums of {link.path} are not those of the entries before it: it was changed. "
+                "Bring it back from a copy"
             )
         spent = after
     entries = [Entry(link.number, link.told, most) for link in links]
@@ -263,7 +263,7 @@ def read_budget(files: Files, path: str) -> Budget | None:
 
 
 def _broken(text: str) -> GuaranteeError:
-    return GuaranteeError(f"ledger: {text}; nothing was drawn or published")
+    return GuaranteeError(f"ledger: {text}. Nothing was drawn or published")
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
@@ -414,8 +414,8 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
                 create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
         except OSError as error:
             raise ConfigurationError(
-                f"ledger.path: no ledger can be made at {path}; expected a directory that can be "
-                "written; correct it; nothing was drawn or published"
+                f"ledger.path: no ledger can be made at {path}. Expected a directory that can be "
+                "written. Correct it. Nothing was drawn or published"
             ) from error
 
 
@@ -428,8 +428,8 @@ def require_limit(path: str, limit: Limit) -> None:
     """
     if limit.limit is None:
         raise ConfigurationError(
-            f"ledger.limit: missing, and there is no ledger at {path} yet; expected what may be "
-            "spent altogether; add it"
+            f"ledger.limit: missing, and there is no ledger at {path} yet. Expected what may be "
+            "spent altogether. Add it"
         )
 
 
@@ -443,7 +443,7 @@ def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fracti
         return None
     except OSError as error:
         raise PublishingError(
-            f"ledger.path: no entry could be written at {budget.path}; nothing was drawn or "
-            "published; check that it can be written"
+            f"ledger.path: no entry could be written at {budget.path}. Nothing was drawn or "
+            "published. Check that it can be written"
         ) from error
     return Entry(link.number, link.told, budget.limit)

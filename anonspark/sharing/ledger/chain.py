@@ -56,7 +56,7 @@ class Link:
 
 def not_read(path: str) -> str:
     """Return the error that a file cannot be read."""
-    return f"{path} cannot be read; expected a file; check permissions, and what is there"
+    return f"{path} cannot be read. Expected a file. Check permissions, and what is there"
 
 
 def read_chain(
@@ -101,8 +101,8 @@ def read_chain(
             told_of.popleft()
         elif not files.exists(path):
             raise DataError(
-                f"ledger: {path} is missing, and later ones are there; nothing can be added behind "
-                "a gap; bring the file back from a copy"
+                f"ledger: {path} is missing, and later ones are there. Nothing can be added behind "
+                "a gap. Bring the file back from a copy"
             )
         try:
             text = files.read_text(path)
@@ -116,18 +116,18 @@ def read_chain(
             raise DataError(f"ledger: {not_read(path)}") from error
         except CHANGED as error:
             raise DataError(
-                f"ledger: {path} is not as anonspark writes it: it was changed, or cut off; bring "
+                f"ledger: {path} is not as anonspark writes it: it was changed, or cut off. Bring "
                 "the file back from a copy"
             ) from error
         if sign is not None and signature != sign(text_of(told)):
             raise DataError(
-                f"ledger: {path} has another signature than its content gives: it was changed; "
-                "bring the file back from a copy"
+                f"ledger: {path} has another signature than its content gives: it was changed. "
+                "Bring the file back from a copy"
             )
         if own != (number, digests[-1]):
             raise DataError(
                 f"ledger: {path} does not follow from the file before it, {before}: one of the two "
-                "was changed; bring both back from a copy"
+                "was changed. Bring both back from a copy"
             )
         links.append(Link(number, path, told))
         digests.append(digest_of(text))
@@ -148,7 +148,7 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
     strange = [one for one in names if one != head and not _ENTRY_OR_DRAFT.fullmatch(one)]
     if strange:
         raise DataError(
-            f"ledger: {directory}/{strange[0]} was not put there by anonspark; remove it, or move "
+            f"ledger: {directory}/{strange[0]} was not put there by anonspark. Remove it, or move "
             "it elsewhere"
         )
     found = [one for one in names if one != head and not one.startswith(".")]

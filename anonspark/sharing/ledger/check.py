@@ -70,8 +70,8 @@ def required_coalitions(
         strangers = sorted(set(chosen) - known)
         if strangers:
             raise ConfigurationError(
-                f"--coalition: nothing that counts was given to {', '.join(strangers)}; expected "
-                f"some of {', '.join(sorted(known)) or 'nobody'}; correct it"
+                f"--coalition: nothing that counts was given to {', '.join(strangers)}. Expected "
+                f"some of {', '.join(sorted(known)) or 'nobody'}. Correct it"
             )
         return [tuple(sorted({*chosen, *public}))]
     newest = max(ledger.counted, key=lambda one: one.number, default=None)
@@ -164,8 +164,8 @@ def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> lis
     )
     if other:
         return [
-            f"ledger: the members of {release.name} are not those that its class table counts; "
-            "bring both back from a copy"
+            f"ledger: the members of {release.name} are not those that its class table counts. "
+            "Bring both back from a copy"
         ]
     return []
 
@@ -175,7 +175,7 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
     path = release.told["path"]
     if not ledger.files.exists(path):
         return [
-            f"ledger: release {release.name} is not at {path} any more; if its recipient has it "
+            f"ledger: release {release.name} is not at {path} any more. If its recipient has it "
             "still, bring it back there, else withdraw it"
         ]
     found = read_manifest(ledger.files, path)
@@ -196,7 +196,7 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
     ]
     if odd or manifest["fingerprints"]["output"] != release.told["output_fingerprint"]:
         return [
-            f"ledger: what is published at {path} is not what was given as {release.name}; see "
+            f"ledger: what is published at {path} is not what was given as {release.name}. See "
             "which of the two was changed"
         ]
     return []

@@ -61,8 +61,8 @@ def list_coalitions(
     number = comb(len(units), size) - comb(len(units) - len(asked), size)
     if number > MOST_COALITIONS:
         raise ConfigurationError(
-            f"collusion.recipients: {size} of {len(units)} recipients make {number:,} coalitions; "
-            f"expected {MOST_COALITIONS:,} at most; list those who are one in collusion.together, "
+            f"collusion.recipients: {size} of {len(units)} recipients make {number:,} coalitions. "
+            f"Expected {MOST_COALITIONS:,} at most. List those who are one in collusion.together, "
             "or set it to all"
         )
     return [

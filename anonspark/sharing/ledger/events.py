@@ -17,7 +17,7 @@ from anonspark.sharing.ledger.creating import text_of
 from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.ledger.layout import Layout
 
-_ACCEPT = "if you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
+_ACCEPT = "If you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
 
 
 def path_of(key: Key) -> Path:
@@ -58,7 +58,7 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
     except OSError as error:
         raise PublishingError(
             f"ledger.key_file: {path} cannot be written ({error.strerror}), which remembers the "
-            "last event of the ledger; nothing is published on its account; see to it that the "
+            "last event of the ledger. Nothing is published on its account. See to it that the "
             "directory of the key can be written"
         ) from error
 
@@ -84,7 +84,7 @@ def remembered(key: Key) -> tuple[int, str] | None:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(
-            f"ledger: {path} is not as anonspark writes it; bring it back from a copy; {_ACCEPT}"
+            f"ledger: {path} is not as anonspark writes it. Bring it back from a copy. {_ACCEPT}"
         ) from error
     return told["number"], told["event"]
 
@@ -111,14 +111,14 @@ def require_newest(
     if known is None:
         raise DataError(
             f"ledger: {path_of(key)} is missing, so nothing beside the key says which event of "
-            f"{path} is the last one; bring it back from a copy, or name the key beside which it "
-            f"lies; {_ACCEPT}"
+            f"{path} is the last one. Bring it back from a copy, or name the key beside which it "
+            f"lies. {_ACCEPT}"
         )
     if known[1] != dict(enumerate(digests)).get(known[0]):
         raise DataError(
             f"ledger: {path} is older than it was, or another: event {known[0]}, which is "
-            f"remembered beside {key.path}, is not among its {len(digests) - 1}; bring the newest "
-            f"copy back; if there is none, what was given since does not count any more; {_ACCEPT}"
+            f"remembered beside {key.path}, is not among its {len(digests) - 1}. Bring the newest "
+            f"copy back. If there is none, what was given since does not count any more. {_ACCEPT}"
         )
 
 
@@ -188,7 +188,7 @@ class Events:
             if link.told.get("type") not in TYPES:
                 raise DataError(
                     f"ledger: {link.path} is not an event as anonspark writes them: it was "
-                    "changed, or cut off; bring the file back from a copy"
+                    "changed, or cut off. Bring the file back from a copy"
                 )
         return cls(files, layout, links, digests, key)
 
@@ -209,8 +209,8 @@ class Events:
             )
         except FileExistsError as error:
             raise PublishingError(
-                f"ledger: another process has written event {len(self.digests)} meanwhile; nothing "
-                "was published on its account; run it again"
+                f"ledger: another process has written event {len(self.digests)} meanwhile. Nothing "
+                "was published on its account. Run it again"
             ) from error
         self.events.append(event)
         self.digests.append(digest)

@@ -85,13 +85,13 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
             content = file.read(_LARGEST)
     except OSError as error:
         raise ConfigurationError(
-            f"{key}: the file cannot be read ({error.strerror or 'it is no path'}); expected the "
-            "key of the ledger at a local path; check the path, or make one with anonspark ledger "
+            f"{key}: the file cannot be read ({error.strerror or 'it is no path'}). Expected the "
+            "key of the ledger at a local path. Check the path, or make one with anonspark ledger "
             "init"
         ) from error
     if len(content) < KEY_BYTES:
         raise ConfigurationError(
-            f"{key}: found {len(content)} bytes; expected {KEY_BYTES} at least; make a key with "
+            f"{key}: found {len(content)} bytes. Expected {KEY_BYTES} at least. Make a key with "
             "anonspark ledger init"
         )
     if len(content) > _MOST_OF_BLAKE:
@@ -112,7 +112,7 @@ def make_key(path: str) -> Key:
         write_new(path, content, 0o600)
     except OSError as error:
         raise ConfigurationError(
-            f"--key-file: the file cannot be written ({error.strerror or 'it is no path'}); "
-            "expected a local path of a directory that is there; choose another"
+            f"--key-file: the file cannot be written ({error.strerror or 'it is no path'}). "
+            "Expected a local path of a directory that is there. Choose another"
         ) from error
     return Key(content, str(Path(path).absolute()))

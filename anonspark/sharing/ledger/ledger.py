@@ -118,14 +118,14 @@ def init_ledger(
     last = path_of(key)
     if os.path.lexists(last):
         raise ConfigurationError(
-            f"--key-file: {last} is there already, so the key is that of another ledger; expected "
-            "a key for each ledger; name another file, in which a new key is written"
+            f"--key-file: {last} is there already, so the key is that of another ledger. Expected "
+            "a key for each ledger. Name another file, in which a new key is written"
         )
     require_ours(files, "ledger", layout.path, "code")
     if files.exists(layout.path) and files.children(layout.path):
         what = "a ledger" if files.exists(layout.head) else "something else"
         raise ConfigurationError(
-            f"ledger: found {what} at {layout.path}; expected an empty directory, or none; choose "
+            f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. Choose "
             "another path"
         )
     files.make_private_directory(layout.path)
@@ -175,14 +175,14 @@ def open_ledger(
     if not files.exists(layout.head):
         found = "something else" if files.exists(layout.path) else "nothing"
         raise ConfigurationError(
-            f"ledger.path: found {found} at {layout.path}; expected a ledger; check the path, or "
+            f"ledger.path: found {found} at {layout.path}. Expected a ledger. Check the path, or "
             "make one with anonspark ledger init"
         )
     head = _read_head(files, layout)
     if key is not None and head["key"] != key.fingerprint:
         raise ConfigurationError(
-            f"ledger.key_file: found the key {key.fingerprint}; the ledger at {layout.path} was "
-            f"made with the key {head['key']}; name the file of that key"
+            f"ledger.key_file: found the key {key.fingerprint}. The ledger at {layout.path} was "
+            f"made with the key {head['key']}. Name the file of that key"
         )
     events = Events.read(files, layout, key, as_newest=as_newest)
     return Ledger(files, layout, head, events)
@@ -205,8 +205,8 @@ def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
         version = head["format"]
         if isinstance(version, int) and version > FORMAT:
             raise ConfigurationError(
-                f"ledger.path: {layout.path} has format {version}; this version reads format "
-                f"{FORMAT}; use the version of anonspark that wrote it, or a later one"
+                f"ledger.path: {layout.path} has format {version}. This version reads format "
+                f"{FORMAT}. Use the version of anonspark that wrote it, or a later one"
             )
         if not isinstance(head["key"], str) or not isinstance(head["subject"], list):
             raise TypeError
@@ -214,7 +214,7 @@ def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
             raise TypeError
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(
-            f"ledger: {layout.head} is not as anonspark writes it; bring it back from a copy"
+            f"ledger: {layout.head} is not as anonspark writes it. Bring it back from a copy"
         ) from error
     return dict(head)
 
@@ -250,12 +250,12 @@ def withdraw_release(
         if release not in known:
             counted = ", ".join(one.name for one in ledger.counted) or "none"
             raise ConfigurationError(
-                f"RELEASE: the ledger has no {release!r}; those that count are: {counted}"
+                f"RELEASE: the ledger has no {release!r}. Those that count are: {counted}"
             )
         one = known[release]
         if one.state != "published":
             raise ConfigurationError(
-                f"RELEASE: {release!r} is {one.state}; expected one that is published"
+                f"RELEASE: {release!r} is {one.state}. Expected one that is published"
             )
         ledger.events.append(
             WITHDRAWN,

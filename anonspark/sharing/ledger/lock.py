@@ -48,7 +48,7 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
         raise PublishingError(
             f"ledger: run {found.get('run_id', 'of an unknown id')} on host "
             f"{found.get('host', 'unknown')} has held {layout.lock} since "
-            f"{found.get('time', 'an unknown time')}; wait until it has ended; if it was killed, "
+            f"{found.get('time', 'an unknown time')}. Wait until it has ended. If it was killed, "
             "see to it that it does not go on, then say anonspark ledger unlock"
         ) from error
     try:

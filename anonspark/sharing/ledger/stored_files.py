@@ -56,14 +56,14 @@ def wrong_files(ledger: Ledger) -> list[str]:
         known = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
         if path in listed and entry.kind == "file":
             if files.sha256(place) != listed[path]:
-                problems.append(f"ledger: {place} was changed; bring it back from a copy")
+                problems.append(f"ledger: {place} was changed. Bring it back from a copy")
         elif entry.kind not in ("file", "directory") or not known:
             problems.append(
                 f"ledger: {place} is of no event: it was not put there by anonspark, and you "
-                "remove it; or an older ledger was put back, and you bring the newest one back"
+                "remove it. Or an older ledger was put back, and you bring the newest one back"
             )
     problems += [
-        f"ledger: {layout.path}/{path} is missing; bring it back from a copy"
+        f"ledger: {layout.path}/{path} is missing. Bring it back from a copy"
         for path in sorted(set(listed) - there)
     ]
     return problems

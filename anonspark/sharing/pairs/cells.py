@@ -149,7 +149,7 @@ def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
     ]
     problems = [
         f"{second.name}: column {name!r} has type {type_name(types[1][name])}, and "
-        f"{type_name(types[0][name])} in {first.name}; values of two types cannot be compared: "
+        f"{type_name(types[0][name])} in {first.name}. Values of two types cannot be compared: "
         "publish it with one type"
         for name in names
         if not types[0][name].equals(types[1][name])
@@ -177,7 +177,7 @@ def _collect(
     if found.num_rows > MOST_CELLS:
         raise DataError(
             f"{release.name}: more than {MOST_CELLS:,} pairs of a class and the values that are "
-            "published as they are; the files alone are attacked up to that many: let a ledger "
+            "published as they are. The files alone are attacked up to that many: let a ledger "
             "check releases of this size"
         )
     return classes, found
@@ -204,7 +204,7 @@ def _values(
     )
     _, places = np.unique(found.column(_PAYLOAD).to_numpy(), return_index=True)
     if len(places) != len(hashes):
-        raise DataError("verify --with: a release changed while it was read; verify it again")
+        raise DataError("verify --with: a release changed while it was read. Verify it again")
     return {
         name: found.column(own).take(pa.array(places)).combine_chunks()
         for own, name in columns.items()
@@ -245,7 +245,7 @@ def _cells(classes: pa.Table, counted: pa.Table, hashes: Integers, left_out: Int
     places = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
     numbers = order[places]
     if not np.array_equal(keys[numbers], wanted):
-        raise DataError("verify --with: a release changed while it was read; verify it again")
+        raise DataError("verify --with: a release changed while it was read. Verify it again")
     payloads = np.searchsorted(hashes, counted.column(_PAYLOAD).to_numpy())
     records = counted.column("records").to_numpy().astype(np.int64)
     sorted_cells = np.lexsort((payloads, numbers))

@@ -119,7 +119,7 @@ def compatible_pairs(
 
 def _too_many(found: str) -> DataError:
     return DataError(
-        f"verify --with: found {found}; the files alone are attacked up to {MOST_PAIRS:,}: let a "
+        f"verify --with: found {found}. The files alone are attacked up to {MOST_PAIRS:,}: let a "
         "ledger check releases of this size (anonspark ledger check)"
     )
 
@@ -216,7 +216,7 @@ def _comparison(
             return "integer", ordered.pop()
     raise DataError(
         f"{releases[1].name}: quasi-identifier {name!r} is of kind {kinds[1]}, and of kind "
-        f"{kinds[0]} in {releases[0].name}; they cannot be compared: make both releases with one "
+        f"{kinds[0]} in {releases[0].name}. They cannot be compared: make both releases with one "
         "type of it"
     )
 

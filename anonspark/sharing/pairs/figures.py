@@ -108,7 +108,7 @@ def _sums(cells: _Indices, values: Integers, margin: Margin) -> Integers:
 def _require_solution(solvable: bool) -> None:
     if not solvable:
         raise DataError(
-            "verify --with: no people can be in these releases as it is said that they are; they "
+            "verify --with: no people can be in these releases as it is said that they are. They "
             "are not the same people, or not the one within the other: leave --same-people and "
             "--inside out, or name the releases that were made of one table"
         )
@@ -390,7 +390,7 @@ def _not_so(relation: Relation, payloads: int, of: int) -> DataError:
     related = "the same people" if relation == "same people" else "the people of one in the other"
     return DataError(
         f"verify --with: the releases do not hold {related}: their numbers of records differ for "
-        f"{payloads:,} of {of:,} payloads (values that both publish as they are); leave "
+        f"{payloads:,} of {of:,} payloads (values that both publish as they are). Leave "
         "--same-people and --inside out, or name releases that were made of one table"
     )
 

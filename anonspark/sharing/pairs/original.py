@@ -257,8 +257,8 @@ def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType
         table = found.collect(_MOST_LABELS + 1)
         if table.num_rows > _MOST_LABELS:
             raise DataError(
-                f"{release.path}: column {name!r} has more than {_MOST_LABELS:,} different labels; "
-                "give --original, which tells what they are"
+                f"{release.path}: column {name!r} has more than {_MOST_LABELS:,} different labels. "
+                "Give --original, which tells what they are"
             )
         labels += pc.drop_null(table["label"]).to_pylist()
     for kind in _TRIED:

@@ -57,7 +57,7 @@ def relation_of(first: People, second: People, said: Statement | None) -> Relati
     if first.manifest is None or second.manifest is None:
         raise ConfigurationError(
             "verify --with: found a release without a manifest, which does not tell whose records "
-            "it holds; say --same-people, or --inside if the people of one are among those of the "
+            "it holds. Say --same-people, or --inside if the people of one are among those of the "
             "other"
         )
     return "unknown"

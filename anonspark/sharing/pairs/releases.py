@@ -209,7 +209,7 @@ def audit_releases(
     attack = attack or Attack()
     if attack.joint_k is not None and attack.joint_k < 2:
         raise ConfigurationError(
-            f"--joint-k: found {attack.joint_k}; expected a number of people, at least 2"
+            f"--joint-k: found {attack.joint_k}. Expected a number of people, at least 2"
         )
     _require_two(paths)
     tell("reading the files")
@@ -250,9 +250,9 @@ def _require_two(paths: Sequence[str]) -> None:
     places = [path.rstrip("/") for path in paths]
     twice = sorted({place for place in places if places.count(place) > 1})
     if twice:
-        raise ConfigurationError(f"--with: found {twice[0]} twice; name each release once")
+        raise ConfigurationError(f"--with: found {twice[0]} twice. Name each release once")
     if len(places) < 2:
-        raise ConfigurationError("--with: found one release; expected another one beside it")
+        raise ConfigurationError("--with: found one release. Expected another one beside it")
 
 
 def _require_different(opened: Sequence[OpenedRelease]) -> None:
@@ -260,7 +260,7 @@ def _require_different(opened: Sequence[OpenedRelease]) -> None:
     for one, other in combinations(with_manifest, 2):
         if one.manifest == other.manifest:
             raise ConfigurationError(
-                f"--with: {other.path} is a copy of {one.path}; name each release once"
+                f"--with: {other.path} is a copy of {one.path}. Name each release once"
             )
 
 
@@ -276,7 +276,7 @@ def _open(
         own = roles.among(found)
         if not own.quasi_identifiers:
             raise DataError(
-                f"{path}: has none of the quasi-identifiers that are named; check their spelling"
+                f"{path}: has none of the quasi-identifiers that are named. Check their spelling"
             )
     return open_release(engine, path, configuration, roles=own, matched=True)
 
@@ -390,27 +390,27 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
         of_them = f", {absent:,} of them by their absence from one" if absent else ""
         told.append(
             f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
-            f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}; whoever has "
+            f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}. Whoever has "
             "both can tell them apart: withdraw one, or make both of one plan with strategy: nested"
         )
     if figures.disclosed_required:
         told.append(
             f"{where}: {figures.disclosed_required:,} pairs of classes certainly hold somebody and "
-            "leave fewer values of a sensitive attribute than collusion.l_diversity requires; "
-            "withdraw one, or make both of one plan with strategy: nested"
+            "leave fewer values of a sensitive attribute than collusion.l_diversity requires. "
+            "Withdraw one, or make both of one plan with strategy: nested"
         )
     if original is not None and original.persons_below_k and whole:
         told.append(
             f"{where}: {original.persons_below_k:,} of {original.records:,} original records match "
-            f"fewer than k = {found.k} people; whoever has both and knows their quasi-identifiers "
+            f"fewer than k = {found.k} people. Whoever has both and knows their quasi-identifiers "
             "can tell them apart: withdraw one, or make both of one plan with strategy: nested"
         )
     if original is not None and original.persons_disclosed_required and whole:
         told.append(
             f"{where}: of {original.persons_disclosed_required:,} of {original.records:,} original "
             "records one value of a sensitive attribute is left, and collusion.l_diversity "
-            "requires more; "
-            "withdraw one, or make both of one plan with strategy: nested"
+            "requires more. "
+            "Withdraw one, or make both of one plan with strategy: nested"
         )
     return told
 
@@ -421,19 +421,19 @@ def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
     told = []
     if found.relation == "unknown":
         told.append(
-            f"{where}: nothing tells whether their people are the same, so that nothing is proven; "
-            "say --same-people or --inside if you know it"
+            f"{where}: nothing tells whether their people are the same, so that nothing is proven. "
+            "Say --same-people or --inside if you know it"
         )
     if found.figures.possible and found.original is None:
         told.append(
             f"{where}: {found.figures.possible:,} pairs of classes can hold fewer than k = "
-            f"{found.k} people, if they hold anybody; the files do not decide it: --original or "
+            f"{found.k} people, if they hold anybody. The files do not decide it: --original or "
             "the ledger does"
         )
     if found.original is not None and found.original.persons_below_k and not whole:
         told.append(
             f"{where}: {found.original.persons_below_k:,} of {found.original.records:,} original "
-            f"records match fewer than k = {found.k} people, if they are in both releases; one of "
+            f"records match fewer than k = {found.k} people, if they are in both releases. One of "
             "them holds a part of the people only, so that this does not decide it: the ledger does"
         )
     return told

@@ -49,20 +49,20 @@ class Condition:
         bounded = low is not None or high is not None
         if bounded and not (is_number(data_type) or is_time(data_type)):
             return [
-                f"found min or max, but the column has type {type_name(data_type)}; expected a "
-                "number, date or timestamp; use in or not_in"
+                f"found min or max, but the column has type {type_name(data_type)}. Expected a "
+                "number, date or timestamp. Use in or not_in"
             ]
         told = []
         for value in self._values():
             if _typed(value, data_type) is None:
                 told.append(
-                    f"found {found(value)}, but the column has type {type_name(data_type)}; "
-                    f"expected {_expected(data_type)}"
+                    f"found {found(value)}, but the column has type {type_name(data_type)}. "
+                    f"Expected {_expected(data_type)}"
                 )
         if not told and low is not None and high is not None:
             low, high = _typed(low, data_type), _typed(high, data_type)
             if low > high:
-                told.append("found a min above max; expected at most max; correct one of them")
+                told.append("found a min above max. Expected at most max. Correct one of them")
         return told
 
     def _values(self) -> list[Value]:
@@ -147,11 +147,11 @@ def _time(value: Value, data_type: pa.DataType) -> date | datetime | None:
 
 def _expected(data_type: pa.DataType) -> str:
     if is_text(data_type):
-        return "a text; put it in quotes"
+        return "a text. Put it in quotes"
     if pa.types.is_boolean(data_type):
         return "true or false"
     if is_number(data_type):
         return "a number; correct it"
     if is_time(data_type):
-        return "a date as 2026-11-23, or a time as 2026-11-23 08:00:00; correct it"
-    return "no condition on a column of this type; remove it"
+        return "a date as 2026-11-23, or a time as 2026-11-23 08:00:00. Correct it"
+    return "no condition on a column of this type. Remove it"

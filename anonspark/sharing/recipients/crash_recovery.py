@@ -44,7 +44,7 @@ def settle(
         elif _can_go_on(files, release, staging_path):
             raise PublishingError(
                 f"ledger.path: release {release.name!r} is planned and neither published nor "
-                f"failed; go on with distribute --resume --run-id {run_id}, or say anonspark clean"
+                f"failed. Go on with distribute --resume --run-id {run_id}, or say anonspark clean"
             )
         else:
             ledger.events.append(FAILED, told | {"reason": "its process ended before"})
@@ -67,7 +67,7 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
         if recipient == one.name and (recipient, manifest.run_id) not in known:
             raise DataError(
                 f"ledger: {ledger.layout.path} does not know the release of {one.name} at {path}: "
-                "it is an older ledger, and you bring the newest one back; or the release was made "
+                "it is an older ledger, and you bring the newest one back. Or the release was made "
                 "without this ledger, which does not count it, and you move it elsewhere"
             )
 

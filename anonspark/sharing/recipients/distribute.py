@@ -258,9 +258,9 @@ def _require_subject(plan: Plan, ledger: Ledger) -> None:
     ):
         if list(names) != known:
             raise ConfigurationError(
-                f"{key}: found {', '.join(names) or 'none'}; the ledger has "
-                f"{', '.join(known) or 'none'}; expected the same columns in the same order; "
-                "correct it"
+                f"{key}: found {', '.join(names) or 'none'}. The ledger has "
+                f"{', '.join(known) or 'none'}. Expected the same columns in the same order. "
+                "Correct it"
             )
 
 
@@ -340,9 +340,9 @@ class _Carrying:
         known = None if self.ledger is None else self.ledger.subject_types
         if known is not None and known != self.subject_types:
             raise DataError(
-                f"subject: found columns of type {', '.join(self.subject_types)}; in the ledger "
+                f"subject: found columns of type {', '.join(self.subject_types)}. In the ledger "
                 f"they are {', '.join(known)}, whose values have other texts, so nobody would be "
-                "known again; bring the columns to the types of before"
+                "known again. Bring the columns to the types of before"
             )
 
     def _strategy(self, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
@@ -427,7 +427,7 @@ class _Carrying:
         if told is None:
             raise PublishingError(
                 f"run id: {self.run_id} has published a release of {recipient} before, and what it "
-                "gave is not known any more; expected a new run id; choose another"
+                "gave is not known any more. Expected a new run id. Choose another"
             )
         path = f"{self.staging.place.kept}/members-{recipient}"
         return StagedMembers.again(json.loads(told), name, recipient, path).members(self.engine)

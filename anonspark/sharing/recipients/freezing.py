@@ -221,7 +221,7 @@ def plan_freezing(
     if missing:
         raise DataError(
             *(
-                f"attributes.{name}: the input has no such column; it has "
+                f"attributes.{name}: the input has no such column. It has "
                 f"{', '.join(map(repr, schema.names)) or 'no columns'}"
                 for name in missing
             )

@@ -92,7 +92,7 @@ class FrozenSource:
         if len(found) > MOST_PATTERNS:
             raise DataError(
                 f"recipients: their conditions divide the records into more than {MOST_PATTERNS:,} "
-                "groups that different recipients may have; expected fewer; make plans of some "
+                "groups that different recipients may have. Expected fewer. Make plans of some "
                 "recipients each"
             )
         pairs = zip(found[PATTERN].to_pylist(), found["records"].to_pylist(), strict=True)
@@ -212,17 +212,17 @@ def require_subjects(
     if numbers.get(0):
         raise DataError(
             f"subject: {numbers[0]:,} records do not tell whom they are about, for {told} is "
-            "missing; expected it in every record; complete them, or leave them out of the input"
+            "missing. Expected it in every record. Complete them, or leave them out of the input"
         )
     if numbers.get(2) and record:
         raise DataError(
-            f"record: {numbers[2]:,} records are there several times, told apart by {told}; "
-            "expected each once; name the columns that tell the records of a person apart"
+            f"record: {numbers[2]:,} records are there several times, told apart by {told}. "
+            "Expected each once. Name the columns that tell the records of a person apart"
         )
     if numbers.get(2):
         raise DataError(
-            f"subject: {numbers[2]:,} people have several records, told apart by {told}; expected "
-            "one record a person; name the columns that tell records apart as record, so that "
+            f"subject: {numbers[2]:,} people have several records, told apart by {told}. Expected "
+            "one record a person. Name the columns that tell records apart as record, so that "
             "people are counted, or bring the table to one record each"
         )
 

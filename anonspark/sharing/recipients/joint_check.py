@@ -32,8 +32,8 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
     """
     known = {*plan.names, *(one.recipient for one in earlier)}
     strangers = [
-        f"collusion.together[{place}]: neither the plan nor the ledger knows {name!r}; expected "
-        f"one of {', '.join(sorted(known))}; correct it"
+        f"collusion.together[{place}]: neither the plan nor the ledger knows {name!r}. Expected "
+        f"one of {', '.join(sorted(known))}. Correct it"
         for place, group in enumerate(plan.file.collusion.together)
         for name in group
         if name not in known
@@ -105,6 +105,6 @@ def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
     raise GuaranteeError(
         "\n".join(told)
         + rest
-        + "\nnothing was published; use strategy: nested, or lower collusion.k, or state "
+        + "\nnothing was published. Use strategy: nested, or lower collusion.k, or state "
         "collusion.recipients"
     )

@@ -222,8 +222,8 @@ def require_presence(
         raise GuaranteeError(
             f"recipients.{recipient.name}.presence.max: {presence.out_of_bounds:,} of "
             f"{presence.population:,} records of the source are in the release with a probability "
-            f"above {most:g}, up to {presence.largest:.4g}; raise k or the bound, or drop the "
-            "condition; nothing was published"
+            f"above {most:g}, up to {presence.largest:.4g}. Raise k or the bound, or drop the "
+            "condition. Nothing was published"
         )
     return presence
 

@@ -207,8 +207,8 @@ def _base_document(
     write_out(base, problems)
     if base.get("coding") is not None:
         problems.append(
-            "base.coding: found a coding, whose releases have all its columns; expected none, for "
-            "each recipient chooses columns; write its attributes into the base"
+            "base.coding: found a coding, whose releases have all its columns. Expected none, for "
+            "each recipient chooses columns. Write its attributes into the base"
         )
     privacy = base.get("privacy")
     if file.record and file.subject and isinstance(privacy, dict):
@@ -255,8 +255,8 @@ class _Reading:
         known = sorted(self.file.recipients)
         for name in only:
             if name not in known:
-                hint = did_you_mean(name, known, f"expected {one_of(known)}")
-                self.problems.append(f"--only: the plan has no recipient {found(name)}; {hint}")
+                hint = did_you_mean(name, known, f"Expected {one_of(known)}")
+                self.problems.append(f"--only: the plan has no recipient {found(name)}. {hint}")
         return [name for name in known if not only or name in only]
 
     def _check_base(self, base: Configuration) -> None:
@@ -267,51 +267,51 @@ class _Reading:
                     self._unknown(key, name, list(attributes))
                 elif attributes[name].role != "identifier":
                     self.problems.append(
-                        f"{key}: {name!r} has the role {attributes[name].role} in the base; "
-                        "expected identifier, for it is never published; correct base.attributes"
+                        f"{key}: {name!r} has the role {attributes[name].role} in the base. "
+                        "Expected identifier, for it is never published. Correct base.attributes"
                     )
         self._check_record()
         if base.ledger is not None:
             self.problems.append(
                 "base.ledger: found the ledger of a data set, which releases of a plan are not "
-                "listed in; expected it in configurations of runs alone; remove it"
+                "listed in. Expected it in configurations of runs alone. Remove it"
             )
         unit = base.privacy.unit
         if unit and sorted(unit) != sorted(file.subject):
             self.problems.append(
                 f"subject: found {', '.join(file.subject) or 'nothing'}, but the base's "
-                f"privacy.unit is {', '.join(unit)}; expected the same people in both; correct one"
+                f"privacy.unit is {', '.join(unit)}. Expected the same people in both. Correct one"
             )
         if file.ledger is not None and not file.subject:
             self.problems.append(
-                "subject: missing; a ledger has to know people again; expected the column, or "
-                "columns, that tell them apart; add it"
+                "subject: missing. A ledger has to know people again. Expected the column, or "
+                "columns, that tell them apart. Add it"
             )
         if base.privacy.delta_presence is not None:
             self.problems.append(
-                "base.privacy.delta_presence: found a population; in a plan the source is the "
-                "population of each recipient; write recipients.<name>.presence instead"
+                "base.privacy.delta_presence: found a population. In a plan the source is the "
+                "population of each recipient. Write recipients.<name>.presence instead"
             )
         if file.strategy == "nested" and base.model.name not in NESTED_MODELS:
             self.problems.append(
                 f"base.model.name: found {found(base.model.name)}, whose groups cannot be those of "
-                f"all releases; expected {one_of(NESTED_MODELS)}; set one, or use strategy: "
+                f"all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
                 "independent"
             )
         for place, one in enumerate(file.collusion.l_diversity):
             if one.attribute not in base.sensitive:
                 self.problems.append(
                     f"collusion.l_diversity[{place}].attribute: {one.attribute!r} is not sensitive "
-                    f"in the base; expected one of {', '.join(base.sensitive) or 'none there'}; "
-                    "correct it"
+                    f"in the base. Expected one of {', '.join(base.sensitive) or 'none there'}. "
+                    "Correct it"
                 )
         seen: dict[str, int] = {}
         for place, group in enumerate(file.collusion.together):
             for name in group:
                 if name in seen:
                     self.problems.append(
-                        f"collusion.together[{place}]: {name!r} is in a list before, too; expected "
-                        "each name once; put those who are one into one list"
+                        f"collusion.together[{place}]: {name!r} is in a list before, too. Expected "
+                        "each name once. Put those who are one into one list"
                     )
                 seen[name] = place
 
@@ -331,8 +331,8 @@ class _Reading:
         for names in sorted({tuple(own) for own in watched.values() if len(own) > 1}):
             self.problems.append(
                 f"recipients.{names[0]}.metrics: found the prometheus_textfile, the append_to or "
-                f"the job of {', '.join(names[1:])}, too; expected a file, a directory and a name "
-                "of its own for each that is watched; set recipients.<name>.metrics, or remove it "
+                f"the job of {', '.join(names[1:])}, too. Expected a file, a directory and a name "
+                "of its own for each that is watched. Set recipients.<name>.metrics, or remove it "
                 "from the base"
             )
 
@@ -344,9 +344,9 @@ class _Reading:
             model = one.configuration.model
             where = "base" if one.request.model is None else f"recipients.{one.name}"
             self.problems += [
-                f"{where}.model.{key}: found {value}; expected {other} in a plan with a ledger, "
+                f"{where}.model.{key}: found {value}. Expected {other} in a plan with a ledger, "
                 "because the number of records that a model leaves out shows by the difference of "
-                "two nights what became of a single one; set it"
+                "two nights what became of a single one. Set it"
                 for key, value, other in _LEFT_OUT
                 if getattr(model, key, None) == value
             ]
@@ -358,30 +358,30 @@ class _Reading:
             return
         if not file.subject:
             self.problems.append(
-                "record: found without subject; expected the column, or columns, that tell people "
-                "apart, too; add subject"
+                "record: found without subject. Expected the column, or columns, that tell people "
+                "apart, too. Add subject"
             )
         if set(file.record) <= set(file.subject):
             self.problems.append(
-                "record: found columns of subject alone, of whom somebody would have one record; "
-                "expected what tells the records of a person apart; correct it, or remove it"
+                "record: found columns of subject alone, of whom somebody would have one record. "
+                "Expected what tells the records of a person apart. Correct it, or remove it"
             )
         if file.collusion.l_diversity:
             self.problems.append(
-                "collusion.l_diversity: found beside record; expected one of the two, for values "
-                "of joint classes are counted by records; remove one"
+                "collusion.l_diversity: found beside record. Expected one of the two, for values "
+                "of joint classes are counted by records. Remove one"
             )
         self.problems += [
-            f"recipients.{name}.presence: found beside record; expected one of the two, for "
-            "presence is counted by records; remove one"
+            f"recipients.{name}.presence: found beside record. Expected one of the two, for "
+            "presence is counted by records. Remove one"
             for name, request in file.recipients.items()
             if request.presence is not None
         ]
 
     def _unknown(self, where: str, name: str, known: Sequence[str]) -> None:
-        hint = did_you_mean(name, known, "add it to the base, or remove it here")
+        hint = did_you_mean(name, known, "Add it to the base, or remove it here")
         self.problems.append(
-            f"{where}: found {found(name)}; expected an attribute of the base; {hint}"
+            f"{where}: found {found(name)}. Expected an attribute of the base. {hint}"
         )
 
     def _recipient(self, name: str, base: Configuration) -> Recipient | None:
@@ -392,8 +392,8 @@ class _Reading:
         conditions = tuple(self._conditions(where, request, base))
         if self.file.strategy == "nested" and request.model is not None:
             self.problems.append(
-                f"{where}.model: found a model; in a nested plan all releases are made of the "
-                "base's groups; remove it, or use strategy: independent"
+                f"{where}.model: found a model. In a nested plan all releases are made of the "
+                "base's groups. Remove it, or use strategy: independent"
             )
         if len(self.problems) > before:
             return None
@@ -408,14 +408,14 @@ class _Reading:
             if name not in base.attributes:
                 self._unknown(at, name, list(base.attributes))
             elif base.attributes[name].role == "identifier":
-                self.problems.append(f"{at}: {name!r} is an identifier, which nobody gets; remove")
+                self.problems.append(f"{at}: {name!r} is an identifier, which nobody gets. Remove")
         if not set(request.columns) & set(base.quasi_identifiers):
             self.problems.append(
-                f"{where}.columns: found no quasi_identifier of the base; expected one at least; "
-                "add one"
+                f"{where}.columns: found no quasi_identifier of the base. Expected one at least. "
+                "Add one"
             )
         if len(set(request.columns)) < len(request.columns):
-            self.problems.append(f"{where}.columns: found a column twice; remove one")
+            self.problems.append(f"{where}.columns: found a column twice. Remove one")
 
     def _conditions(
         self, where: str, request: RequestFile, base: Configuration
@@ -428,12 +428,12 @@ class _Reading:
             role = base.attributes[name].role
             if role == "identifier":
                 self.problems.append(
-                    f"{at}: a condition on an identifier picks people by name; remove it"
+                    f"{at}: a condition on an identifier picks people by name. Remove it"
                 )
             elif role == "sensitive" and request.presence is None:
                 self.problems.append(
                     f"{at}: a condition on a sensitive attribute tells it of everybody in the "
-                    f"release; add {where}.presence, or drop the condition"
+                    f"release. Add {where}.presence, or drop the condition"
                 )
             yield Condition(name, one)
 
@@ -460,19 +460,19 @@ class _Reading:
             return None
         if asked.privacy.delta_presence is not None:
             self.problems.append(
-                f"{where}.privacy.delta_presence: found a population; in a plan that is the "
-                f"source; write {where}.presence instead"
+                f"{where}.privacy.delta_presence: found a population. In a plan that is the "
+                f"source. Write {where}.presence instead"
             )
         if asked.output.pseudonyms:
             self.problems.append(
-                f"{where}.output.pseudonyms: found {', '.join(asked.output.pseudonyms)}; "
-                "expected none in a plan, for recipients who know which records are of one person "
-                "learn more together than is checked; remove it, here or in the base"
+                f"{where}.output.pseudonyms: found {', '.join(asked.output.pseudonyms)}. "
+                "Expected none in a plan, for recipients who know which records are of one person "
+                "learn more together than is checked. Remove it, here or in the base"
             )
         if asked.privacy.k < base.privacy.k:
             self.problems.append(
-                f"{where}.privacy.k: found {asked.privacy.k}; the base requires at least "
-                f"{base.privacy.k}; raise it"
+                f"{where}.privacy.k: found {asked.privacy.k}. The base requires at least "
+                f"{base.privacy.k}. Raise it"
             )
         missing = self._missing_criteria(where, asked, base)
         if not missing:
@@ -505,8 +505,8 @@ class _Reading:
             elif not any(one.is_as_strict_as(criterion) for one in same):
                 self.problems.append(
                     f"{where}.privacy.{key}: found {same[0].describe()} on attribute "
-                    f"{criterion.attribute!r}; the base requires {criterion.describe()}; "
-                    "strengthen it"
+                    f"{criterion.attribute!r}. The base requires {criterion.describe()}. "
+                    "Strengthen it"
                 )
         return missing
 
@@ -544,13 +544,13 @@ class _Reading:
         if k > smallest:
             name = min(recipients, key=lambda one: one.configuration.privacy.k).name
             self.problems.append(
-                f"collusion.k: found {k}, but recipients.{name}.privacy.k is {smallest}; expected "
-                "at most the smallest k of the recipients; lower it, or raise theirs"
+                f"collusion.k: found {k}, but recipients.{name}.privacy.k is {smallest}. Expected "
+                "at most the smallest k of the recipients. Lower it, or raise theirs"
             )
         if k == 1 and collusion.k is not None and not base.privacy.allow_k_1:
             self.problems.append(
                 "collusion.k: found 1, which protects nobody from recipients who put together what "
-                "they have; expected at least 2; raise it, or set privacy.allow_k_1 of the base to "
+                "they have. Expected at least 2. Raise it, or set privacy.allow_k_1 of the base to "
                 "true if you only compare"
             )
         diversity = {one.attribute: one.l for one in collusion.l_diversity}

@@ -38,7 +38,7 @@ class ConditionFile(Section):
         default=None, alias="in", description="Values, one of which the column has."
     )
     not_in: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(
-        default=None, description="Values, none of which the column has; it may be missing."
+        default=None, description="Values, none of which the column has. It may be missing."
     )
     min: _Scalar | None = Field(default=None, description="Smallest value, included.")
     max: _Scalar | None = Field(default=None, description="Largest value, included.")
@@ -47,7 +47,7 @@ class ConditionFile(Section):
     def _problems(self) -> Iterator[Finding]:
         if not self.model_fields_set:
             yield Finding(
-                (), "found an empty mapping; expected in, not_in, min, max or missing; add one"
+                (), "found an empty mapping. Expected in, not_in, min, max or missing. Add one"
             )
 
 
@@ -65,11 +65,11 @@ class CollusionFile(Section):
     k: int | None = Field(
         default=None,
         ge=1,
-        description="Persons of every joint class; the smallest k of the recipients by default.",
+        description="Persons of every joint class. The smallest k of the recipients by default.",
     )
     l_diversity: Annotated[list[CollusionDiversity], BeforeValidator(one_or_more)] = Field(
         default=[],
-        description="Different values of sensitive attributes in every joint class; one or a list.",
+        description="Different values of sensitive attributes in every joint class. One or a list.",
     )
     recipients: Literal["all"] | Annotated[int, Field(ge=1)] = Field(
         default="all", description="How many recipients may put together what they have."
@@ -82,7 +82,7 @@ class CollusionFile(Section):
 class LedgerFile(Section):
     """Where is written down what was given to whom."""
 
-    path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
+    path: NonEmptyText = Field(description="Directory of the ledger. Any Hadoop URI.")
     key_file: NonEmptyText = Field(
         description="File of the key, of 32 bytes at least, on the local disk of the driver."
     )
@@ -124,13 +124,13 @@ class RequestFile(Section):
         ),
     )
     privacy: dict[str, Any] = Field(
-        default={}, description="As in a configuration; the base's is the least."
+        default={}, description="As in a configuration. The base's is the least."
     )
     presence: PresenceFile | None = Field(
         default=None, description="Bound on the probability of presence."
     )
     model: dict[str, Any] | None = Field(
-        default=None, description="As in a configuration; with the strategy independent only."
+        default=None, description="As in a configuration. With the strategy independent only."
     )
     output: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
     gates: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
@@ -143,11 +143,11 @@ class RequestFile(Section):
         try:
             until = date.fromisoformat(self.until)
         except ValueError:
-            text = f"found {found(self.until)}; expected a day such as 2027-12-31; correct it"
+            text = f"found {found(self.until)}. Expected a day such as 2027-12-31. Correct it"
             yield Finding(("until",), text)
             return
         if until < date.today():
-            text = f"found the day {until}, which is past; expected one to come; ask for a new one"
+            text = f"found the day {until}, which is past. Expected one to come. Ask for a new one"
             yield Finding(("until",), text)
 
 
@@ -187,7 +187,7 @@ class PlanFile(Section):
         default="nested",
         description=(
             "nested: releases are made of groups that none divides, so that all coalitions are "
-            "held off; independent: each is made by itself, and all are refused if one fails."
+            "held off. Independent: each is made by itself, and all are refused if one fails."
         ),
     )
     collusion: CollusionFile = Field(
@@ -216,8 +216,8 @@ class PlanFile(Section):
         findings = [
             Finding(
                 (name,),
-                "is no name of a recipient; expected 1 to 64 lower-case letters (a to z), digits, "
-                "'.', '_' or '-', the first a letter or a digit; rename it",
+                "is no name of a recipient. Expected 1 to 64 lower-case letters (a to z), digits, "
+                "'.', '_' or '-', the first a letter or a digit. Rename it",
             )
             for name in (value if isinstance(value, dict) else ())
             if isinstance(name, str) and not re.fullmatch(_NAME, name)

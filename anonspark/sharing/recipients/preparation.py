@@ -16,8 +16,8 @@ def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> Data
     """Return the error of a request of which too little is left."""
     return DataError(
         f"{where}{withheld:,} of {requested:,} records are withheld, so that "
-        f"nobody's coming or going is told; expected at least privacy.k = {k} that are left; "
-        "ask for more records, or withdraw releases that nobody has any more"
+        f"nobody's coming or going is told. Expected at least privacy.k = {k} that are left. "
+        "Ask for more records, or withdraw releases that nobody has any more"
     )
 
 

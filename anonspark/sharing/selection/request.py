@@ -35,11 +35,11 @@ _OF_ONE_RECORD = (
     (
         "header",
         "true",
-        "without a header one record, the first, would decide how all others are read; add a "
+        "without a header one record, the first, would decide how all others are read. Add a "
         "header and say true (sep and encoding are a comma and UTF-8 unless you give them)",
     ),
-    ("multiLine", "false", "a quote of one record could take in all others; remove it"),
-    ("comment", "", "where the header is a comment, a record takes its place; remove such lines"),
+    ("multiLine", "false", "a quote of one record could take in all others. Remove it"),
+    ("comment", "", "where the header is a comment, a record takes its place. Remove such lines"),
 )
 # Far from where noisy counts would not be whole numbers of 64 bits any more.
 _LARGEST_SCALE = 2**50
@@ -185,8 +185,8 @@ def open_wanted(
             domains[name] = declared[name]
         else:
             problems.append(
-                f"selection.domains.{name}: missing; the values of {name!r} are declared nowhere, "
-                "and must not be looked up in the data; give values, bins or a hierarchy"
+                f"selection.domains.{name}: missing. The values of {name!r} are declared nowhere, "
+                "and must not be looked up in the data. Give values, bins or a hierarchy"
             )
     if problems:
         raise ConfigurationError(*problems)
@@ -196,7 +196,7 @@ def open_wanted(
         raise DataError(
             *(
                 f"selection.domains.{name}: found bins, and column {name!r} has type "
-                f"{type_name(schema.field(name).type)}; expected numbers or texts; give values"
+                f"{type_name(schema.field(name).type)}. Expected numbers or texts. Give values"
                 for name in odd
             )
         )
@@ -207,8 +207,8 @@ def open_wanted(
     )
     if (wanted.scale or 0) > _LARGEST_SCALE:
         raise ConfigurationError(
-            "selection: the noise of a cell would be of a scale beyond all counts; expected a "
-            "larger epsilon, fewer candidates, or fewer rows_per_person; correct them"
+            "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
+            "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
         )
     return table, wanted
 
@@ -225,7 +225,7 @@ def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
         raise ConfigurationError(
             *(
                 f"selection.domains.{name}: found a domain of what is neither a candidate nor the "
-                f"target; expected one of {', '.join(map(repr, names))}; correct the name, or "
+                f"target. Expected one of {', '.join(map(repr, names))}. Correct the name, or "
                 "remove it"
                 for name in unused
             )
@@ -247,8 +247,8 @@ def _without_inference(configuration: Configuration) -> Configuration:
     if own.format.lower() in _TYPES_OF_VALUES:
         raise ConfigurationError(
             f"input.format: found {own.format!r}, whose columns and types are made of all records, "
-            "so that one would change how the others are counted; expected a format that tells "
-            "them, or csv; write the table as parquet"
+            "so that one would change how the others are counted. Expected a format that tells "
+            "them, or csv. Write the table as parquet"
         )
     if own.format.lower() != "csv":
         # Nor does a file say of itself what it is.
@@ -258,7 +258,7 @@ def _without_inference(configuration: Configuration) -> Configuration:
         value = given.get(name.lower(), "" if expected == "true" else expected)
         if value != expected:
             raise ConfigurationError(
-                f"input.options.{name}: {f'found {value}' if value else 'missing'}; expected "
+                f"input.options.{name}: {f'found {value}' if value else 'missing'}. Expected "
                 f"{expected or 'none'}, because {why}, or write the table as parquet"
             )
     options = {name: one for name, one in own.options.items() if name.lower() not in _OF_VALUES}
@@ -283,8 +283,8 @@ def _require_no_folders(
         if name.lower() in folders:
             raise ConfigurationError(
                 f"input.path: the column {name!r} is made of the names of folders, whose type is "
-                "made of all of them, so that one record would change how the others are counted; "
-                "write the column into the files, or leave it out of the selection"
+                "made of all of them, so that one record would change how the others are counted. "
+                "Write the column into the files, or leave it out of the selection"
             )
 
 
@@ -331,8 +331,8 @@ def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None
         return Domain.of_values(name, hierarchy.leaves)
     if level > len(hierarchy.levels):
         raise ConfigurationError(
-            f"selection.domains.{name}.level: found {level}; the hierarchy has "
-            f"{len(hierarchy.levels)} above its values; lower it"
+            f"selection.domains.{name}.level: found {level}. The hierarchy has "
+            f"{len(hierarchy.levels)} above its values. Lower it"
         )
     own = hierarchy.levels[level - 1]
     starts = [*own.starts, len(hierarchy.leaves)]
@@ -356,16 +356,16 @@ def _require_columns(settings: SelectionSettings, schema: pa.Schema, names: Sequ
     missing = [name for name in names if name not in schema.names]
     if missing:
         raise DataError(
-            f"selection: the input has no column {', '.join(map(repr, missing))}; it has "
-            f"{', '.join(map(repr, schema.names))}; correct the names"
+            f"selection: the input has no column {', '.join(map(repr, missing))}. It has "
+            f"{', '.join(map(repr, schema.names))}. Correct the names"
         )
     require_distinct(schema.names, names, "the input")
     odd = [name for name in names if not is_plain(schema.field(name).type)]
     if odd:
         raise DataError(
             *(
-                f"selection: column {name!r} has type {type_name(schema.field(name).type)}; "
-                "expected numbers, days, times, booleans or texts; leave it out of the candidates"
+                f"selection: column {name!r} has type {type_name(schema.field(name).type)}. "
+                "Expected numbers, days, times, booleans or texts. Leave it out of the candidates"
                 for name in odd
             )
         )
@@ -384,25 +384,25 @@ def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -
     classes = None if target is None else len(target.labels)
     if classes is not None and classes < _TWO:
         problems.append(
-            f"selection.target: found {classes} declared class; expected two at least; declare more"
+            f"selection.target: found {classes} declared class. Expected two at least. Declare more"
         )
     exact = selection.score == "chi_square" and selection.mechanism == "top"
     if exact and classes is not None and classes > _TWO:
         problems.append(
-            f"selection.score: chi_square under top is for two classes, found {classes}; choose "
+            f"selection.score: chi_square under top is for two classes, found {classes}. Choose "
             "gini, or mechanism: tables"
         )
     every = [*candidates, *([target] if target else [])]
     large = [one.name for one in every if one.rows > MOST_ROWS]
     if large:
         problems.append(
-            f"selection.domains: {', '.join(large)} have more than {MOST_ROWS:,} values; expected "
-            "fewer; give coarser domains"
+            f"selection.domains: {', '.join(large)} have more than {MOST_ROWS:,} values. Expected "
+            "fewer. Give coarser domains"
         )
     cells = sum(one.rows for one in candidates) * (classes or _TWO)
     if cells > MOST_CELLS:
         problems.append(
-            f"selection: found {cells:,} cells; expected at most {MOST_CELLS:,}; give coarser "
+            f"selection: found {cells:,} cells. Expected at most {MOST_CELLS:,}. Give coarser "
             "domains, or fewer candidates"
         )
     if problems:

@@ -185,7 +185,7 @@ def select(
             return publish_selection(engine, wanted, (aside, output), entry, drawn)
         except BaseException:
             _LOGGER.warning(
-                "run %s was charged (entry %s of the ledger) and left no result; the charge stays, "
+                "run %s was charged (entry %s of the ledger) and left no result. The charge stays, "
                 "for what was drawn may have been seen",
                 run_id,
                 entry.number,
@@ -216,7 +216,7 @@ def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
     ]
     if numbers:
         _LOGGER.warning(
-            "run %s was charged before (entry %s of the ledger) and left no result; what was drawn "
+            "run %s was charged before (entry %s of the ledger) and left no result. What was drawn "
             "then may have been seen, so it is charged again",
             run_id,
             ", ".join(numbers),
@@ -236,8 +236,8 @@ def _before(
         if told.get("run_id") == run_id and told.get("asked") == fingerprint_of_asked(settings):
             return Selection(list(told["attributes"]), told, output)
     raise ConfigurationError(
-        f"selection.output: found something at {output}; expected nothing there; choose another "
-        "directory, or remove it; nothing was charged"
+        f"selection.output: found something at {output}. Expected nothing there. Choose another "
+        "directory, or remove it. Nothing was charged"
     )
 
 

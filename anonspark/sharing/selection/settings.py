@@ -43,10 +43,10 @@ class EvenBins(Section):
     def _problems(self) -> Iterator[Finding]:
         numbers = (self.start, self.to, self.width)
         if not all(map(math.isfinite, numbers)) or self.to < self.start:
-            text = "found an end below the start, or what is not finite; correct it"
+            text = "found an end below the start, or what is not finite. Correct it"
             yield Finding((), text)
         elif (self.to - self.start) / self.width > MOST_ROWS:
-            text = f"found more than {MOST_ROWS:,} bins; expected fewer; give a larger width"
+            text = f"found more than {MOST_ROWS:,} bins. Expected fewer. Give a larger width"
             yield Finding(("width",), text)
 
     def edges(self) -> list[float]:
@@ -82,17 +82,17 @@ class DomainOptions(Section):
         given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
         if len(given) != 1:
             text = f"found {' and '.join(given) or 'none of values, bins and hierarchy'}"
-            yield Finding((), f"{text}; expected one of these; correct it")
+            yield Finding((), f"{text}. Expected one of these. Correct it")
         if self.level is not None and self.hierarchy is None:
-            yield Finding(("level",), "found without hierarchy; remove it")
+            yield Finding(("level",), "found without hierarchy. Remove it")
         values = None if self.values is None else [one.strip(" ") for one in self.values]
         if values is not None and (not values or not all(values) or len(set(values)) < len(values)):
-            text = "found no value, an empty one, or one twice; expected different ones; correct it"
+            text = "found no value, an empty one, or one twice. Expected different ones. Correct it"
             yield Finding(("values",), text)
         edges = self.bins.edges() if isinstance(self.bins, EvenBins) else self.bins or []
         ascending = all(low < high for low, high in pairwise(edges))
         if not ascending or not all(map(math.isfinite, edges)):
-            text = "found edges that are not ascending, or not finite; correct them"
+            text = "found edges that are not ascending, or not finite. Correct them"
             yield Finding(("bins",), text)
 
 
@@ -101,19 +101,19 @@ class SelectionOptions(Section):
 
     target: NonEmptyText = Field(description="What the attributes are to tell of.")
     candidates: list[NonEmptyText] | None = Field(
-        default=None, description="Attributes to choose from; all but identifiers and the target."
+        default=None, description="Attributes to choose from. All but identifiers and the target."
     )
     count: int = Field(ge=1, description="How many are chosen.")
     mechanism: Literal["top", "tables"] = Field(
         default="top",
-        description="top chooses without tables; tables publishes noisy ones and ranks by them.",
+        description="top chooses without tables. Tables publishes noisy ones and ranks by them.",
     )
     score: Literal["gini", "information_gain", "chi_square"] = Field(
         default="gini", description="What makes an attribute good."
     )
-    epsilon: Number = Field(description="Privacy loss; at most 100, 6 decimals.")
+    epsilon: Number = Field(description="Privacy loss. At most 100, 6 decimals.")
     tables_epsilon: Number = Field(
-        default="0", description="With top: loss for noisy tables of the chosen ones; 0 for none."
+        default="0", description="With top: loss for noisy tables of the chosen ones. 0 for none."
     )
     neighbors: Literal["add_remove", "replace"] = Field(
         default="add_remove", description="Whether tables differ by a record, or in one."
@@ -123,13 +123,13 @@ class SelectionOptions(Section):
         description="Column that tells whose a record is, where somebody may have several.",
     )
     rows_per_person: int = Field(
-        default=1, ge=1, description="Records of a person that count at most; with person."
+        default=1, ge=1, description="Records of a person that count at most. With person."
     )
     records_at_most: int | None = Field(
         default=None,
         ge=1,
         le=2**33,
-        description="Public bound on the records that count in full; for information_gain.",
+        description="Public bound on the records that count in full. For information_gain.",
     )
     domains: dict[str, DomainOptions] = Field(
         default={}, description="Of attributes whose values are declared nowhere else."
@@ -142,22 +142,22 @@ class SelectionOptions(Section):
             if number is None or number > _MOST_EPSILON or number < 0 or not (number or least):
                 yield Finding(
                     (name,),
-                    f"found {found(getattr(self, name))}; expected a decimal number "
+                    f"found {found(getattr(self, name))}. Expected a decimal number "
                     f"{'from' if least else 'above'} 0 up to {_MOST_EPSILON} with at most "
-                    f"{_DECIMALS} decimals; correct it",
+                    f"{_DECIMALS} decimals. Correct it",
                 )
         if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
-            text = "found beside mechanism: tables, whose tables epsilon pays for; remove it"
+            text = "found beside mechanism: tables, whose tables epsilon pays for. Remove it"
             yield Finding(("tables_epsilon",), text)
         bounded = self.score == "information_gain" and self.mechanism == "top"
         if bounded and self.records_at_most is None:
-            text = "missing; information_gain needs a public bound on the records; or use gini"
+            text = "missing. Information_gain needs a public bound on the records. Or use gini"
             yield Finding(("records_at_most",), text)
         if self.person is None and self.rows_per_person > 1:
-            text = "found without person; name the column that tells people apart, or remove it"
+            text = "found without person. Name the column that tells people apart, or remove it"
             yield Finding(("rows_per_person",), text)
         if self.person is not None and self.person == self.target:
-            text = "found the target; expected the column that tells people apart; correct it"
+            text = "found the target. Expected the column that tells people apart. Correct it"
             yield Finding(("person",), text)
 
     @property
@@ -252,8 +252,8 @@ def parse_selection(
     ledger = None if configuration is None else configuration.ledger
     if configuration is not None and ledger is None:
         listed.append(
-            "ledger: missing; expected path, dataset and limit of the ledger that losses are "
-            "charged to; add the section"
+            "ledger: missing. Expected path, dataset and limit of the ledger that losses are "
+            "charged to. Add the section"
         )
     if file is None or configuration is None or ledger is None or listed:
         raise ConfigurationError(*listed)
@@ -265,7 +265,7 @@ def _candidates(configuration: Configuration, selection: SelectionOptions) -> tu
     attributes, target = configuration.attributes, selection.target
     problems = []
     if target in configuration.identifiers:
-        problems.append(f"selection.target: {target!r} is an identifier; expected another column")
+        problems.append(f"selection.target: {target!r} is an identifier. Expected another column")
     names = selection.candidates
     if names is None:
         left_out = {target, selection.person, *configuration.identifiers}
@@ -274,23 +274,23 @@ def _candidates(configuration: Configuration, selection: SelectionOptions) -> tu
         unknown = [name for name in names if name not in attributes]
         if unknown:
             problems.append(
-                f"selection.candidates: {', '.join(map(repr, unknown))} are no attributes; "
-                f"expected some of {', '.join(map(repr, attributes))}; correct them"
+                f"selection.candidates: {', '.join(map(repr, unknown))} are no attributes. "
+                f"Expected some of {', '.join(map(repr, attributes))}. Correct them"
             )
         if target in names:
-            problems.append("selection.candidates: found the target among them; remove it")
+            problems.append("selection.candidates: found the target among them. Remove it")
         if selection.person in names:
-            problems.append("selection.candidates: found the person among them; remove it")
+            problems.append("selection.candidates: found the person among them. Remove it")
         if len(set(names)) < len(names):
-            problems.append("selection.candidates: found a name twice; remove one")
+            problems.append("selection.candidates: found a name twice. Remove one")
     if not names:
         problems.append(
-            "selection.candidates: found none; expected attributes beside the target; list some"
+            "selection.candidates: found none. Expected attributes beside the target. List some"
         )
     elif selection.count > len(names):
         problems.append(
-            f"selection.count: found {selection.count}, but there are {len(names)} candidates; "
-            "lower it"
+            f"selection.count: found {selection.count}, but there are {len(names)} candidates. "
+            "Lower it"
         )
     if problems:
         raise ConfigurationError(*problems)

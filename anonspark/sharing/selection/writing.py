@@ -117,8 +117,8 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
         files.make_private_directory(aside)
     except OSError as error:
         raise ConfigurationError(
-            f"selection.output: nothing can be written beside {output}; expected a directory that "
-            "can be made; correct it; nothing was charged"
+            f"selection.output: nothing can be written beside {output}. Expected a directory that "
+            "can be made. Correct it. Nothing was charged"
         ) from error
     try:
         yield aside
@@ -189,8 +189,8 @@ def publish_selection(
         files.rename(aside, output)
     except OSError as error:
         raise PublishingError(
-            f"selection.output: the result could not be written to {output}; entry {entry.number} "
-            "of the ledger stays charged; check permissions and free space"
+            f"selection.output: the result could not be written to {output}. Entry {entry.number} "
+            "of the ledger stays charged. Check permissions and free space"
         ) from error
     return Selection(names, told, output)
 
@@ -223,7 +223,7 @@ def guarantee(wanted: Wanted, entry: Entry) -> str:
     what = "added or removed" if selection.neighbors == "add_remove" else "replaced by another"
     spent = in_decimals(entry.spent_after)
     return (
-        f"{in_decimals(wanted.charged)}-differentially private for {who} {what}; entry "
+        f"{in_decimals(wanted.charged)}-differentially private for {who} {what}. Entry "
         f"{entry.number} of ledger {wanted.settings.ledger.dataset}, {spent} of "
         f"{in_decimals(entry.limit)} spent"
     )

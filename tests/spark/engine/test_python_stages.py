@@ -32,7 +32,7 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "double": (pa.float64(), [0.0, None, -0.0, float("nan")]),
     "boolean": (pa.bool_(), [True, None, False, False]),
     "Text": (pa.string(), ["ä\n", None, "", ""]),
-    "odd name, of; it": (pa.string(), ["x", "x", "y" * 40, None]),
+    "odd name, of. It": (pa.string(), ["x", "x", "y" * 40, None]),
     "binary": (pa.binary(), [b"\xff", None, b"", b""]),
     "day": (pa.date32(), [date(1, 1, 1), None, date(9999, 12, 31), date(2026, 1, 1)]),
     "time": (
@@ -123,7 +123,7 @@ VERBS: dict[str, Verb] = {
     "mapped and selected": lambda table: table.map_batches(twice(), SCHEMA).map_batches(
         twice(), SCHEMA
     ).select({name: name for name in SCHEMA.names} | {"a": "list"}),
-    "renamed": lambda table: table.select({"Text": "day", "b": "odd name, of; it", "c": "day"}),
+    "renamed": lambda table: table.select({"Text": "day", "b": "odd name, of. It", "c": "day"}),
     "none selected": lambda table: table.select([]),
     "counted": lambda table: table.aggregate(["Text", "int", "double"], count="n"),
     "all counted": lambda table: table.aggregate([], count="n", sums=["long"]),
@@ -149,7 +149,7 @@ VERBS: dict[str, Verb] = {
         table.aggregate(["day"], count="n"), ["day"], small=True
     ),
     "united": lambda table: table.select(["Text"]).union(
-        table.select({"Text": "odd name, of; it"})
+        table.select({"Text": "odd name, of. It"})
     ),
     "kept": lambda table: table.map_batches(twice(), SCHEMA).persist().select(["day"]),
 }  # fmt: skip

@@ -138,7 +138,7 @@ def test_two_writers_of_one_release(
     monkeypatch.setattr(writing, "write_records", meet_others)
     outcome = command(capsys, "run", path, "--run-id", "one", "--quiet")
     assert outcome.code == 5, outcome.err
-    assert "appeared while the run was going on; nothing was published" in outcome.err
+    assert "appeared while the run was going on. Nothing was published" in outcome.err
     require_golden(hdfs, folder)
 
 

@@ -29,7 +29,7 @@ def refused(function: Callable[..., Any], *given: Any, **named: Any) -> str:
 @pytest.mark.parametrize("function", [anonspark.anonymize, anonspark.compare, anonspark.verify])
 def test_names_of_columns(function: Callable[..., Any]) -> None:
     own = ARGUMENTS if function is not anonspark.verify else {"k": 5}
-    expected = "; expected a list of names of columns"
+    expected = ". Expected a list of names of columns"
     assert refused(function, PEOPLE, quasi_identifiers={"age", "sex"}, **own) == (
         "quasi_identifiers: found a set, whose order is another one in each process" + expected
     )
@@ -69,9 +69,9 @@ def test_places(tmp_path: Path) -> None:
         for given in (release, Path(release.path), release.path):
             assert anonspark.read(given).count("age >= 0").estimate == ROWS
         text = refused(anonspark.evaluate, release, None)
-        assert text.startswith("original: found NoneType; expected the table")
+        assert text.startswith("original: found NoneType. Expected the table")
     text = refused(anonspark.anonymize, PEOPLE, quasi_identifiers=["age"], staging=5, **ARGUMENTS)
-    assert text == "staging: found int; expected the path of a directory"
+    assert text == "staging: found int. Expected the path of a directory"
     assert refused(anonspark.read, 5).startswith("release: found an object of the type int")
 
 
@@ -82,18 +82,18 @@ def test_files_in_place_of_what_they_hold(given: Any) -> None:
         assert "expected a mapping or a Configuration" in text
         assert "anonspark.config.load_configuration(path)" in text
     for function in (anonspark.compare, anonspark.distribute, anonspark.select):
-        assert "expected a mapping, as the YAML file holds it; read" in refused(
+        assert "expected a mapping, as the YAML file holds it. Read" in refused(
             function, PEOPLE, given
         )
 
 
 def test_other_types() -> None:
     text = refused(anonspark.distribute, PEOPLE, None)
-    assert text == "plan: found NoneType; expected a mapping, as the YAML file holds it"
+    assert text == "plan: found NoneType. Expected a mapping, as the YAML file holds it"
     text = refused(anonspark.anonymize, PEOPLE, quasi_identifiers=["age"], model=5, **ARGUMENTS)
-    assert text.startswith("model: found int; expected the name of a model")
+    assert text.startswith("model: found int. Expected the name of a model")
     text = refused(anonspark.verify, PEOPLE, quasi_identifiers=["age"], k=2.5)
-    assert text == "k: found 2.5; expected a whole number of at least 2"
+    assert text == "k: found 2.5. Expected a whole number of at least 2"
 
 
 @cases(__file__, "wrong", "told")
@@ -104,7 +104,7 @@ def test_numbers_of_a_profile(wrong: dict[str, Any], told: str) -> None:
 def test_keywords_beside_a_configuration() -> None:
     config = {"attributes": {"age": "quasi_identifier"}, "privacy": {"k": 5}}
     expected = (
-        ": found together with a configuration, which says the same; leave one of the two out"
+        ": found together with a configuration, which says the same. Leave one of the two out"
     )
     assert refused(anonspark.anonymize, PEOPLE, config, seed=3) == f"seed{expected}"
     text = refused(anonspark.anonymize, PEOPLE, config, k=5, sensitive=["sex"])
@@ -124,12 +124,12 @@ def test_releases_together() -> None:
         anonspark.anonymize(PEOPLE, **sexes, **ARGUMENTS) as other,
     ):
         text = refused(anonspark.verify_together, [one])
-        assert text == "releases: found one release; expected another one beside it"
+        assert text == "releases: found one release. Expected another one beside it"
         text = refused(anonspark.verify_together, [one, one])
         assert text.startswith(f"releases: found {one.path} twice")
         for wrong in (0, 2.5):
             text = refused(anonspark.verify_together, [one, other], joint_k=wrong)
-            assert text == f"joint_k: found {wrong}; expected a whole number of at least 2"
+            assert text == f"joint_k: found {wrong}. Expected a whole number of at least 2"
         found = anonspark.verify_together([one, other])
         assert "say same_people=True or inside=True if" in " ".join(found.warnings)
         found = anonspark.verify_together([one, other], same_people=True, original=PEOPLE)

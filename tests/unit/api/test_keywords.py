@@ -113,13 +113,13 @@ def test_messages_name_arguments(tmp_path: Path) -> None:
         (tmp_path / "notes.txt").write_text("mine")
         with pytest.raises(ConfigurationError, match=r"^path: what is at .* is not a report"):
             anonspark.report(release, str(tmp_path / "notes.txt"))
-        with pytest.raises(ConfigurationError, match=r"^target: found no original; "):
+        with pytest.raises(ConfigurationError, match=r"^target: found no original. "):
             anonspark.report(release, target="visits")
 
 
 @pytest.mark.parametrize("one", [5, None, pd.DataFrame({"age": [20]})])
 def test_what_is_no_release_is_told_with_its_type(one: Any) -> None:
-    message = rf"^release: found an object of the type {type(one).__name__}; expected what anonspar"
+    message = rf"^release: found an object of the type {type(one).__name__}. Expected what anonspar"
     for function in (anonspark.report, lambda given: anonspark.evaluate(given, people())):
         with pytest.raises(ConfigurationError, match=message):
             function(one)

@@ -183,7 +183,7 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"found list; expected .* pandas or polars"):
+    with pytest.raises(ConfigurationError, match=r"found list. Expected .* pandas or polars"):
         anonymize([1, 2], CONFIGURATION)
     with pytest.raises(DataError, match="age"):
         anonymize(people().drop_columns("age"), CONFIGURATION)

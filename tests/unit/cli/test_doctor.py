@@ -60,7 +60,7 @@ def test_everything_is_checked_and_fine_here() -> None:
 
 def test_java_is_named() -> None:
     found = check_named("Java").found
-    assert found == "17 from JAVA_HOME (/opt/java); needed: 17 to 21"
+    assert found == "17 from JAVA_HOME (/opt/java). Needed: 17 to 21"
 
 
 def test_missing_java(monkeypatch: pytest.MonkeyPatch) -> None:

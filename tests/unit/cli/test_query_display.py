@@ -22,7 +22,7 @@ def shown(answer: Answer) -> str:
 def test_numbers_are_not_highlighted_in_pieces() -> None:
     count = Count(8825.9, 7798, 10226, 30162)
     assert shown(Answer("", count, None, None, 1366)) == (
-        "about 8,825.9 of 30,162 records; for certain at least 7,798 and at most 10,226\n"
+        "about 8,825.9 of 30,162 records. For certain at least 7,798 and at most 10,226\n"
         "records that were left out of the release are not counted: 1,366\n"
     )
     exact = Count(1234.0, 1234, 1234, 30162)

@@ -146,7 +146,7 @@ def test_all_cells_are_checked_and_a_problem_is_told_once(tmp_path: Path) -> Non
 
 
 def test_other_keys_of_the_file(tmp_path: Path) -> None:
-    assert problems(tmp_path, rankby="dm")[0].startswith("rankby: unknown key; did you mean")
+    assert problems(tmp_path, rankby="dm")[0].startswith("rankby: unknown key. Did you mean")
     assert "did you mean 'gcp'?" in problems(tmp_path, rank_by="gpc")[0]
     assert "evaluate.information" in problems(tmp_path, rank_by="entropy")[0]
     assert "base: " in problems(tmp_path, base="nowhere.yaml")[0]

@@ -231,7 +231,7 @@ NAMES += f" or '{list(models.options_classes())[-1]}'"
 
 ONE_RULE = "expected exactly one of 'intervals', 'prefix' or 'calendar';"
 WIDTHS = (
-    "expected widths from fine to coarse, each a multiple of the one before; correct one of the two"
+    "expected widths from fine to coarse, each a multiple of the one before. Correct one of the two"
 )
 FILE_OR_RULE = (
     "expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
@@ -261,14 +261,14 @@ def test_refused(written: str, expected: list[str]) -> None:
 def test_missing_section(section: str) -> None:
     document = {key: value for key, value in MINIMAL.items() if key != section}
     (problem,) = problems_of(document)
-    assert problem.startswith(f"{section}: missing; expected a mapping")
+    assert problem.startswith(f"{section}: missing. Expected a mapping")
     assert ("quasi_identifiers: [a, b]" in problem) == (section == "attributes")
 
 
 def test_a_misspelt_required_section_is_one_problem() -> None:
     document = {key: value for key, value in MINIMAL.items() if key != "privacy"}
     assert problems_of({**document, "privcy": {"k": 5}}) == [
-        "privcy: unknown key; did you mean 'privacy'?"
+        "privcy: unknown key. Did you mean 'privacy'?"
     ]
 
 
@@ -432,8 +432,8 @@ def test_an_unreadable_role_is_not_taken_for_no_quasi_identifier() -> None:
 def test_two_roles_for_one_attribute(file: Path) -> None:
     text = CONTRACT.replace("  ssn: identifier", "  ssn: identifier\n  age: sensitive")
     assert file_problems(file, text) == (
-        f"{file}:11:3: attributes.age: found two roles for one attribute, on lines 6 and 11; "
-        "expected one role for each attribute; keep one of them",
+        f"{file}:11:3: attributes.age: found two roles for one attribute, on lines 6 and 11. "
+        "Expected one role for each attribute. Keep one of them",
     )
 
 
@@ -442,12 +442,12 @@ def test_all_duplicates_are_reported(file: Path) -> None:
         "privacy: {k: 5, 'k': 6, \"k\": 7}\nmissing: drop\nevaluate: {compare_baseline: true, "
         "compare_baseline: true}\n"
     )
-    once = "expected each key once; keep one of them"
+    once = "expected each key once. Keep one of them"
     assert file_problems(file, text) == (
-        f"{file}:25:25: privacy.k: found the key three times, on line 25; {once}",
-        f"{file}:27:36: evaluate.compare_baseline: found the key twice, on line 27; {once}",
-        f"{file}:26:1: missing: found the key twice, on lines 11 and 26; {once}",
-        f"{file}:25:1: privacy: found the key twice, on lines 12 and 25; {once}",
+        f"{file}:25:25: privacy.k: found the key three times, on line 25. {once}",
+        f"{file}:27:36: evaluate.compare_baseline: found the key twice, on line 27. {once}",
+        f"{file}:26:1: missing: found the key twice, on lines 11 and 26. {once}",
+        f"{file}:25:1: privacy: found the key twice, on lines 12 and 25. {once}",
     )
 
 
@@ -501,7 +501,7 @@ def test_a_section_that_an_override_alone_has_is_at_no_place_of_the_file(file: P
     file.write_text(json.dumps(MINIMAL), encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
         load_configuration(file, ["privcy.k=5"])
-    assert caught.value.problems == ("privcy: unknown key; did you mean 'privacy'?",)
+    assert caught.value.problems == ("privcy: unknown key. Did you mean 'privacy'?",)
 
 
 # Files
@@ -527,7 +527,7 @@ def test_a_file_that_is_no_yaml_names_the_usual_causes(file: Path, text: str) ->
     (problem,) = file_problems(file, text)
     assert problem.endswith(
         ". Usual causes: a line that is indented differently from its neighbours, a missing blank "
-        "after a colon, a tab, a text that needs quotes; correct it"
+        "after a colon, a tab, a text that needs quotes. Correct it"
     )
 
 
@@ -536,7 +536,7 @@ def test_a_file_that_is_no_yaml_names_the_usual_causes(file: Path, text: str) ->
 def test_keys_that_are_no_texts(file: Path, tag: str, text: str) -> None:
     (problem,) = file_problems(file, text.format(tag=tag))
     assert re.match(rf"{re.escape(str(file))}:\d+:\d+: not valid YAML: ", problem)
-    assert problem.endswith("; correct it")
+    assert problem.endswith(". Correct it")
 
 
 @cases(__file__, "text", "expected")
@@ -693,9 +693,9 @@ class TestNewModel:
     def test_its_options_have_messages(self) -> None:
         reported = problems_of(changed("model", {"name": "tree", "depth": 1, "rho": 3}))
         assert reported == [
-            "model.vantage: missing; expected 'random' or 'spread'; add it",
-            "model.depth: found the whole number 1; expected a whole number of at least 2",
-            "model.rho: unknown key; expected 'name', 'vantage' or 'depth'; remove it",
+            "model.vantage: missing. Expected 'random' or 'spread'. Add it",
+            "model.depth: found the whole number 1. Expected a whole number of at least 2",
+            "model.rho: unknown key. Expected 'name', 'vantage' or 'depth'. Remove it",
         ]
 
     def test_its_section_needs_its_name(self) -> None:
@@ -804,7 +804,7 @@ def test_words_for_values(value: object, words: str) -> None:
 
 def test_a_number_too_long_to_be_written() -> None:
     (problem,) = problems_of(changed("privacy.k", -(16**9000)))
-    assert problem.startswith("privacy.k: found a whole number of more than 30 digits; ")
+    assert problem.startswith("privacy.k: found a whole number of more than 30 digits. ")
 
 
 def test_nearest_ignores_case_and_gives_up_on_strangers() -> None:

@@ -99,7 +99,7 @@ def test_one_place_only(
 def test_what_is_no_seed(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = kept_in(tmp_path, text)
     found = problems(with_execution(seed_file=path))
-    assert found.startswith(f"execution.seed_file: {path}: the file holds something else; ")
+    assert found.startswith(f"execution.seed_file: {path}: the file holds something else. ")
     monkeypatch.setenv(SEED_VARIABLE, text)
     assert problems(DOCUMENT).startswith(f"{SEED_VARIABLE}: the environment variable holds ")
 
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read(name: str, reason: str, tmp_path: Path) -> N
 
 def test_types_and_other_problems_are_told_beside_it(tmp_path: Path) -> None:
     found = problems(with_execution(seed_file=7, task_rows=0))
-    assert "execution.seed_file: found the whole number 7; expected a non-empty text" in found
+    assert "execution.seed_file: found the whole number 7. Expected a non-empty text" in found
     assert "execution.task_rows" in found
     found = problems(with_execution(seed_file=str(tmp_path / "missing"), task_rows=0))
     assert "no such file" in found

@@ -48,14 +48,14 @@ def test_lists_of_roles_are_attributes() -> None:
 def test_an_attribute_stands_in_one_place() -> None:
     twice = short(attributes={"age": "sensitive"}, insensitive=["n", "zip", 3])
     assert problems_of(twice) == [
-        "quasi_identifiers[0]: found the text 'age', which stands under 'attributes', too; "
-        "expected each attribute once; remove one of them",
-        "insensitive[1]: found the text 'zip', which stands under 'quasi_identifiers', too; "
-        "expected each attribute once; remove one of them",
-        "insensitive[2]: found the whole number 3; expected the name of a column; correct it",
+        "quasi_identifiers[0]: found the text 'age', which stands under 'attributes', too. "
+        "Expected each attribute once. Remove one of them",
+        "insensitive[1]: found the text 'zip', which stands under 'quasi_identifiers', too. "
+        "Expected each attribute once. Remove one of them",
+        "insensitive[2]: found the whole number 3. Expected the name of a column. Correct it",
     ]
     (problem,) = problems_of(short(insensitive={"n": "text"}))
-    assert problem.startswith("insensitive: found a mapping; expected a list of names of columns")
+    assert problem.startswith("insensitive: found a mapping. Expected a list of names of columns")
 
 
 def test_an_override_changes_an_attribute_that_a_list_names() -> None:

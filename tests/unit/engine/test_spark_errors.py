@@ -34,7 +34,7 @@ REMEDY = ("PYSPARK_PYTHON", "--py-files", "--archives")
         ),
         pytest.param(
             f"{TRACEBACK}pyspark.errors.exceptions.base.PySparkImportError: "
-            "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed; however, it was not "
+            "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed. However, it was not "
             "found.",
             "the workers' Python lacks a package",
             id="pyarrow",

@@ -41,7 +41,7 @@ def missing() -> Iterator[str]:
 def test_this_numba_has_every_name() -> None:
     assert list(missing()) == [], (
         f"Numba {numba.__version__} lacks these names, which anonspark/kernels/numba_patches.py "
-        "changes or calls; allow an older Numba in pyproject.toml, or find what has their place"
+        "changes or calls. Allow an older Numba in pyproject.toml, or find what has their place"
     )
 
 

@@ -26,7 +26,7 @@ output: {path: out}
     ("error", "message"),
     [
         (
-            DataError("input.path: nothing is at file:/data/Tr0ub4dor/people.csv; 3/8 of 12"),
+            DataError("input.path: nothing is at file:/data/Tr0ub4dor/people.csv. 3/8 of 12"),
             "input.path: nothing is at file:/data/Tr0ub4dor/people.csv; … of …",
         ),
         (ValueError("Tr0ub4dor"), "ended by ValueError"),

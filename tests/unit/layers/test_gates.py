@@ -59,7 +59,7 @@ def test_a_figure_that_is_withheld_is_judged_and_not_told() -> None:
         )
     assert str(refused.value).splitlines()[0] == (
         "gates.rows_suppressed: found a number that is withheld, for it tells of fewer than k "
-        "records; expected at most 2"
+        "records. Expected at most 2"
     )
 
 
@@ -75,8 +75,8 @@ def test_every_figure_out_of_bounds_is_told() -> None:
     assert str(refused.value).splitlines() == [
         "gates.gcp: found 0.04, expected at most 0.03, 0.01 less",
         "gates.dm: found 100, expected at least 150, 50 more",
-        "gates.rule_gain: this run has no such figure; remove the gate",
-        "nothing was published; weaken the gates, or choose another model or k",
+        "gates.rule_gain: this run has no such figure. Remove the gate",
+        "nothing was published. Weaken the gates, or choose another model or k",
     ]
 
 

@@ -161,7 +161,7 @@ def test_words_of_what_l_would_be() -> None:
     assert told[0] == "equal_values"
     assert (
         "if those that say the same were one and missing did not count, distinct l would be 1 "
-        "instead of 5, and 2 if missing counts; write equal values alike" in told[1]
+        "instead of 5, and 2 if missing counts. Write equal values alike" in told[1]
     )
     told = describe_merged(figures(5, 4, 5, 2, 2))
     assert told is not None
@@ -174,7 +174,7 @@ def test_words_of_what_l_would_be() -> None:
     assert told[0] == "missing_values"
     # What would be as it is goes without saying.
     assert told[1].endswith(
-        ": if missing did not count, distinct l would be 2 instead of 3; complete them, or ask for "
+        ": if missing did not count, distinct l would be 2 instead of 3. Complete them, or ask for "
         "a larger l"
     )
     # Missing values that no criterion needs.

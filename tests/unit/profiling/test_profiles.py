@@ -201,17 +201,17 @@ def test_what_gives_a_quasi_identifier_away_is_told(tmp_path: Path) -> None:
     }  # fmt: skip
     told = dependency_texts(found)
     assert "ward gives zip away in all records" in told
-    assert "disease gives zip away in all records; published as it is, it tells more" in told[3]
+    assert "disease gives zip away in all records. Published as it is, it tells more" in told[3]
     assert "disease gives zip away in all records" in profile_page(found)
     draft = draft_configuration(found, Answers(None, 5, "out"), {}, "wards.yaml")
     reasons = {one.name: one.reason for one in draft.attributes}
-    assert reasons["disease"].endswith("; gives ward, zip away: more is told than by ranges")
+    assert reasons["disease"].endswith(". Gives ward, zip away: more is told than by ranges")
     assert "away" not in reasons["ward"]
     # It is said of what a person has published, too.
     roles: dict[str, Any] = {"zip": "quasi_identifier", "ward": "insensitive"}
     draft = draft_configuration(found, Answers(roles, 5, "out"), {}, "wards.yaml")
     reasons = {one.name: one.reason for one in draft.attributes}
-    assert reasons["ward"] == "you said so; gives zip away: more is told than by ranges"
+    assert reasons["ward"] == "you said so. Gives zip away: more is told than by ranges"
 
 
 def test_words_that_mean_missing(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_file_without_header_and_one_of_old(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "the file is empty; expected records"),
+        (b"", "the file is empty. Expected records"),
         (b"id,age\n", "the file has no records, unless .*--option header=false"),
         (b"PAR1\x15\x04\x15\x00\x4c", "the file is Parquet by its first bytes.*--format parquet"),
         (b"ORC\x0a\x00\x00", "the file is ORC by its first bytes.*--format orc"),
@@ -290,7 +290,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"DATA: .*--format"):
         find_source("hdfs:///people")
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.parquet")
-    with pytest.raises(DataError, match="is empty; expected rows"):
+    with pytest.raises(DataError, match="is empty. Expected rows"):
         profile_of(tmp_path / "empty.parquet")
     (tmp_path / "bad.csv.gz").write_bytes(b"no gzip at all")
     with pytest.raises(DataError, match="is damaged"):

@@ -119,7 +119,7 @@ def test_the_tile_says_what_evaluate_says(learning: Learning, value: str, tone: 
 def test_too_few_test_records_leave_the_tile_to_the_figures() -> None:
     without, few = usefulness_tile(None), usefulness_tile(learned(0.02, 0.2))
     assert (few.value, few.tone) == (without.value, without.tone)
-    assert few.text == f"{without.text} What models learn cannot be told; see below."
+    assert few.text == f"{without.text} What models learn cannot be told. See below."
 
 
 def test_the_section_tells_how_it_was_measured_with_intervals_and_guessing() -> None:
@@ -552,11 +552,11 @@ def test_a_class_of_bounds_sets_and_nothing_sensitive_is_shown() -> None:
 
 def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> None:
     words = Glossary(Term("class", "Equal <records>.", ("classes",)), Term("k-class", "More."))
-    text = str(words.explained("<b> Classes, subclass and a k-class; class & classes"))
-    assert text.startswith("&lt;b&gt; <span")
+    text = str(words.explained("<b> Classes, subclass and a k-class. Class & classes"))
+    assert text.startswith("&lt;b&gt. <span")
     assert text.count('class="term"') == 2
     assert 'aria-describedby="term-class">Classes<' in text
     assert 'aria-describedby="term-k-class">k-class<' in text
     assert "Equal &lt;records&gt;." in text
-    assert text.endswith("; class &amp; classes")
+    assert text.endswith(". Class &amp; classes")
     assert str(Glossary().explained("a < b")) == "a &lt; b"

@@ -550,7 +550,7 @@ def test_records_that_were_left_out_are_no_falsehood() -> None:
     section = proof_sections.guarantee(
         evidence(verification={"smallest": 10, "truthfulness": truth})
     )
-    assert cells(section)[1][1:] == ["0", "fewer than 10 originals; 40 not proven", "False"]
+    assert cells(section)[1][1:] == ["0", "fewer than 10 originals. 40 not proven", "False"]
     summary = {"rows_in": 1003, "rows_dropped_missing": 0, "rows_suppressed": 3, "rows_left_out": 3}
     truth |= {"holds": True}
     section = proof_sections.guarantee(

@@ -51,7 +51,7 @@ def test_relative_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("s3://bucket/x", "found 's3'; correct it, or set execution.engine to spark"),
+        ("s3://bucket/x", "found 's3'. Correct it, or set execution.engine to spark"),
         ("a:b", "a relative one has no colon"),
         ("file:a", "no place on the local disk"),
         ("file://host/a", "without a host"),
@@ -207,7 +207,7 @@ def test_each_path_is_looked_for_once(tmp_path: Path) -> None:
     files = CountingFiles()
     assert len(find_files(files, paths, "input.path").files) == 2
     assert files.asked == paths
-    with pytest.raises(DataError, match=r"nothing is at there; (.|\n)*nothing is at here"):
+    with pytest.raises(DataError, match=r"nothing is at there. (.|\n)*nothing is at here"):
         find_files(files, ["there", str(tmp_path), "here"], "input.path")
 
 

@@ -308,7 +308,7 @@ def test_why_a_column_stays_text_is_logged_once(caplog: pytest.LogCaptureFixture
     reader = CsvReader("input.path: logged once", header=True, infers=True).with_header("a")
     for _ in range(2):
         assert reader.schema(reader.infer([b"007\n"])).field("a").type == pa.string()
-    said = "input.path: the column 'a' stays text because of a leading zero; if that means nothing"
+    said = "input.path: the column 'a' stays text because of a leading zero. If that means nothing"
     assert [line for line in caplog.messages if line.startswith(said)] == caplog.messages[-1:]
 
 
@@ -381,17 +381,17 @@ def test_malformed_lines_are_passed_over_each_by_itself() -> None:
         (
             "csv",
             {"mode": "PERMISSIVE"},
-            "input.path.options.mode: csv has no such option; expected",
+            "input.path.options.mode: csv has no such option. Expected",
         ),
-        ("json", {"sep": ","}, "json has no such option; expected encoding, multiLine"),
-        ("csv", {"header": "yes"}, "options.header: found 'yes'; expected true or false"),
-        ("csv", {"sep": ";;"}, "options.sep: found ';;'; expected one ASCII letter"),
-        ("csv", {"sep": "\0"}, "options.sep: found '.x00'; expected one ASCII letter"),
-        ("csv", {"encoding": "martian"}, "options.encoding: found 'martian'; expected the name"),
+        ("json", {"sep": ","}, "json has no such option. Expected encoding, multiLine"),
+        ("csv", {"header": "yes"}, "options.header: found 'yes'. Expected true or false"),
+        ("csv", {"sep": ";;"}, "options.sep: found ';;'. Expected one ASCII letter"),
+        ("csv", {"sep": "\0"}, "options.sep: found '.x00'. Expected one ASCII letter"),
+        ("csv", {"encoding": "martian"}, "options.encoding: found 'martian'. Expected the name"),
         (
             "csv",
             {"dateFormat": "dd.MM.yy"},
-            "options.dateFormat: found 'dd.MM.yy'; expected dd or d",
+            "options.dateFormat: found 'dd.MM.yy'. Expected dd or d",
         ),
         ("csv", {"sep": '"'}, "options.sep: found '\"', which is quote, too"),
         ("csv", {"escape": ","}, "options.sep: found ',', which is escape, too"),

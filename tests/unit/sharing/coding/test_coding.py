@@ -242,8 +242,8 @@ def test_another_file_than_agreed_on_is_refused(place: Path) -> None:
     assert problem.startswith("coding.fingerprint: ")
     wrong = problems_of(following(place, coding=agreed | {"fingerprint": "abc"}))
     assert wrong == [
-        "coding.fingerprint: found the text 'abc'; expected 64 hexadecimal digits, as anonspark "
-        "check prints them; correct it, or remove it"
+        "coding.fingerprint: found the text 'abc'. Expected 64 hexadecimal digits, as anonspark "
+        "check prints them. Correct it, or remove it"
     ]
 
 
@@ -288,7 +288,7 @@ def test_wrong_codings(
 def test_codings_that_cannot_be_read(place: Path, tmp_path: Path) -> None:
     absent = str(tmp_path / "absent.yaml")
     assert problems_of(following(place, coding=absent)) == [
-        f"coding: {absent}: no such file; expected a coding in YAML; check the path"
+        f"coding: {absent}: no such file. Expected a coding in YAML. Check the path"
     ]
     assert problems_of(following(place, coding=3))[0].startswith("coding: found the whole number 3")
     found = problems_of(following(place, coding={"file": "a"}))

@@ -191,7 +191,7 @@ def test_a_directory_instead_of_a_file(tmp_path: Path, name: str) -> None:
     charge(files, str(folder), LIMIT, TENTH, TOLD)
     (folder / name).unlink()
     (folder / name).mkdir()
-    with pytest.raises(GuaranteeError, match=f"{name} cannot be read; expected a file"):
+    with pytest.raises(GuaranteeError, match=f"{name} cannot be read. Expected a file"):
         read_budget(files, str(folder))
 
 
