@@ -197,7 +197,7 @@ def require_mapping(argument: str, given: object) -> None:
     """
     if isinstance(given, Mapping):
         return
-    hint = "expected a mapping, as the YAML file holds it"
+    hint = "Expected a mapping, as the YAML file holds it"
     if isinstance(given, str | os.PathLike):
         hint += ". Read the file first: yaml.safe_load(open(path))"
     raise ConfigurationError(f"{argument}: found {type(given).__name__}. {hint}")

@@ -192,5 +192,5 @@ def test_all_that_somebody_may_have_is_withheld(tmp_path: Path) -> None:
 def test_the_same_records_in_ledger_and_plan(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, visits(np.random.default_rng(0)), "smondrian")
     with_ledger(plan, tmp_path, ("patient",))
-    with pytest.raises(ConfigurationError, match="record: found visit. The ledger has none"):
+    with pytest.raises(ConfigurationError, match=r"record: found visit. The ledger has none"):
         carry_out(plan)

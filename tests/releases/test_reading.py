@@ -230,7 +230,7 @@ def test_a_hierarchy_at_hand_tells_more(folder: Path) -> None:
     assert found.lower >= without.lower
     assert found.upper <= without.upper
     assert release.count("sex in ('f', 'm')") == release.count("sex = 'person'")
-    with pytest.raises(ConfigurationError, match="found 'age'. Expected quasi-identifiers"):
+    with pytest.raises(ConfigurationError, match=r"found 'age'. Expected quasi-identifiers"):
         anonspark.read(str(folder / "interval"), hierarchies={"age": path}).count()
 
 

@@ -206,7 +206,7 @@ def test_k_1_protects_nobody(
             "Verification: ✗ All criteria hold, but k = 1 protects nobody."
         )
     with pytest.raises(
-        ConfigurationError, match="k: found 1. Expected a whole number of at least 2"
+        ConfigurationError, match=r"k: found 1. Expected a whole number of at least 2"
     ):
         anonspark.verify(pd.DataFrame(people()), quasi_identifiers=["age"], k=1)
 

@@ -165,7 +165,9 @@ def test_nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_nothing_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentProblem, match="JAVA_HOME: not set. Java on PATH: none. The jdk"):
+    with pytest.raises(
+        EnvironmentProblem, match=r"JAVA_HOME: not set. Java on PATH: none. The jdk"
+    ):
         find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     with pytest.raises(EnvironmentProblem, match=r"there is no .*gone/bin/java"):

@@ -290,7 +290,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"DATA: .*--format"):
         find_source("hdfs:///people")
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.parquet")
-    with pytest.raises(DataError, match="is empty. Expected rows"):
+    with pytest.raises(DataError, match=r"is empty. Expected rows"):
         profile_of(tmp_path / "empty.parquet")
     (tmp_path / "bad.csv.gz").write_bytes(b"no gzip at all")
     with pytest.raises(DataError, match="is damaged"):

@@ -141,7 +141,7 @@ def test_keys(tmp_path: Path) -> None:
     short = tmp_path / "short"
     short.write_bytes(b"12")
     short.chmod(0o600)
-    with pytest.raises(ConfigurationError, match="found 2 bytes. Expected 32 at least"):
+    with pytest.raises(ConfigurationError, match=r"found 2 bytes. Expected 32 at least"):
         read_key(str(short))
     with pytest.raises(ConfigurationError, match="the file cannot be read"):
         read_key(str(tmp_path / "none"))
