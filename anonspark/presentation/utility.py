@@ -90,7 +90,7 @@ def _scores(learning: Learning) -> Table:
 
 
 def _differences(learning: Learning) -> Table:
-    marked = "" if learning.held_out else ". Not comparable, the release has seen the test"
+    marked = "" if learning.held_out else ", not comparable: the release has seen the test"
     rows = []
     for one in learning.differences:
         rows.append([one.learner, "accuracy", *_difference(one.accuracy)])

@@ -371,7 +371,9 @@ def _fill_up(
     for one in sorted(others, key=lambda one: -one.separation):
         giving = _given_away(one.name, chosen, dependencies)
         if giving is not None:
-            found[one.name] = Proposal(None, f"nothing tells what it is. {giving} gives it away")
+            found[one.name] = Proposal(
+                None, f"nothing tells what it is, and {giving} gives it away"
+            )
         elif len(chosen) == MOST_QUASI_IDENTIFIERS:
             found[one.name] = Proposal(
                 None, f"nothing tells what it is, and there are {MOST_QUASI_IDENTIFIERS} others"

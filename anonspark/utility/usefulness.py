@@ -139,7 +139,7 @@ def _of_models(kept: Kept) -> str:
     name = MEASURES[kept.measure]
     scores = f"{name} {kept.release:.4f} beside {kept.original:.4f}"
     guessing = f"guessing {kept.guessing:.4f}"
-    seen = "" if kept.held_out else ". Flattering, for the release has seen the test records"
+    seen = "" if kept.held_out else ", flattering because the release has seen the test records"
     if not kept.enough:
         difference = f"difference {kept.release - kept.original:+.4f}"
         if kept.margin is not None:
@@ -160,7 +160,7 @@ def _of_models(kept: Kept) -> str:
         )
     margin = ""
     if kept.low is not None and kept.high is not None:
-        margin = f"95 % interval {_percent(max(kept.low, 0.0))} to {_percent(kept.high)}. "
+        margin = f"95 % interval {_percent(max(kept.low, 0.0))} to {_percent(kept.high)}, "
     return (
         f"a model trained on the release is {_percent(kept.share)} as good as on the original "
         f"({margin}{scores}, {guessing}{seen})"

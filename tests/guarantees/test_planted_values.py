@@ -52,7 +52,7 @@ def write_cases(folder: Path) -> None:
     towns = {"role": "quasi_identifier", "hierarchy": str(folder / "towns.csv")}
     some_towns = {"role": "quasi_identifier", "hierarchy": str(folder / "some-towns.csv")}
     incomes = {"role": "quasi_identifier", "hierarchy": {"intervals": [500, 5000, 50000]}}
-    sensitive = "1). DROP TABLE t. --"
+    sensitive = "1); DROP TABLE t; --"
     full_domain = {"${town}": towns, "in.come": incomes, sensitive: "sensitive"}
     unknown = {**ATTRIBUTES, "${town}": some_towns}
     number = {**ATTRIBUTES, "salary": {"role": "quasi_identifier", "type": "number"}}

@@ -245,7 +245,7 @@ def test_a_changed_run_is_refused(
     # Without --resume its id is taken.
     outcome = command(capsys, "run", configuration, "--run-id", "night")
     assert outcome.code == 5
-    assert "continue it with --resume" in outcome.err
+    assert "Continue it with --resume" in outcome.err
 
     outcome = command(capsys, "clean", configuration, "--run-id", "another")
     assert "Nothing was left" in outcome.out

@@ -79,7 +79,7 @@ NOT_REPLACED: dict[str, tuple[Damage, str]] = {
     "empty directory": (lambda release: (release / "raw").mkdir(), "raw/ (a directory)"),
     "other table": (lambda release: write(release / "metrics/people/part-0"), "metrics/people"),
     "checksum of nothing": (lambda release: write(release / "data/.other.crc"), "data/.other.crc"),
-    "no checksum": (
+    "No checksum": (
         lambda release: write(release / "data/.part-0.parquet.crc", b"crc\0\0\0\2\0" + b"x" * 40),
         ".part-0.parquet.crc",
     ),

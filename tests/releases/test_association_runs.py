@@ -195,7 +195,7 @@ def test_a_gate(tmp_path: Path) -> None:
     }
     run(LocalEngine(), parse_configuration(document))
     del document["evaluate"]
-    with pytest.raises(ConfigurationError, match=r"name a target: evaluate\.association\.target"):
+    with pytest.raises(ConfigurationError, match=r"Name a target: evaluate\.association\.target"):
         parse_configuration(document)
 
 
@@ -234,7 +234,7 @@ def test_cells_are_ranked_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
     del base["evaluate"]
     shown = compared(tmp_path, grid, capsys)
     assert shown.code == 2
-    assert "name a target: evaluate.association.target for all cells" in shown.err
+    assert "Name a target: evaluate.association.target for all cells" in shown.err
 
 
 def compared(tmp_path: Path, grid: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> Outcome:

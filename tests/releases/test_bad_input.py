@@ -116,7 +116,7 @@ class TestWrongData:
 
     def test_missing_file(self, refused: Refused, tmp_path: Path) -> None:
         path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        refused(path, 3, "input.path", str(tmp_path / "input.parquet"), "check the path")
+        refused(path, 3, "input.path", str(tmp_path / "input.parquet"), "Check the path")
 
     def test_missing_files_of_several(self, refused: Refused, tmp_path: Path) -> None:
         there = write_table(tmp_path / "there.parquet", people())
@@ -193,7 +193,7 @@ class TestWrongData:
             3,
             f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
             "files have",
-            "set input.missing_columns to null",
+            "Set input.missing_columns to null",
             commands=("check", "plan", "run") if place == "first" else ("check",),
         )
         assert "no such column" not in message

@@ -197,7 +197,7 @@ def test_arranging_by_a_coding_is_warned_of(
     options = ("--target", "diagnosis", "--attribute", "town", "--out", tmp_path / "arranged")
     outcome = command(capsys, "arrange", path, *options)
     assert outcome.code == 0
-    assert "do not put it into the coding" in outcome.err
+    assert "Do not put it into the coding" in outcome.err
     assert "put it into no coding" in (tmp_path / "arranged" / "orders.yaml").read_text()
 
 

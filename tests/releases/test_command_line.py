@@ -290,7 +290,7 @@ def test_doctor_names_the_remedy(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find_none() -> None:
-        raise EnvironmentProblem("no Java was found. What to do: install one")
+        raise EnvironmentProblem("No Java was found. What to do: install one")
 
     monkeypatch.setattr(doctor, "find_java", find_none)
     outcome = command(capsys, "doctor")

@@ -129,7 +129,7 @@ def test_a_ledger_that_cannot_be_written(
     monkeypatch.setattr("anonspark.sharing.ledger.budget.append_link", refuse)
     shown = command(capsys, "run", path)
     assert shown.code == 5
-    assert "nothing was drawn or published" in shown.err
+    assert "Nothing was drawn or published" in shown.err
     assert not (tmp_path / "release").exists()
 
 

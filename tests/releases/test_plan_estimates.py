@@ -45,7 +45,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert before["bytes"] == 200
     # One of five attributes, at 145,029 records a second, after two seconds.
     assert before["seconds"] == pytest.approx(2 + 200 / 5 / 128_000)
-    assert "constants of docs/performance.md" in before["basis"]
+    assert "Constants of docs/performance.md" in before["basis"]
 
     assert command(capsys, "run", configuration, "--run-id", "first", "--quiet").code == 0
     write_table(tmp_path / "input.parquet", {"age": list(range(400))})

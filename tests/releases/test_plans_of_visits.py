@@ -173,7 +173,7 @@ def test_records_that_are_there_twice(tmp_path: Path) -> None:
         carry_out(plan)
     without = plan_of(tmp_path, table, "smondrian")
     del without["record"]
-    with pytest.raises(DataError, match="name the columns that tell records apart as record"):
+    with pytest.raises(DataError, match="Name the columns that tell records apart as record"):
         carry_out(without)
 
 

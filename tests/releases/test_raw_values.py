@@ -267,4 +267,4 @@ def test_files_that_disagree_bring_no_order(
     assert found.code == 0, found.err
     labels = set(published(tmp_path / "release")["severity"].to_pylist())
     assert labels == {"{mild, moderate}", "{none, severe}"}
-    assert "declare the order as attributes.severity.order" in found.err
+    assert "Declare the order as attributes.severity.order" in found.err

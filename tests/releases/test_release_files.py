@@ -248,5 +248,5 @@ def test_a_directory_that_cannot_be_listed(
     monkeypatch.setattr(os, "scandir", refuse)
     found = audit_release_files(engine, str(release), manifest)
     assert "not all of its directories can be listed. Check permissions" in found[0]
-    with pytest.raises(ConfigurationError, match="check permissions"):
+    with pytest.raises(ConfigurationError, match="Check permissions"):
         require_replaceable_release(engine.files, str(release))

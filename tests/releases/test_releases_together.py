@@ -115,7 +115,7 @@ def test_nobody_says_who_is_there(
     outcome = command(capsys, "verify", releases["first"], "--with", releases["second"])
     assert outcome.code == 0
     assert "nothing tells whether their people are the same" in outcome.err
-    assert "the files do not decide it: --original or the ledger does" in outcome.err
+    assert "The files do not decide it: --original or the ledger does" in outcome.err
 
 
 def test_the_same_input_and_attributes_are_the_same_people(

@@ -165,7 +165,7 @@ def test_what_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert contents(tmp_path / "selection") == before
     refused = command(capsys, "select", path, "--run-id", "two")
     assert refused.code == 2
-    assert "nothing was charged" in refused.err
+    assert "Nothing was charged" in refused.err
     set_output = f"selection.output={tmp_path / 'other'}"
     assert command(capsys, "select", path, "--set", set_output).code == 0
     set_output = f"selection.output={tmp_path / 'third'}"
@@ -319,13 +319,13 @@ def test_an_output_that_cannot_be_written(
 def test_another_selection_of_the_same_name(tmp_path: Path) -> None:
     select(LocalEngine(), parse_selection(document_at(tmp_path, 100)), run_id="one")
     other = parse_selection(document_at(tmp_path, 100, count=1))
-    with pytest.raises(ConfigurationError, match="nothing was charged"):
+    with pytest.raises(ConfigurationError, match="Nothing was charged"):
         select(LocalEngine(), other, run_id="one")
     with pytest.raises(ConfigurationError, match="run id"):
         select(LocalEngine(), other, run_id="../one")
     document = document_at(tmp_path, 100)
     document["selection"]["domains"]["age"] = {"bins": [30]}
-    with pytest.raises(ConfigurationError, match="nothing was charged"):
+    with pytest.raises(ConfigurationError, match="Nothing was charged"):
         select(LocalEngine(), parse_selection(document), run_id="one")
 
 
@@ -333,7 +333,7 @@ def test_another_selection_of_the_same_name(tmp_path: Path) -> None:
 def test_what_is_no_selection_is_something_at_the_output(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "selection").mkdir()
     (tmp_path / "selection" / "selection.json").write_bytes(content)
-    with pytest.raises(ConfigurationError, match="nothing was charged"):
+    with pytest.raises(ConfigurationError, match="Nothing was charged"):
         select(LocalEngine(), parse_selection(document_at(tmp_path, 10)), run_id="one")
 
 

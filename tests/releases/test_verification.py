@@ -378,7 +378,7 @@ def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixt
     write_table(tmp_path / "other.parquet", {name: raw[name].tolist()[:60] for name in raw})
     outcome = command(capsys, "verify", release, "--original", tmp_path / "other.parquet")
     assert outcome.code == 4
-    assert "check that the original is the table that the release was made of" in outcome.err
+    assert "Check that the original is the table that the release was made of" in outcome.err
     page = tmp_path / "other.html"
     options = ("--original", tmp_path / "other.parquet", "--out", page)
     outcome = command(capsys, "report", release, *options)

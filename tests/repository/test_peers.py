@@ -235,7 +235,7 @@ def test_the_section_replaces_its_older_one() -> None:
     page = "# Page\n\ntext\n"
     once = with_section(page, text)
     assert once == f"{page}\n{text}"
-    assert once.endswith("Machine: a machine. Some versions.\n")
+    assert once.endswith("Machine: a machine; some versions.\n")
     assert with_section(once, text) == once
     between = f"# Page\n\n{HEADING}\n\nold\n\n## Limits\n\nmany\n"
     assert with_section(between, text) == f"# Page\n\n{text}\n## Limits\n\nmany\n"

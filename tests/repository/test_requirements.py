@@ -76,7 +76,7 @@ def test_the_lock_has_what_the_project_asks_for() -> None:
         if wanted.name == "anonspark":  # an extra that brings another one
             continue
         found = versions.get(canonicalize_name(wanted.name), [])
-        assert found, f"{wanted}: not in requirements.lock. Make lock"
+        assert found, f"{wanted}: not in requirements.lock: make lock"
         assert all(wanted.specifier.contains(version) for version in found), wanted
 
 

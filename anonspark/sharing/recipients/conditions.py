@@ -151,7 +151,7 @@ def _expected(data_type: pa.DataType) -> str:
     if pa.types.is_boolean(data_type):
         return "true or false"
     if is_number(data_type):
-        return "a number; correct it"
+        return "a number. Correct it"
     if is_time(data_type):
         return "a date as 2026-11-23, or a time as 2026-11-23 08:00:00. Correct it"
     return "no condition on a column of this type. Remove it"

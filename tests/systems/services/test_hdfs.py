@@ -130,7 +130,7 @@ def test_two_writers_of_one_release(
     def meet_others(*arguments: Any, **named: Any) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(writing, "write_records", works)
-            with pytest.raises(PublishingError, match="continue it with --resume"):
+            with pytest.raises(PublishingError, match="Continue it with --resume"):
                 run(engine, load_configuration(str(path)), run_id="one")
             run(engine, load_configuration(str(path)), run_id="two")
         return works(*arguments, **named)

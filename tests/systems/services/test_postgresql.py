@@ -66,7 +66,7 @@ def test_the_release_is_that_of_the_same_table_in_files(outcomes: dict[str, Any]
     [
         ("parallel", "input.options.partitionColumn: found it, but several connections may read"),
         ("address", "input.options.url: found it with the format 'jdbc'"),
-        ("path", "expected one address that begins with 'jdbc:'"),
+        ("path", "Expected one address that begins with 'jdbc:'"),
     ],
 )
 def test_refused(outcomes: dict[str, Any], name: str, told: str) -> None:

@@ -79,10 +79,10 @@ def test_places(tmp_path: Path) -> None:
 def test_files_in_place_of_what_they_hold(given: Any) -> None:
     for function in (anonspark.anonymize, anonspark.verify):
         text = refused(function, PEOPLE, given)
-        assert "expected a mapping or a Configuration" in text
+        assert "Expected a mapping or a Configuration" in text
         assert "anonspark.config.load_configuration(path)" in text
     for function in (anonspark.compare, anonspark.distribute, anonspark.select):
-        assert "expected a mapping, as the YAML file holds it. Read" in refused(
+        assert "Expected a mapping, as the YAML file holds it. Read" in refused(
             function, PEOPLE, given
         )
 

@@ -119,7 +119,7 @@ def test_what_all_cells_share_cannot_be_varied(tmp_path: Path, key: str, reason:
 
 def test_other_axes_that_are_refused(tmp_path: Path) -> None:
     assert "found a whole section" in problems(tmp_path, axes={"model": [{"name": "canon"}]})[0]
-    assert "did you mean 'privacy'?" in problems(tmp_path, axes={"privcy.k": [5]})[0]
+    assert "Did you mean 'privacy'?" in problems(tmp_path, axes={"privcy.k": [5]})[0]
     assert "found a value twice" in problems(tmp_path, axes={"privacy.k": [5, 5]})[0]
     assert "found an empty list" in problems(tmp_path, axes={"privacy.k": []})[0]
     assert "axes: " in problems(tmp_path, axes=[])[0]
@@ -147,7 +147,7 @@ def test_all_cells_are_checked_and_a_problem_is_told_once(tmp_path: Path) -> Non
 
 def test_other_keys_of_the_file(tmp_path: Path) -> None:
     assert problems(tmp_path, rankby="dm")[0].startswith("rankby: unknown key. Did you mean")
-    assert "did you mean 'gcp'?" in problems(tmp_path, rank_by="gpc")[0]
+    assert "Did you mean 'gcp'?" in problems(tmp_path, rank_by="gpc")[0]
     assert "evaluate.information" in problems(tmp_path, rank_by="entropy")[0]
     assert "base: " in problems(tmp_path, base="nowhere.yaml")[0]
     assert "no such file" in problems(tmp_path, base="nowhere.yaml")[0]

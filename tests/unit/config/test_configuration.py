@@ -229,12 +229,12 @@ NAMES = ", ".join(f"'{name}'" for name in list(models.options_classes())[:-1])
 NAMES += f" or '{list(models.options_classes())[-1]}'"
 
 
-ONE_RULE = "expected exactly one of 'intervals', 'prefix' or 'calendar';"
+ONE_RULE = "Expected exactly one of 'intervals', 'prefix' or 'calendar'."
 WIDTHS = (
-    "expected widths from fine to coarse, each a multiple of the one before. Correct one of the two"
+    "Expected widths from fine to coarse, each a multiple of the one before. Correct one of the two"
 )
 FILE_OR_RULE = (
-    "expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
+    "Expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
     "'calendar' or null"
 )
 WORDS = {
@@ -442,7 +442,7 @@ def test_all_duplicates_are_reported(file: Path) -> None:
         "privacy: {k: 5, 'k': 6, \"k\": 7}\nmissing: drop\nevaluate: {compare_baseline: true, "
         "compare_baseline: true}\n"
     )
-    once = "expected each key once. Keep one of them"
+    once = "Expected each key once. Keep one of them"
     assert file_problems(file, text) == (
         f"{file}:25:25: privacy.k: found the key three times, on line 25. {once}",
         f"{file}:27:36: evaluate.compare_baseline: found the key twice, on line 27. {once}",

@@ -43,7 +43,7 @@ def test_every_quasi_identifier_needs_a_hierarchy() -> None:
         "attributes.age",
         "attributes.sex",
     ]
-    assert "give a file or a rule" in str(error.value)
+    assert "Give a file or a rule" in str(error.value)
 
 
 @pytest.mark.parametrize("style", ["bounds", "mean"])

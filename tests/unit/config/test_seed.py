@@ -89,7 +89,7 @@ def test_one_place_only(
         monkeypatch.setenv(SEED_VARIABLE, variable)
     found = problems(with_execution(**execution))
     assert named in found
-    assert "keep one of them" in found
+    assert "Keep one of them" in found
     assert "\n" not in found
 
 

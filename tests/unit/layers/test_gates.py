@@ -89,7 +89,7 @@ def test_what_is_no_gate(gates: dict[str, Any], text: str) -> None:
 def test_figures_without_rounds_are_asked_for_where_there_are_none() -> None:
     gated = {"gates": {"baseline_dm": {"max": 1}}}
     assert parse_configuration({**MINIMAL, **gated}).gates
-    with pytest.raises(ConfigurationError, match=r"set evaluate\.compare_baseline to true"):
+    with pytest.raises(ConfigurationError, match=r"Set evaluate\.compare_baseline to true"):
         parse_configuration({**MINIMAL, **gated, "model": {"name": "canon"}})
 
 

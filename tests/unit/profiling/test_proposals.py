@@ -68,7 +68,7 @@ def test_what_tells_most_where_names_tell_nothing() -> None:
     found = propose_roles(named, [Dependency("age", "x11", 1.0, 1000)])
     chosen = [name for name, one in found.items() if one.role == "quasi_identifier"]
     assert chosen == ["sex", "age", *(f"x{number}" for number in range(5, 11))]
-    assert found["x11"].reason == "nothing tells what it is. Age gives it away"
+    assert found["x11"].reason == "nothing tells what it is, and age gives it away"
 
 
 def test_units() -> None:

@@ -191,7 +191,7 @@ def test_a_hierarchy_that_is_not_at_hand_bounds_nothing_but_its_own_labels() -> 
     assert count("country = 'France'") == (1.0, 1, 3)
     assert count("country != 'France'") == (2.0, 0, 2)
     assert count("country is null") == (1.0, 1, 2)
-    with pytest.raises(ConfigurationError, match="give the file of the hierarchy"):
+    with pytest.raises(ConfigurationError, match="Give the file of the hierarchy"):
         count("country = 'France' or country = 'Spain'")
 
 

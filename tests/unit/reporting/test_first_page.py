@@ -245,7 +245,7 @@ def test_a_class_that_is_almost_one_value_is_told_without_its_records() -> None:
         )
     )
     assert found.title == "job: 89.5 % of one class share one value"
-    assert "in 7 classes with 90 records one value has more than 50 %" in found.text
+    assert "In 7 classes with 90 records one value has more than 50 %" in found.text
     assert "19" not in found.text
 
 
@@ -553,7 +553,7 @@ def test_a_class_of_bounds_sets_and_nothing_sensitive_is_shown() -> None:
 def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> None:
     words = Glossary(Term("class", "Equal <records>.", ("classes",)), Term("k-class", "More."))
     text = str(words.explained("<b> Classes, subclass and a k-class. Class & classes"))
-    assert text.startswith("&lt;b&gt. <span")
+    assert text.startswith("&lt;b&gt; <span")
     assert text.count('class="term"') == 2
     assert 'aria-describedby="term-class">Classes<' in text
     assert 'aria-describedby="term-k-class">k-class<' in text

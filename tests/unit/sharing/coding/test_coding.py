@@ -137,7 +137,7 @@ def test_a_holder_has_identifiers_of_its_own(place: Path) -> None:
 
 def test_a_wrong_attribute_is_told_as_ever(place: Path) -> None:
     (problem,) = problems_of(following(place, attributes={"person_id": "identifer"}))
-    assert "did you mean 'identifier'?" in problem
+    assert "Did you mean 'identifier'?" in problem
 
 
 @cases(__file__, "own", "key")

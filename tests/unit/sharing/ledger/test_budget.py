@@ -162,7 +162,7 @@ def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
         told |= {"epsilon": "0", "spent_after": "1/10"} if damage == "sum" else {"run_id": "x"}
         second.write_text(json.dumps(told))
     before = sorted(folder.iterdir())
-    with pytest.raises(GuaranteeError, match="nothing was drawn"):
+    with pytest.raises(GuaranteeError, match="Nothing was drawn"):
         charge(files, str(folder), LIMIT, TENTH, TOLD)
     assert sorted(folder.iterdir()) == before
 
