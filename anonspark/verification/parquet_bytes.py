@@ -251,9 +251,10 @@ class _Chunk:
         self._read_plain(self.dictionary, 0, self.used)
         meta = self.meta
         encodings, pages = meta[2, _LIST][1], meta[13, _LIST][1]
-        known = {_PLAIN, _RLE, *(encoding for _, encoding in self.kinds)}
+        known = [*{_PLAIN, _RLE, *(encoding for _, encoding in self.kinds)}]
         # The plain one stands there twice where a dictionary had too many entries.
-        self._require(known >= {*encodings} and len(encodings) <= len(known) + 1, "footer")
+        twice = [_PLAIN] * ({(2, _PLAIN), (0, _PLAIN)} <= self.kinds.keys())
+        self._require(sorted(encodings) == sorted(known + twice), "footer")
         listed = [((one[1, _INT], one[2, _INT]), one[3, _INT]) for one in pages]
         self._require(sorted(listed) == sorted(self.kinds.items()), "footer")
         numbers = {(key, _INT) for key in (1, 2, 3)}
@@ -324,9 +325,10 @@ class _Chunk:
             self._read_plain(page, start, np.ones(there, np.int64))
             return
         self._require(encoding == _RLE_DICTIONARY, "encoding")
-        width = int(page[start])
+        width, entries = int(page[start]), len(self.used)
         end = count_runs(page, start + 1, width, there, self.used) if there else start + 1
-        self._require(width <= 32 and end == len(page), "pages")
+        widest = entries if entries < 2 else (entries - 1).bit_length()
+        self._require(width <= widest and end == len(page), "pages")
 
     def _read_plain(
         self, page: npt.NDArray[np.uint8], start: int, counts: npt.NDArray[np.int64]

@@ -68,7 +68,7 @@ _LARGEST_TABLE = 64 * 2**20
 _MOST_COUNTED = 200_000
 
 # Sums of parts, and figures that were rounded on their way.
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-12
 
 
 # Sections that say how a release was made, not what it promises.

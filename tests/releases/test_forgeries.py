@@ -18,6 +18,7 @@ from forgeries import (
     list_files,
     read_manifest,
     read_table,
+    rewrite,
     save_manifest,
     save_table,
     try_forgery,
@@ -180,6 +181,18 @@ def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_pat
     forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
     save_manifest(forged, dict(reversed(read_manifest(forged).items())))
     assert "its bytes are not those that anonspark writes" in str(verified(forged))
+
+
+@pytest.mark.parametrize("seed", [1615, 2139])
+def test_bytes_that_say_nothing(seed: int, tmp_path: Path) -> None:
+    """A width of no numbers and an encoding that no page has were not looked at."""
+    release = make_release({1615: 22, 2139: 15}[seed], tmp_path / "sound").path
+    path = release / {1615: "metrics/rounds", 2139: "data"}[seed] / "part-00000.parquet"
+    content = bytearray(path.read_bytes())
+    content[{1615: 1057, 2139: 5405}[seed]] ^= {1615: 1, 2139: 16}[seed]
+    rewrite(path, bytes(content))
+    list_files(release)
+    assert "hold more than anonspark writes" in str(verified(release))
 
 
 def test_a_summary_without_a_fingerprint(by_day: list[SoundRelease], tmp_path: Path) -> None:
