@@ -26,7 +26,7 @@ PUBLISHING = ("evaluate", "publish", "verify", "warnings", "metrics")
 STEPS = ("prepare", "counting", "forming classes", "publishing")
 
 # Rows and cores of a cluster, to predict.
-PREDICTED = ((10**9, 100), (10**11, 1_000))
+PREDICTED = ((10**9, 100), (10**9, 200), (10**11, 1_000))
 
 # See anonspark/layers/partition/counting.py: rows of one pass that reach the driver.
 COUNT_ROWS = 2**17
