@@ -56,24 +56,16 @@ _HASH = "record_hash"
 
 
 class Holdout(Section):
-    """Records like those of the input that are not anonymized.
+    """Records like those of the input that are not anonymized."""
 
-    Attributes
-    ----------
-    path : str
-        Any Hadoop URI.
-    format : str
-        Name of a data source. By default, the one that the name of the path shows.
-    options : dict
-        Of the data source. Where neither they nor a format are given, those of an input of the
-        same format.
-    """
+    path: NonEmptyText
+    """Where held-out records lie. Any Hadoop URI."""
 
-    path: NonEmptyText = Field(description="Where held-out records lie. Any Hadoop URI.")
-    format: NonEmptyText = Field(
-        default="parquet", description="Name of the data source. Left out, the path tells it."
-    )
-    options: SourceOptions = Field(default={}, description="Options of the data source.")
+    format: NonEmptyText = "parquet"
+    """Name of the data source. Left out, the path tells it."""
+
+    options: SourceOptions = Field(default={})
+    """Options of the data source."""
 
     @model_validator(mode="after")
     def _take_format_of_name(self) -> Self:
@@ -82,21 +74,16 @@ class Holdout(Section):
 
 
 class EvaluationOptions(Section):
-    """What is measured of the release of every cell.
+    """What is measured of the release of every cell."""
 
-    Attributes
-    ----------
-    target : str
-        A column that is published as it is. Models learn to predict it.
-    holdout : Holdout
-        Models are tested on them.
-    queries : bool
-        Whether counts are compared.
-    """
+    target: NonEmptyText
+    """A category that is published as it is."""
 
-    target: NonEmptyText = Field(description="A category that is published as it is.")
-    holdout: Holdout = Field(description="Records that models are tested on.")
-    queries: bool = Field(default=True, description="Whether counts are compared, too.")
+    holdout: Holdout
+    """Records that models are tested on."""
+
+    queries: bool = True
+    """Whether counts are compared, too."""
 
 
 def evaluation_problems(

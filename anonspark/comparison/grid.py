@@ -57,27 +57,27 @@ Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
 class _GridFile(Section):
     """What a grid file may say."""
 
-    title: str | None = Field(default=None, description="What is compared, for the report.")
-    base: str | dict[str, Any] = Field(
-        description=(
-            "The configuration that all cells share: a path, relative to the grid file, or the "
-            "configuration itself."
-        )
-    )
-    settings: dict[str, Any] = Field(
-        default={},
-        alias="set",
-        description="Key paths and values that replace those of the base, in all cells.",
-    )
-    axes: Annotated[list[Axes], Field(min_length=1)] = Field(
-        description="Key paths and the values that each takes. A list of them is run in turn."
-    )
-    evaluation: EvaluationOptions | None = Field(
-        default=None,
-        description="What every cell's release is evaluated with: a target and held-out records.",
-    )
-    rank_by: str = Field(default="gcp", description="The figure that cells are ranked by.")
-    output: str = Field(min_length=1, description="Directory of the figures. Any Hadoop URI.")
+    title: str | None = None
+    """What is compared, for the report."""
+
+    base: str | dict[str, Any]
+    """The configuration that all cells share: a path, relative to the grid file, or the
+    configuration itself."""
+
+    settings: dict[str, Any] = Field(default={}, alias="set")
+    """Key paths and values that replace those of the base, in all cells."""
+
+    axes: Annotated[list[Axes], Field(min_length=1)]
+    """Key paths and the values that each takes. A list of them is run in turn."""
+
+    evaluation: EvaluationOptions | None = None
+    """What every cell's release is evaluated with: a target and held-out records."""
+
+    rank_by: str = "gcp"
+    """The figure that cells are ranked by."""
+
+    output: str = Field(min_length=1)
+    """Directory of the figures. Any Hadoop URI."""
 
 
 _ALWAYS_TOLD = ("model.name", "privacy.k")

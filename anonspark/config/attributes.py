@@ -42,72 +42,33 @@ _FileOrRule = Annotated[NonEmptyText | HierarchyRule | None, BeforeValidator(_fi
 
 
 class Attribute(Section):
-    """The role of a column.
+    """The role of a column."""
 
-    Attributes
-    ----------
-    role : str
-        Decides whether the column is generalized, published as it is, or not published.
-    type : str or None
-        What the values are, where the type of the column does not say it.
-    order : list of str or None
-        Order of the values of a text column.
-    range : list of (int, float or str), or None
-        Smallest and largest value that a number, date or timestamp may have.
-    weight : float
-        How much a quasi-identifier counts.
-    hierarchy : str or HierarchyRule or None
-        Path of a CSV file with the groups of each value, or a rule that makes them.
-    """
+    role: Role
+    """identifier: never published. Quasi_identifier: generalized. Sensitive and insensitive:
+    published as it is."""
 
-    role: Role = Field(
-        description=(
-            "identifier: never published. Quasi_identifier: generalized. Sensitive and "
-            "insensitive: published as it is."
-        )
-    )
-    type: AttributeType | None = Field(
-        default=None,
-        description=(
-            "What the values of a quasi-identifier are. A text column is cast to it. null: what "
-            "the type of the column says."
-        ),
-    )
-    order: list[str] | None = Field(
-        default=None,
-        min_length=1,
-        json_schema_extra=unique_entries,
-        description=(
-            "All values of a text quasi-identifier in their order, lowest first. Of a sensitive "
-            "attribute for t-closeness with the ordered distance."
-        ),
-    )
-    range: AttributeRange = Field(
-        default=None,
-        description=(
-            "Smallest and largest value of a number, date or timestamp, in the place of those of "
-            "the table. A value outside is refused. It is published in the manifest."
-        ),
-    )
-    weight: float = Field(
-        default=1.0,
-        gt=0.0,
-        le=1000.0,
-        allow_inf_nan=False,
-        description=(
-            "What the widths, distances and penalties of a quasi-identifier are multiplied by: the "
-            "larger, the less of it is lost."
-        ),
-    )
-    hierarchy: _FileOrRule | None = Field(
-        default=None,
-        description=(
-            "Groups of values, from fine to coarse, by which a quasi-identifier is generalized: "
-            "the path of a CSV file (each line a value and its groups), or one of the rules "
-            "{intervals: [5, 10, 20]}, {prefix: [1, 2, 3]}, {calendar: [month, quarter, year]}. "
-            "A file may describe a sensitive attribute, too."
-        ),
-    )
+    type: AttributeType | None = None
+    """What the values of a quasi-identifier are. A text column is cast to it. null: what the type
+    of the column says."""
+
+    order: list[str] | None = Field(default=None, min_length=1, json_schema_extra=unique_entries)
+    """All values of a text quasi-identifier in their order, lowest first. Of a sensitive attribute
+    for t-closeness with the ordered distance."""
+
+    range: AttributeRange = None
+    """Smallest and largest value of a number, date or timestamp, in the place of those of the
+    table. A value outside is refused. It is published in the manifest."""
+
+    weight: float = Field(default=1.0, gt=0.0, le=1000.0, allow_inf_nan=False)
+    """What the widths, distances and penalties of a quasi-identifier are multiplied by: the larger,
+    the less of it is lost."""
+
+    hierarchy: _FileOrRule | None = None
+    """Groups of values, from fine to coarse, by which a quasi-identifier is generalized: the path
+    of a CSV file (each line a value and its groups), or one of the rules {intervals: [5, 10, 20]},
+    {prefix: [1, 2, 3]}, {calendar: [month, quarter, year]}. A file may describe a sensitive
+    attribute, too."""
 
     @model_validator(mode="before")
     @classmethod

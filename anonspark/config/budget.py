@@ -8,7 +8,7 @@ from decimal import Decimal, DecimalException
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
@@ -70,29 +70,17 @@ def in_decimals(number: Fraction) -> str:
 
 
 class BudgetOptions(Section):
-    """The directory that records the releases of a data set, and their price.
+    """The directory that records the releases of a data set, and their price."""
 
-    Attributes
-    ----------
-    path : str
-        Directory of the ledger.
-    dataset : str
-        Name of the data about the same people.
-    limit : str or None
-        What may be spent of it altogether. Fixed when the ledger is made.
-    """
+    path: NonEmptyText
+    """Directory of the ledger. Any Hadoop URI."""
 
-    path: NonEmptyText = Field(description="Directory of the ledger. Any Hadoop URI.")
-    dataset: Annotated[str, WithJsonSchema({"type": "string", "pattern": _NAMES})] = Field(
-        description="Name of the data about the same people."
-    )
-    limit: Number | None = Field(
-        default=None,
-        description=(
-            "Privacy loss (epsilon) that may be spent altogether, a decimal number. Fixed when the "
-            "ledger of the data set is made. null: that of the ledger."
-        ),
-    )
+    dataset: Annotated[str, WithJsonSchema({"type": "string", "pattern": _NAMES})]
+    """Name of the data about the same people."""
+
+    limit: Number | None = None
+    """Privacy loss (epsilon) that may be spent altogether, a decimal number. Fixed when the ledger
+    of the data set is made. null: that of the ledger."""
 
     def _problems(self) -> Iterator[Finding]:
         if DATASET.fullmatch(self.dataset) is None:

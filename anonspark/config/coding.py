@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Protocol
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator
 
 from anonspark.config.problems import found
 from anonspark.config.reading import TextReader
@@ -27,25 +27,14 @@ def _require_digits(text: str) -> str:
 
 
 class CodingOptions(Section):
-    """The coding that a configuration follows.
+    """The coding that a configuration follows."""
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    fingerprint : str or None
-        Its fingerprint, which differs from every other one. None where the configuration does not
-        say it.
-    """
+    path: NonEmptyText
+    """The file of the coding. A local path, or any address."""
 
-    path: NonEmptyText = Field(description="The file of the coding. A local path, or any address.")
-    fingerprint: Annotated[str, AfterValidator(_require_digits)] | None = Field(
-        default=None,
-        description=(
-            "Fingerprint of the coding that was agreed on, as check prints it: another file, or "
-            "another hierarchy file that it names, is refused."
-        ),
-    )
+    fingerprint: Annotated[str, AfterValidator(_require_digits)] | None = None
+    """Fingerprint of the coding that was agreed on, as check prints it: another file, or another
+    hierarchy file that it names, is refused."""
 
 
 def _path_alone(value: object) -> object:

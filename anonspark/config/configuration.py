@@ -87,92 +87,53 @@ def _drop_published_separation(section: dict[str, Any], model: ModelOptions) -> 
 
 
 class Configuration(Section):
-    """A complete configuration.
+    """A complete configuration."""
 
-    Attributes
-    ----------
-    input : InputOptions
-        Where the table comes from.
-    coding : CodingOptions or None
-        What several holders have agreed on. Its attributes, policy for missing values, style and
-        criteria are among the others of the configuration.
-    attributes : dict
-        Column name to :class:`Attribute`. The order is part of the configuration, for it breaks
-        ties.
-    missing : str
-        What happens to records with a missing quasi-identifier.
-    privacy : PrivacyOptions
-        What the release guarantees.
-    model : ModelOptions
-        Options of the model, of the class that the model registry gives.
-    evaluate : EvaluateOptions
-        What is measured beyond the usual.
-    gates : dict
-        Figure to :class:`Gate`: bounds outside of which nothing is published.
-    metrics : MetricsOptions
-        How runs are followed over time.
-    output : OutputOptions
-        Where the release goes, and what it looks like.
-    execution : ExecutionOptions
-        How the work is done.
-    ledger : BudgetOptions or None
-        Where is written down what was published of the data.
-    report : ReportOptions
-        What the report says of the release's purpose.
-    """
+    input: InputOptions
+    """Where the table comes from."""
 
-    input: InputOptions = Field(description="Where the table comes from.")
-    coding: CodingKey = Field(
-        default=None,
-        description=(
-            "A file that several holders have agreed on, in the place of attributes, missing and "
-            "output.style, with what every release guarantees at least: its path, or path and "
-            "fingerprint."
-        ),
-    )
-    attributes: dict[str, Attribute] = Field(
-        description="The columns and their roles. What is not listed is not published."
-    )
-    missing: MissingPolicy = Field(
-        default="drop",
-        description=(
-            "Records with a missing quasi-identifier: drop leaves them out, error refuses the "
-            "table, category treats missing as a value of its own."
-        ),
-    )
-    privacy: SerializeAsAny[PrivacyOptions] = Field(description="What the release guarantees.")
+    coding: CodingKey = None
+    """A file that several holders have agreed on, in the place of attributes, missing and
+    output.style, with what every release guarantees at least: its path, or path and fingerprint."""
+
+    attributes: dict[str, Attribute]
+    """The columns and their roles. What is not listed is not published."""
+
+    missing: MissingPolicy = "drop"
+    """Records with a missing quasi-identifier: drop leaves them out, error refuses the table,
+    category treats missing as a value of its own."""
+
+    privacy: SerializeAsAny[PrivacyOptions]
+    """What the release guarantees."""
+
     model: Annotated[SerializeAsAny[ModelOptions], BeforeValidator(model_options)] = Field(
-        default_factory=default_model,
-        description="Which model makes the classes, and its options.",
+        default_factory=default_model
     )
-    evaluate: EvaluateOptions = Field(
-        default=EvaluateOptions(), description="What is measured beyond the usual."
-    )
-    gates: dict[str, Gate] = Field(
-        default={},
-        description=(
-            "Bounds on figures of the release, by their names: columns of the table summary, "
-            "attributes.<name>.<column> and risk.<attacker>.<column>. Outside of them nothing is "
-            "published."
-        ),
-    )
-    metrics: MetricsOptions = Field(
-        default=MetricsOptions(), description="How runs are followed over time."
-    )
-    output: OutputOptions = Field(description="Where the release goes, and what it looks like.")
-    execution: ExecutionOptions = Field(
-        default=ExecutionOptions(), description="How the work is done."
-    )
-    ledger: BudgetOptions | None = Field(
-        default=None,
-        description=(
-            "Ledger of all that is published about the people of a data set: a run adds an entry, "
-            "anonspark select spends of its limit. null: none."
-        ),
-    )
-    report: ReportOptions = Field(
-        default=ReportOptions(), description="What the report says of the release's purpose."
-    )
+    """Which model makes the classes, and its options."""
+
+    evaluate: EvaluateOptions = EvaluateOptions()
+    """What is measured beyond the usual."""
+
+    gates: dict[str, Gate] = Field(default={})
+    """Bounds on figures of the release, by their names: columns of the table summary,
+    attributes.<name>.<column> and risk.<attacker>.<column>. Outside of them nothing is
+    published."""
+
+    metrics: MetricsOptions = MetricsOptions()
+    """How runs are followed over time."""
+
+    output: OutputOptions
+    """Where the release goes, and what it looks like."""
+
+    execution: ExecutionOptions = ExecutionOptions()
+    """How the work is done."""
+
+    ledger: BudgetOptions | None = None
+    """Ledger of all that is published about the people of a data set: a run adds an entry,
+    anonspark select spends of its limit. null: none."""
+
+    report: ReportOptions = ReportOptions()
+    """What the report says of the release's purpose."""
 
     _coding: AgreedCoding | None = PrivateAttr(default=None)
     _places: Places = PrivateAttr(default=Places())

@@ -24,21 +24,14 @@ _REMEDIES: Mapping[Need, str] = {
 
 
 class Gate(Section):
-    """Bounds on a figure.
-
-    Attributes
-    ----------
-    min : float or None
-    max : float or None
-    """
+    """Bounds on a figure."""
 
     # Nothing is below or above what is not a number.
-    min: float | None = Field(
-        default=None, allow_inf_nan=False, description="Smallest figure that is published."
-    )
-    max: float | None = Field(
-        default=None, allow_inf_nan=False, description="Largest figure that is published."
-    )
+    min: float | None = Field(default=None, allow_inf_nan=False)
+    """Smallest figure that is published."""
+
+    max: float | None = Field(default=None, allow_inf_nan=False)
+    """Largest figure that is published."""
 
     def _problems(self) -> Iterator[Finding]:
         if self.min is None and self.max is None:

@@ -18,48 +18,27 @@ _HIERARCHY_RULES = ("intervals", "prefix", "calendar")
 
 
 class HierarchyRule(Section):
-    """A hierarchy that is built from a rule, over the values that occur.
-
-    Attributes
-    ----------
-    intervals : list of float or None
-        Widths of intervals of numbers, from fine to coarse.
-    origin : float or None
-        An end of the intervals of all widths. None means 0.
-    prefix : list of int or None
-        Numbers of characters masked at the end of codes.
-    calendar : list of str or None
-        Levels above a date.
-    """
+    """A hierarchy that is built from a rule, over the values that occur."""
 
     intervals: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
-        default=None,
-        min_length=1,
-        json_schema_extra=unique_entries,
-        description=(
-            "For numbers: widths of half-open intervals from fine to coarse, each a multiple of "
-            "the one before, such as [5, 10, 20]."
-        ),
+        default=None, min_length=1, json_schema_extra=unique_entries
     )
-    origin: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
-        default=None,
-        description="With intervals: a number at which intervals of all widths begin. Null: 0.",
-    )
+    """For numbers: widths of half-open intervals from fine to coarse, each a multiple of the one
+    before, such as [5, 10, 20]."""
+
+    origin: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """With intervals: a number at which intervals of all widths begin. Null: 0."""
+
     prefix: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
-        default=None,
-        min_length=1,
-        json_schema_extra=unique_entries,
-        description=(
-            "For codes such as postal codes: numbers of characters masked at the end, ascending, "
-            "such as [1, 2, 3]."
-        ),
+        default=None, min_length=1, json_schema_extra=unique_entries
     )
+    """For codes such as postal codes: numbers of characters masked at the end, ascending, such as
+    [1, 2, 3]."""
+
     calendar: list[CalendarLevel] | None = Field(
-        default=None,
-        min_length=1,
-        json_schema_extra=unique_entries,
-        description="For dates: the levels above the day, among month, quarter, year, in order.",
+        default=None, min_length=1, json_schema_extra=unique_entries
     )
+    """For dates: the levels above the day, among month, quarter, year, in order."""
 
     @property
     def kind(self) -> Literal["intervals", "prefix", "calendar"]:
@@ -75,7 +54,7 @@ class HierarchyRule(Section):
                 (),
                 f"found {' and '.join(map(repr, given)) or 'no rule'}. Expected exactly one "
                 f"of {one_of(_HIERARCHY_RULES)}. "
-                + ("keep one of them" if given else "add one, or give the path of a file"),
+                + ("Keep one of them" if given else "Add one, or give the path of a file"),
             )
         elif self.origin is not None and self.intervals is None:
             yield Finding(

@@ -98,21 +98,7 @@ def take_format_of_names(section: Section, paths: Iterable[str]) -> None:
 
 
 class InputOptions(Section):
-    """The source of the table.
-
-    Attributes
-    ----------
-    path : str or list of str
-        One path or several. Any Hadoop URI.
-    format : str
-        Name of a Spark data source. By default, the one that the names of the paths show.
-    options : dict
-        Options of the data source.
-    missing_markers : list of str
-        Trimmed texts of values that mean *missing* in a quasi-identifier.
-    missing_columns : str
-        What becomes of an attribute that some files of the table lack.
-    """
+    """The source of the table."""
 
     path: Annotated[
         str | list[str],
@@ -129,25 +115,19 @@ class InputOptions(Section):
                 ]
             }
         ),
-    ] = Field(description="A path or a list of paths. Any Hadoop URI.")
-    format: NonEmptyText = Field(
-        default="parquet",
-        description=(
-            "Name of the Spark data source: parquet, csv, orc, json, .... Left out, the names of "
-            "the files tell it."
-        ),
-    )
-    options: SourceOptions = Field(
-        default={},
-        description="Options of the Spark data source, such as header and inferSchema of csv.",
-    )
-    missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(
-        default=["", "?"],
-        description=(
-            "What means a missing value in a quasi-identifier, whatever the type of its column. "
-            "Texts are compared after blanks around them are taken away."
-        ),
-    )
+    ]
+    """A path or a list of paths. Any Hadoop URI."""
+
+    format: NonEmptyText = "parquet"
+    """Name of the Spark data source: parquet, csv, orc, json, .... Left out, the names of the files
+    tell it."""
+
+    options: SourceOptions = Field(default={})
+    """Options of the Spark data source, such as header and inferSchema of csv."""
+
+    missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(default=["", "?"])
+    """What means a missing value in a quasi-identifier, whatever the type of its column. Texts are
+    compared after blanks around them are taken away."""
 
     missing_columns: Annotated[
         MissingColumns,
@@ -155,13 +135,9 @@ class InputOptions(Section):
         WithJsonSchema(
             {"anyOf": [{"enum": ["error", "null"], "type": "string"}, {"type": "null"}]}
         ),
-    ] = Field(
-        default="error",
-        description=(
-            "If some files of the table (Parquet, ORC, Avro) lack an attribute that others have: "
-            "error refuses the table, null reads missing values there."
-        ),
-    )
+    ] = "error"
+    """If some files of the table (Parquet, ORC, Avro) lack an attribute that others have: error
+    refuses the table, null reads missing values there."""
 
     _is_settled: bool = PrivateAttr(default=False)
 

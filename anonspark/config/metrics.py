@@ -20,49 +20,23 @@ _Bound = Annotated[float, Field(ge=0.0, le=100_000.0)]
 
 
 class MetricsOptions(Section):
-    """Options to follow runs over time.
+    """Options to follow runs over time."""
 
-    Attributes
-    ----------
-    job : str
-        Distinguishes the runs of one job from those of others.
-    append_to : str or None
-        Directory of the tables of all runs.
-    drift : dict
-        Figure of the table ``summary`` to its largest relative change.
-    prometheus_textfile : str or None
-        File about the last run.
-    """
+    job: str = Field(default="anonspark", min_length=1)
+    """Name of the job: runs are compared with earlier runs of the same job, and told apart by it in
+    the tables of all runs and in Prometheus."""
 
-    job: str = Field(
-        default="anonspark",
-        min_length=1,
-        description=(
-            "Name of the job: runs are compared with earlier runs of the same job, and told apart "
-            "by it in the tables of all runs and in Prometheus."
-        ),
-    )
-    append_to: _Path | None = Field(
-        default=None,
-        description=(
-            "Directory to whose tables summary and rounds the rows of every release are appended, "
-            "by date. Any Hadoop URI. null: none."
-        ),
-    )
-    drift: dict[str, _Bound] = Field(
-        default={},
-        description=(
-            "Largest relative change of figures of the table summary against the last earlier run "
-            "of the same job, such as {rows_in: 0.2}. Beyond it nothing is published."
-        ),
-    )
-    prometheus_textfile: _Path | None = Field(
-        default=None,
-        description=(
-            "File that tells Prometheus of the last run, successful or not. A path without scheme "
-            "is on the driver's local disk. null: none."
-        ),
-    )
+    append_to: _Path | None = None
+    """Directory to whose tables summary and rounds the rows of every release are appended, by date.
+    Any Hadoop URI. null: none."""
+
+    drift: dict[str, _Bound] = Field(default={})
+    """Largest relative change of figures of the table summary against the last earlier run of the
+    same job, such as {rows_in: 0.2}. Beyond it nothing is published."""
+
+    prometheus_textfile: _Path | None = None
+    """File that tells Prometheus of the last run, successful or not. A path without scheme is on
+    the driver's local disk. null: none."""
 
 
 def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:

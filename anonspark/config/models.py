@@ -36,14 +36,10 @@ class ModelOptions(Section):
     A model declares its own options in a subclass, narrows ``name`` to the names that it answers
     to, and gives every field a ``description``: the messages of the configuration and the JSON
     Schema for editors are made from them.
-
-    Attributes
-    ----------
-    name : str
-        The name of the model, as the registry knows it.
     """
 
-    name: str = Field(description="Which model makes the classes.")
+    name: str
+    """Which model makes the classes."""
 
     @property
     def has_rounds(self) -> bool:
@@ -82,79 +78,37 @@ def _schema_of_published(settings: Mapping[str, object]) -> ConfigDict:
 
 
 class RoundOptions(ModelOptions):
-    """Options of the models whose outliers go through further rounds.
-
-    Attributes
-    ----------
-    published : str or None
-        The publication whose algorithm is computed: it sets :attr:`published_settings`.
-    rho : int
-        Number of rounds.
-    minimum_gain : float
-        Smallest gain of a round for which another one is worth its time.
-    separation : str
-        Which records a group gives up.
-    lof_neighbors : int or None
-        Neighbours that a record is judged by, ``None`` for k - 1.
-    reference : str
-        Which record of a group the normal ones are nearest to.
-    """
+    """Options of the models whose outliers go through further rounds."""
 
     published_settings: ClassVar[Mapping[str, object]] = _BY_CANBAY
 
-    published: Literal["canbay-2019"] | None = Field(
-        default=None,
-        description=(
-            "Computes the algorithm as the thesis published it: sets cut, span (Mondrian), vantage "
-            "(Canon), separation, reference and minimum_gain, which may then say nothing else. "
-            "split, rho and lof_neighbors stay as they are set. null sets nothing."
-        ),
-    )
-    rho: int = Field(
-        default=5,
-        ge=1,
-        le=1000,
-        description=(
-            "Number of rounds at most. The last one keeps its groups whole. Only for models with "
-            "outlier handling."
-        ),
-    )
-    minimum_gain: float = Field(
-        default=0.0,
-        ge=0.0,
-        le=1.0,
-        description=(
-            "Stop with the round that lowers the certainty penalty by less than this share of what "
-            "it would be without the round. 0 never stops early. Only for models with outlier "
-            "handling."
-        ),
-    )
-    separation: Literal["always", "paying"] = Field(
-        default="paying",
-        description=(
-            "Which records a group gives up to the next round: paying those without which the "
-            "release loses less, if there are any, and a round that does not lower the loss is "
-            "undone. Always all but the k nearest to its reference, in all rounds, as published. "
-            "Only for models with outlier handling."
-        ),
-    )
-    lof_neighbors: int | None = Field(
-        default=None,
-        ge=1,
-        le=1_000_000,
-        description=(
-            "Neighbours that a record is judged by. Null means k - 1. Only for models with outlier "
-            "handling."
-        ),
-    )
-    reference: Literal["lof", "density"] = Field(
-        default="lof",
-        description=(
-            "Which record of a group the normal ones are nearest to: lof takes the one with the "
-            "smallest local outlier factor, as published. Density the one with the smallest sum of "
-            "distances to its neighbours. Only for models with outlier handling."
-        ),
-    )
+    published: Literal["canbay-2019"] | None = None
+    """Computes the algorithm as the thesis published it: sets cut, span (Mondrian), vantage
+    (Canon), separation, reference and minimum_gain, which may then say nothing else. split, rho and
+    lof_neighbors stay as they are set. null sets nothing."""
+
+    rho: int = Field(default=5, ge=1, le=1000)
+    """Number of rounds at most. The last one keeps its groups whole. Only for models with outlier
+    handling."""
+
+    minimum_gain: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Stop with the round that lowers the certainty penalty by less than this share of what it
+    would be without the round. 0 never stops early. Only for models with outlier handling."""
+
+    separation: Literal["always", "paying"] = "paying"
+    """Which records a group gives up to the next round: paying those without which the release
+    loses less, if there are any, and a round that does not lower the loss is undone. Always all but
+    the k nearest to its reference, in all rounds, as published. Only for models with outlier
+    handling."""
+
+    lof_neighbors: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Neighbours that a record is judged by. Null means k - 1. Only for models with outlier
+    handling."""
+
+    reference: Literal["lof", "density"] = "lof"
+    """Which record of a group the normal ones are nearest to: lof takes the one with the smallest
+    local outlier factor, as published. Density the one with the smallest sum of distances to its
+    neighbours. Only for models with outlier handling."""
 
     @model_validator(mode="before")
     @classmethod
@@ -187,20 +141,7 @@ class RoundOptions(ModelOptions):
 
 
 class MondrianOptions(RoundOptions):
-    """Options of Mondrian, without rounds (``smondrian``) and with them (``su-mondrian``).
-
-    Attributes
-    ----------
-    name : str
-        ``mondrian`` and ``u-mondrian`` are the same computations as ``smondrian`` and
-        ``su-mondrian``.
-    split : str
-        What happens to records that are equal to the median.
-    cut : str
-        Which boundaries of the chosen attribute are looked at.
-    span : str
-        Which width chooses the attribute to cut.
-    """
+    """Options of Mondrian, without rounds (``smondrian``) and with them (``su-mondrian``)."""
 
     published_settings: ClassVar[Mapping[str, object]] = {
         **_BY_CANBAY,
@@ -209,114 +150,58 @@ class MondrianOptions(RoundOptions):
     }
     model_config = _schema_of_published(published_settings)
 
-    name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = Field(
-        default="su-mondrian",
-        description=(
-            "Which model makes the classes: smondrian (also: mondrian) cuts once and keeps whole "
-            "groups. Su-mondrian (also: u-mondrian) sends the outliers of every group through "
-            "further rounds."
-        ),
-    )
-    split: Literal["strict", "relaxed"] = Field(
-        default="strict",
-        description=(
-            "Records equal to the median: strict keeps them on one side of the cut. Relaxed "
-            "shares them out so that both halves have equal size."
-        ),
-    )
-    cut: Literal["balanced", "published"] = Field(
-        default="balanced",
-        description=(
-            "Where an attribute is cut: balanced takes the better of the boundaries below and "
-            "above the median, and with criteria beyond k looks further out before it leaves a "
-            "group whole. Published takes the one above the median, as the published algorithm "
-            "does. It matters to the strict split only."
-        ),
-    )
-    span: Literal["data", "cell"] = Field(
-        default="data",
-        description=(
-            "Which width chooses the attribute to cut: data takes the width of the group's own "
-            "records. Cell takes the width of its cell of the tree, as the published algorithm "
-            "does."
-        ),
-    )
+    name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = "su-mondrian"
+    """Which model makes the classes: smondrian (also: mondrian) cuts once and keeps whole groups.
+    Su-mondrian (also: u-mondrian) sends the outliers of every group through further rounds."""
+
+    split: Literal["strict", "relaxed"] = "strict"
+    """Records equal to the median: strict keeps them on one side of the cut. Relaxed shares them
+    out so that both halves have equal size."""
+
+    cut: Literal["balanced", "published"] = "balanced"
+    """Where an attribute is cut: balanced takes the better of the boundaries below and above the
+    median, and with criteria beyond k looks further out before it leaves a group whole. Published
+    takes the one above the median, as the published algorithm does. It matters to the strict split
+    only."""
+
+    span: Literal["data", "cell"] = "data"
+    """Which width chooses the attribute to cut: data takes the width of the group's own records.
+    Cell takes the width of its cell of the tree, as the published algorithm does."""
 
 
 class CanonOptions(RoundOptions):
-    """Options of Canon, without rounds (``canon``) and with them (``u-canon``).
-
-    Attributes
-    ----------
-    name : str
-    vantage : str
-        How the vantage point of a node is chosen.
-    """
+    """Options of Canon, without rounds (``canon``) and with them (``u-canon``)."""
 
     published_settings: ClassVar[Mapping[str, object]] = {**_BY_CANBAY, "vantage": "random"}
     model_config = _schema_of_published(published_settings)
 
-    name: Literal["canon", "u-canon"] = Field(
-        description=(
-            "Which model makes the classes: canon cuts into halves by the distance to a vantage "
-            "point, and keeps whole groups. U-canon sends the outliers of every group through "
-            "further rounds."
-        ),
-    )
-    vantage: Literal["spread", "random"] = Field(
-        default="spread",
-        description=(
-            "How a vantage point is chosen: spread takes, of thirty records drawn by content, the "
-            "one whose distances vary most. Random takes the first one drawn, as published."
-        ),
-    )
+    name: Literal["canon", "u-canon"]
+    """Which model makes the classes: canon cuts into halves by the distance to a vantage point, and
+    keeps whole groups. U-canon sends the outliers of every group through further rounds."""
+
+    vantage: Literal["spread", "random"] = "spread"
+    """How a vantage point is chosen: spread takes, of thirty records drawn by content, the one
+    whose distances vary most. Random takes the first one drawn, as published."""
 
 
 class MicroaggregationOptions(ModelOptions):
-    """Options of microaggregation.
+    """Options of microaggregation."""
 
-    Attributes
-    ----------
-    name : str
-    objective : str
-        What groups are formed for.
-    passes : int
-        How often all groups are improved.
-    block_rows : int
-        Records among which groups are formed.
-    """
+    name: Literal["microaggregation"]
+    """Which model makes the classes: microaggregation grows and improves groups of k to 2k - 1
+    records one by one, for the least loss."""
 
-    name: Literal["microaggregation"] = Field(
-        description=(
-            "Which model makes the classes: microaggregation grows and improves groups of k to "
-            "2k - 1 records one by one, for the least loss."
-        ),
-    )
-    objective: Literal["gcp", "queries"] = Field(
-        default="gcp",
-        description=(
-            "What groups are formed for: gcp for the smallest certainty penalty. Queries for "
-            "counts that are estimated well, too, for a penalty that is a little larger."
-        ),
-    )
-    passes: int = Field(
-        default=20,
-        ge=1,
-        le=1_000,
-        description=(
-            "How often all groups are improved. More passes take longer, in proportion, and lose "
-            "less. It changes the release."
-        ),
-    )
-    block_rows: int = Field(
-        default=250_000,
-        ge=1_000,
-        le=10_000_000,
-        description=(
-            "Largest number of records among which groups are formed. Larger tables are cut at "
-            "medians first. It changes the release."
-        ),
-    )
+    objective: Literal["gcp", "queries"] = "gcp"
+    """What groups are formed for: gcp for the smallest certainty penalty. Queries for counts that
+    are estimated well, too, for a penalty that is a little larger."""
+
+    passes: int = Field(default=20, ge=1, le=1_000)
+    """How often all groups are improved. More passes take longer, in proportion, and lose less. It
+    changes the release."""
+
+    block_rows: int = Field(default=250_000, ge=1_000, le=10_000_000)
+    """Largest number of records among which groups are formed. Larger tables are cut at medians
+    first. It changes the release."""
 
 
 class FullDomainOptions(ModelOptions):
@@ -324,73 +209,36 @@ class FullDomainOptions(ModelOptions):
 
     Attributes
     ----------
-    name : str
-    rho : int
-        Rounds after the first one.
-    objective : str
-        What the search minimizes.
-    suppression_limit : float or None
-        Share of a round's records that its recoding may suppress.
-    minimum_levels, maximum_levels : dict
-        Bounds of the levels of some quasi-identifiers.
-    levels : list of dict
-        Levels that are not searched for, round by round.
     search : str or None
         How the lattice is searched.
-    t_reference : str
-        What t-closeness is measured against.
-    residual : str
-        What happens to records that no round finds a class for.
-    driver_tuples : int
-        Distinct tuples that the driver takes.
     """
 
-    name: Literal["full-domain", "rho-gain"] = Field(
-        description=(
-            "Which model makes the classes: full-domain recodes every quasi-identifier to one "
-            "level of its hierarchy and suppresses the records whose class violates a criterion. "
-            "Rho-gain recodes the suppressed records again on their own, round after round."
-        ),
-    )
-    rho: int = Field(
-        default=2,
-        ge=0,
-        le=1000,
-        description="Rounds after the first one at most. Only for rho-gain.",
-    )
-    objective: ObjectiveName = Field(
-        default="average_class_size",
-        description=(
-            "What the chosen levels are best in: average_class_size (most classes), "
-            "discernibility, monotonic_discernibility (suppressed classes count as they are), "
-            "precision, loss, or entropy."
-        ),
-    )
-    suppression_limit: float | None = Field(
-        default=None,
-        ge=0.0,
-        le=1.0,
-        description=(
-            "Largest share of a round's records that may be suppressed. Null means 0.05 for "
-            "full-domain and 1 for rho-gain, whose next round takes them back."
-        ),
-    )
-    minimum_levels: dict[str, _Level] = Field(
-        default={}, description="Lowest level allowed of some quasi-identifiers. 0 for the others."
-    )
-    maximum_levels: dict[str, _Level] = Field(
-        default={},
-        description=(
-            "Highest level allowed of some quasi-identifiers. That of the hierarchy for the others."
-        ),
-    )
-    levels: list[dict[str, _Level]] = Field(
-        default=[],
-        description=(
-            "Levels that are given instead of searched for: one mapping of all quasi-identifiers a "
-            "round, from the first one. For releases that have to be alike, or to repeat others'."
-        ),
-    )
+    name: Literal["full-domain", "rho-gain"]
+    """Which model makes the classes: full-domain recodes every quasi-identifier to one level of its
+    hierarchy and suppresses the records whose class violates a criterion. Rho-gain recodes the
+    suppressed records again on their own, round after round."""
+
+    rho: int = Field(default=2, ge=0, le=1000)
+    """Rounds after the first one at most. Only for rho-gain."""
+
+    objective: ObjectiveName = "average_class_size"
+    """What the chosen levels are best in: average_class_size (most classes), discernibility,
+    monotonic_discernibility (suppressed classes count as they are), precision, loss, or entropy."""
+
+    suppression_limit: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Largest share of a round's records that may be suppressed. Null means 0.05 for full-domain
+    and 1 for rho-gain, whose next round takes them back."""
+
+    minimum_levels: dict[str, _Level] = Field(default={})
+    """Lowest level allowed of some quasi-identifiers. 0 for the others."""
+
+    maximum_levels: dict[str, _Level] = Field(default={})
+    """Highest level allowed of some quasi-identifiers. That of the hierarchy for the others."""
+
+    levels: list[dict[str, _Level]] = Field(default=[])
+    """Levels that are given instead of searched for: one mapping of all quasi-identifiers a round,
+    from the first one. For releases that have to be alike, or to repeat others'."""
+
     search: Literal["exhaustive", "pruned"] | None = Field(
         default=None,
         description=(
@@ -399,29 +247,18 @@ class FullDomainOptions(ModelOptions):
             f"Null: exhaustive up to {EXHAUSTIVE_NODES:,} nodes."
         ),
     )
-    t_reference: Literal["original", "round"] = Field(
-        default="original",
-        description=(
-            "What t-closeness is measured against: the distribution of the whole input (original) "
-            "or of the records of each round (round, as published. The release then may violate "
-            "t-closeness against the whole input)."
-        ),
-    )
-    residual: Literal["drop", "suppress"] = Field(
-        default="drop",
-        description=(
-            "Records that no round finds a class for: drop leaves them out, suppress publishes "
-            "them as one class whose quasi-identifiers tell nothing, if it satisfies the criteria."
-        ),
-    )
-    driver_tuples: int = Field(
-        default=5_000_000,
-        ge=1,
-        description=(
-            "Distinct tuples of quasi-identifiers (with their sensitive values, where criteria "
-            "need them) that the search keeps on the driver. More are kept on the cluster."
-        ),
-    )
+    t_reference: Literal["original", "round"] = "original"
+    """What t-closeness is measured against: the distribution of the whole input (original) or of
+    the records of each round (round, as published. The release then may violate t-closeness against
+    the whole input)."""
+
+    residual: Literal["drop", "suppress"] = "drop"
+    """Records that no round finds a class for: drop leaves them out, suppress publishes them as one
+    class whose quasi-identifiers tell nothing, if it satisfies the criteria."""
+
+    driver_tuples: int = Field(default=5_000_000, ge=1)
+    """Distinct tuples of quasi-identifiers (with their sensitive values, where criteria need them)
+    that the search keeps on the driver. More are kept on the cluster."""
 
     @property
     def largest_share(self) -> float:
@@ -482,60 +319,32 @@ class FullDomainOptions(ModelOptions):
 
 
 class AutoOptions(ModelOptions):
-    """Options of ``auto``, which tries models on a sample and takes the best one.
+    """Options of ``auto``, which tries models on a sample and takes the best one."""
 
-    Attributes
-    ----------
-    name : str
-    objective : str
-        What is to be small.
-    """
+    name: Literal["auto"]
+    """Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and
+    microaggregation on a sample. It takes the fastest one whose loss is at most 1 % above the
+    smallest. The manifest says which and why."""
 
-    name: Literal["auto"] = Field(
-        description=(
-            "Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and "
-            "microaggregation on a sample. It takes the fastest one whose loss is at most 1 % "
-            "above the smallest. The manifest says which and why."
-        ),
-    )
-    objective: Literal["gcp", "queries"] = Field(
-        default="gcp",
-        description=(
-            "What is to be small: gcp is the certainty penalty. Queries the median error of "
-            "counting queries."
-        ),
-    )
+    objective: Literal["gcp", "queries"] = "gcp"
+    """What is to be small: gcp is the certainty penalty. Queries the median error of counting
+    queries."""
 
 
 class MappingOptions(ModelOptions):
-    """Options of the mapping of an earlier release, applied to new records.
+    """Options of the mapping of an earlier release, applied to new records."""
 
-    Attributes
-    ----------
-    name : str
-    release : str
-        Directory of the earlier release.
-    unfit : str
-        What becomes of classes that violate k or a criterion.
-    """
+    name: Literal["mapping"]
+    """Which model makes the classes: mapping puts each record into the region of an earlier release
+    that holds it, and publishes it with that label."""
 
-    name: Literal["mapping"] = Field(
-        description=(
-            "Which model makes the classes: mapping puts each record into the region of an earlier "
-            "release that holds it, and publishes it with that label."
-        ),
-    )
-    release: str = Field(
-        min_length=1, description="Directory of the earlier release. Any Hadoop URI."
-    )
-    unfit: Literal["merge", "suppress", "refuse"] = Field(
-        default="merge",
-        description=(
-            "What becomes of regions whose new records are fewer than k or violate a criterion: "
-            "merge joins them with their nearest ones, suppress leaves their records out, refuse "
-            "publishes nothing."
-        ),
-    )
+    release: str = Field(min_length=1)
+    """Directory of the earlier release. Any Hadoop URI."""
+
+    unfit: Literal["merge", "suppress", "refuse"] = "merge"
+    """What becomes of regions whose new records are fewer than k or violate a criterion: merge
+    joins them with their nearest ones, suppress leaves their records out, refuse publishes
+    nothing."""
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:  # noqa: ARG002
         """Find a style that hides regions."""

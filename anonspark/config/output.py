@@ -23,50 +23,25 @@ _UNFIT_FORMATS = {
 
 
 class OutputOptions(Section):
-    """The place and form of the release.
+    """The place and form of the release."""
 
-    Attributes
-    ----------
-    path : str
-        Directory of the release. Any Hadoop URI.
-    mode : str
-        What happens if there is something at the path.
-    style : str
-        How generalized values are written.
-    format : str
-        Name of the Spark data source that the records are written with.
-    pseudonyms : dict of str to str
-        An identifier of ``privacy.unit``, and the column of the pseudonyms in its place.
-    """
+    path: NonEmptyText
+    """Directory of the release. Any Hadoop URI."""
 
-    path: NonEmptyText = Field(description="Directory of the release. Any Hadoop URI.")
-    mode: OutputMode = Field(
-        default="error",
-        description="If there is something at the path: error refuses, overwrite replaces it.",
-    )
-    style: OutputStyle = Field(
-        default="interval",
-        description=(
-            'How generalized values are written: interval as "[17-25]", bounds as two columns '
-            "<name>_min and <name>_max, mean as the mean of the class."
-        ),
-    )
-    format: NonEmptyText = Field(
-        default="parquet",
-        description=(
-            "Name of the Spark data source that the records are written with: parquet, orc, delta, "
-            "... It has to keep types and missing values, and to bear a rename of its directory."
-        ),
-    )
+    mode: OutputMode = "error"
+    """If there is something at the path: error refuses, overwrite replaces it."""
 
-    pseudonyms: dict[str, NonEmptyText] = Field(
-        default={},
-        description=(
-            "An identifier that privacy.unit names, and the column that holds a pseudonym of the "
-            "person in its place, another one in every release: the records of a person then stay "
-            "together."
-        ),
-    )
+    style: OutputStyle = "interval"
+    """How generalized values are written: interval as "[17-25]", bounds as two columns <name>_min
+    and <name>_max, mean as the mean of the class."""
+
+    format: NonEmptyText = "parquet"
+    """Name of the Spark data source that the records are written with: parquet, orc, delta, ... It
+    has to keep types and missing values, and to bear a rename of its directory."""
+
+    pseudonyms: dict[str, NonEmptyText] = Field(default={})
+    """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
+    its place, another one in every release: the records of a person then stay together."""
 
     def _problems(self) -> Iterator[Finding]:
         why = _UNFIT_FORMATS.get(self.format.lower())

@@ -27,41 +27,18 @@ _AttributeName = Annotated[
 
 
 class LDiversity(Section):
-    """The diversity of a sensitive attribute's values in every class.
-
-    Attributes
-    ----------
-    attribute : str
-        A sensitive attribute.
-    kind : str
-        What is counted as diversity.
-    l : float
-        How much of it.
-    c : float or None
-        Of recursive (c, l)-diversity.
-    """
+    """The diversity of a sensitive attribute's values in every class."""
 
     attribute: _AttributeName
-    kind: Literal["distinct", "entropy", "recursive"] = Field(
-        default="distinct",
-        description=(
-            "distinct: at least l different values. Entropy: entropy of the values at least log "
-            "l. Recursive: the most frequent value less frequent than c times all from the l-th "
-            "on together."
-        ),
-    )
-    l: float = Field(  # noqa: E741
-        ge=1.0,
-        le=1e9,
-        allow_inf_nan=False,
-        description="How diverse. A whole number for distinct and recursive.",
-    )
-    c: float | None = Field(
-        default=None,
-        gt=0.0,
-        allow_inf_nan=False,
-        description="The factor of recursive diversity, which needs it.",
-    )
+    kind: Literal["distinct", "entropy", "recursive"] = "distinct"
+    """distinct: at least l different values. Entropy: entropy of the values at least log l.
+    Recursive: the most frequent value less frequent than c times all from the l-th on together."""
+
+    l: float = Field(ge=1.0, le=1e9, allow_inf_nan=False)  # noqa: E741
+    """How diverse. A whole number for distinct and recursive."""
+
+    c: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    """The factor of recursive diversity, which needs it."""
 
     def _problems(self) -> Iterator[Finding]:
         if self.kind != "entropy" and self.l != int(self.l):
@@ -88,28 +65,16 @@ class LDiversity(Section):
 
 
 class TCloseness(Section):
-    """The distance of every class's distribution from that of the whole input.
-
-    Attributes
-    ----------
-    attribute : str
-        A sensitive attribute.
-    t : float
-        Largest distance.
-    distance : str
-        What is measured.
-    """
+    """The distance of every class's distribution from that of the whole input."""
 
     attribute: _AttributeName
-    t: float = Field(ge=0.0, le=1.0, description="Largest distance allowed, from 0 to 1.")
-    distance: Literal["equal", "ordered", "hierarchical"] = Field(
-        default="equal",
-        description=(
-            "Earth mover's distance where all values are equally far from each other (equal), as "
-            "far as their places in the order (ordered), or as their lowest common ancestor is "
-            "high in the attribute's hierarchy (hierarchical)."
-        ),
-    )
+    t: float = Field(ge=0.0, le=1.0)
+    """Largest distance allowed, from 0 to 1."""
+
+    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
+    """Earth mover's distance where all values are equally far from each other (equal), as far as
+    their places in the order (ordered), or as their lowest common ancestor is high in the
+    attribute's hierarchy (hierarchical)."""
 
     def criterion(self) -> Criterion:
         """Return the same as the models know it."""
@@ -122,36 +87,22 @@ class TCloseness(Section):
 
 
 class DeltaPresence(Section):
-    """Bounds on the probability that a person of a population is in the release.
+    """Bounds on the probability that a person of a population is in the release."""
 
-    Attributes
-    ----------
-    population : str
-        Table of the population.
-    format : str
-        Its Spark data source. By default, the one that the name of the table shows.
-    options : dict
-        Options of the data source.
-    min, max : float
-        Bounds of the probability.
-    """
+    population: str = Field(min_length=1)
+    """Path of the population table, which has all quasi-identifiers as columns."""
 
-    population: str = Field(
-        min_length=1,
-        description="Path of the population table, which has all quasi-identifiers as columns.",
-    )
-    format: str = Field(
-        default="parquet",
-        min_length=1,
-        description="Spark data source of the population table. Left out, its name tells it.",
-    )
-    options: SourceOptions = Field(
-        default={}, description="Options of the data source of the population table."
-    )
-    min: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="Smallest probability of presence allowed."
-    )
-    max: float = Field(ge=0.0, le=1.0, description="Largest probability of presence allowed.")
+    format: str = Field(default="parquet", min_length=1)
+    """Spark data source of the population table. Left out, its name tells it."""
+
+    options: SourceOptions = Field(default={})
+    """Options of the data source of the population table."""
+
+    min: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Smallest probability of presence allowed."""
+
+    max: float = Field(ge=0.0, le=1.0)
+    """Largest probability of presence allowed."""
 
     @model_validator(mode="after")
     def _take_format_of_name(self) -> Self:
@@ -175,18 +126,15 @@ class DeltaPresence(Section):
 class _WithSeveralBounds(Section):
     """Criteria whose sections have more than one key beside the attribute."""
 
-    k: int = Field(ge=1, description="Smallest class size allowed.")
-    l_diversity: Annotated[list[LDiversity], BeforeValidator(one_or_more)] = Field(
-        default=[],
-        description="Diversity of sensitive attributes in every class. One or a list.",
-    )
-    t_closeness: Annotated[list[TCloseness], BeforeValidator(one_or_more)] = Field(
-        default=[],
-        description=(
-            "Distance of the sensitive values of every class from those of the whole input. One or "
-            "a list."
-        ),
-    )
+    k: int = Field(ge=1)
+    """Smallest class size allowed."""
+
+    l_diversity: Annotated[list[LDiversity], BeforeValidator(one_or_more)] = Field(default=[])
+    """Diversity of sensitive attributes in every class. One or a list."""
+
+    t_closeness: Annotated[list[TCloseness], BeforeValidator(one_or_more)] = Field(default=[])
+    """Distance of the sensitive values of every class from those of the whole input. One or a
+    list."""
 
 
 class _OneBound(Section):
@@ -233,41 +181,23 @@ class PrivacyOptions(_WithOneBound):
 
     Attributes
     ----------
-    k : int
-        Smallest class size allowed.
-    unit : list of str
-        Attributes that identify people, of whom a class must have k. Empty for records.
     l_diversity : list of LDiversity
     t_closeness : list of TCloseness
     alpha_k_anonymity : list
         Like all criteria with one bound made of :data:`anonspark.core.criterion.CRITERIA`.
-    delta_presence : DeltaPresence or None
-    allow_k_1 : bool
-        Whether k may be 1, which protects nobody.
     """
 
-    unit: Annotated[list[str], BeforeValidator(name_or_names)] = Field(
-        default=[],
-        description=(
-            "The attribute, or attributes, that tell people apart, such as a patient number: k "
-            "then counts people, of whom several records may be about one. Without it every "
-            "record counts as a person."
-        ),
-    )
-    delta_presence: DeltaPresence | None = Field(
-        default=None,
-        description=(
-            "Bounds on the probability that a person of a population is in the release. Checked "
-            "before publishing, not aimed at."
-        ),
-    )
-    allow_k_1: bool = Field(
-        default=False,
-        description=(
-            "Whether k may be 1, which protects nobody: only to compare with a release without "
-            "protection."
-        ),
-    )
+    unit: Annotated[list[str], BeforeValidator(name_or_names)] = Field(default=[])
+    """The attribute, or attributes, that tell people apart, such as a patient number: k then counts
+    people, of whom several records may be about one. Without it every record counts as a person."""
+
+    delta_presence: DeltaPresence | None = None
+    """Bounds on the probability that a person of a population is in the release. Checked before
+    publishing, not aimed at."""
+
+    allow_k_1: bool = False
+    """Whether k may be 1, which protects nobody: only to compare with a release without
+    protection."""
 
     foreign_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys of criteria of other packages: a configuration that has some is of a class of its own,

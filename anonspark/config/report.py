@@ -12,27 +12,13 @@ _Line = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ReportOptions(Section):
-    """The title, purpose and contact in the report. They do not change the release.
+    """The title, purpose and contact in the report. They do not change the release."""
 
-    Attributes
-    ----------
-    title : str or None
-        Of the page.
-    purpose : str or None
-        What the release is for.
-    contact : str or None
-        Who answers questions about it.
-    """
+    title: _Line | None = None
+    """Title of the report. null: the name of the release's directory."""
 
-    title: _Line | None = Field(
-        default=None,
-        description="Title of the report. null: the name of the release's directory.",
-    )
-    purpose: Annotated[str, Field(min_length=1, max_length=2000)] | None = Field(
-        default=None,
-        description="What the release is for, in a sentence or two, on top of the report.",
-    )
-    contact: _Line | None = Field(
-        default=None,
-        description="Who answers questions about the release: a name, an address.",
-    )
+    purpose: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
+    """What the release is for, in a sentence or two, on top of the report."""
+
+    contact: _Line | None = None
+    """Who answers questions about the release: a name, an address."""

@@ -30,40 +30,25 @@ from anonspark.redaction import Redacted
 
 
 class CodingFile(Section):
-    """The content of the file of a coding.
+    """The content of the file of a coding."""
 
-    Attributes
-    ----------
-    name : str
-    attributes : dict
-        Column name to :class:`~anonspark.config.attributes.Attribute`: the published columns, in
-        this order.
-    missing : str
-        What happens to records with a missing quasi-identifier.
-    style : str
-        How generalized values are written.
-    privacy : PrivacyOptions
-        What every holder's release guarantees at least.
-    levels : dict of str to int
-        Level of each quasi-identifier, by which all holders recode. Empty where each finds its own.
-    """
+    name: NonEmptyText
+    """What the holders call it."""
 
-    name: NonEmptyText = Field(description="What the holders call it.")
-    attributes: dict[str, Attribute] = Field(
-        min_length=1, description="The published columns and their roles, in this order."
-    )
-    missing: MissingPolicy = Field(
-        default="drop", description="Records with a missing quasi-identifier."
-    )
-    style: OutputStyle = Field(
-        default="interval", description="How generalized values are written."
-    )
-    privacy: SerializeAsAny[PrivacyOptions] = Field(
-        description="What every release guarantees at least."
-    )
-    levels: dict[str, Annotated[int, Field(ge=0)]] = Field(
-        default={}, description="Level of each quasi-identifier, for the model full-domain."
-    )
+    attributes: dict[str, Attribute] = Field(min_length=1)
+    """The published columns and their roles, in this order."""
+
+    missing: MissingPolicy = "drop"
+    """Records with a missing quasi-identifier."""
+
+    style: OutputStyle = "interval"
+    """How generalized values are written."""
+
+    privacy: SerializeAsAny[PrivacyOptions]
+    """What every release guarantees at least."""
+
+    levels: dict[str, Annotated[int, Field(ge=0)]] = Field(default={})
+    """Level of each quasi-identifier, for the model full-domain."""
 
     def _problems(self) -> Iterator[Finding]:
         yield from (

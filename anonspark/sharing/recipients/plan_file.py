@@ -34,15 +34,20 @@ def _as_condition(value: object) -> object:
 class ConditionFile(Section):
     """What the records of a recipient have in one column."""
 
-    among: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(
-        default=None, alias="in", description="Values, one of which the column has."
-    )
-    not_in: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(
-        default=None, description="Values, none of which the column has. It may be missing."
-    )
-    min: _Scalar | None = Field(default=None, description="Smallest value, included.")
-    max: _Scalar | None = Field(default=None, description="Largest value, included.")
-    missing: bool | None = Field(default=None, description="Whether the value is missing.")
+    among: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(default=None, alias="in")
+    """Values, one of which the column has."""
+
+    not_in: Annotated[list[_Scalar], Field(min_length=1)] | None = None
+    """Values, none of which the column has. It may be missing."""
+
+    min: _Scalar | None = None
+    """Smallest value, included."""
+
+    max: _Scalar | None = None
+    """Largest value, included."""
+
+    missing: bool | None = None
+    """Whether the value is missing."""
 
     def _problems(self) -> Iterator[Finding]:
         if not self.model_fields_set:
@@ -54,88 +59,100 @@ class ConditionFile(Section):
 class CollusionDiversity(Section):
     """How many values of a sensitive attribute there are in every joint class."""
 
-    attribute: NonEmptyText = Field(description="Name of an attribute with the role sensitive.")
-    kind: Literal["distinct"] = Field(default="distinct", description="Different values.")
-    l: int = Field(ge=1, description="Different values at least.")  # noqa: E741
+    attribute: NonEmptyText
+    """Name of an attribute with the role sensitive."""
+
+    kind: Literal["distinct"] = "distinct"
+    """Different values."""
+
+    l: int = Field(ge=1)  # noqa: E741
+    """Different values at least."""
 
 
 class CollusionFile(Section):
     """What recipients who put together what they have must not be able to do."""
 
-    k: int | None = Field(
-        default=None,
-        ge=1,
-        description="Persons of every joint class. The smallest k of the recipients by default.",
-    )
+    k: int | None = Field(default=None, ge=1)
+    """Persons of every joint class. The smallest k of the recipients by default."""
+
     l_diversity: Annotated[list[CollusionDiversity], BeforeValidator(one_or_more)] = Field(
-        default=[],
-        description="Different values of sensitive attributes in every joint class. One or a list.",
+        default=[]
     )
-    recipients: Literal["all"] | Annotated[int, Field(ge=1)] = Field(
-        default="all", description="How many recipients may put together what they have."
-    )
-    together: list[Annotated[list[RecipientName], Field(min_length=2)]] = Field(
-        default=[], description="Recipients that are always one."
-    )
+    """Different values of sensitive attributes in every joint class. One or a list."""
+
+    recipients: Literal["all"] | Annotated[int, Field(ge=1)] = "all"
+    """How many recipients may put together what they have."""
+
+    together: list[Annotated[list[RecipientName], Field(min_length=2)]] = Field(default=[])
+    """Recipients that are always one."""
 
 
 class LedgerFile(Section):
     """Where is written down what was given to whom."""
 
-    path: NonEmptyText = Field(description="Directory of the ledger. Any Hadoop URI.")
-    key_file: NonEmptyText = Field(
-        description="File of the key, of 32 bytes at least, on the local disk of the driver."
-    )
+    path: NonEmptyText
+    """Directory of the ledger. Any Hadoop URI."""
+
+    key_file: NonEmptyText
+    """File of the key, of 32 bytes at least, on the local disk of the driver."""
 
 
 class BasePartitionFile(Section):
     """What becomes of the groups that no release divides."""
 
-    reuse: bool = Field(
-        default=True, description="Whether the groups of the ledger's earlier plans hold on."
-    )
+    reuse: bool = True
+    """Whether the groups of the ledger's earlier plans hold on."""
 
 
 class PresenceFile(Section):
     """How sure nobody may be that somebody is in a release."""
 
-    max: float = Field(
-        ge=0.0, le=1.0, description="Largest probability of presence, the source as population."
-    )
+    max: float = Field(ge=0.0, le=1.0)
+    """Largest probability of presence, the source as population."""
 
 
 class RequestFile(Section):
     """What a recipient asked for."""
 
-    approved: NonEmptyText = Field(description="Who approved what.")
-    until: NonEmptyText | None = Field(
-        default=None, description="Day until which the recipient may keep it, as 2027-12-31."
-    )
-    purpose: str | None = Field(default=None, description="What it is for.")
-    public: bool = Field(default=False, description="Whether it is open data, which all have.")
-    columns: Annotated[list[NonEmptyText], Field(min_length=1)] = Field(
-        description="Columns of the base that are given."
-    )
-    where: dict[str, Annotated[ConditionFile, BeforeValidator(_as_condition)]] = Field(
-        default={},
-        description=(
-            "Column and what it has: a value, a list of values, or a mapping of in, not_in, min, "
-            "max and missing. All have to hold."
-        ),
-    )
-    privacy: dict[str, Any] = Field(
-        default={}, description="As in a configuration. The base's is the least."
-    )
-    presence: PresenceFile | None = Field(
-        default=None, description="Bound on the probability of presence."
-    )
-    model: dict[str, Any] | None = Field(
-        default=None, description="As in a configuration. With the strategy independent only."
-    )
-    output: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
-    gates: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
-    evaluate: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
-    metrics: dict[str, Any] | None = Field(default=None, description="As in a configuration.")
+    approved: NonEmptyText
+    """Who approved what."""
+
+    until: NonEmptyText | None = None
+    """Day until which the recipient may keep it, as 2027-12-31."""
+
+    purpose: str | None = None
+    """What it is for."""
+
+    public: bool = False
+    """Whether it is open data, which all have."""
+
+    columns: Annotated[list[NonEmptyText], Field(min_length=1)]
+    """Columns of the base that are given."""
+
+    where: dict[str, Annotated[ConditionFile, BeforeValidator(_as_condition)]] = Field(default={})
+    """Column and what it has: a value, a list of values, or a mapping of in, not_in, min, max and
+    missing. All have to hold."""
+
+    privacy: dict[str, Any] = Field(default={})
+    """As in a configuration. The base's is the least."""
+
+    presence: PresenceFile | None = None
+    """Bound on the probability of presence."""
+
+    model: dict[str, Any] | None = None
+    """As in a configuration. With the strategy independent only."""
+
+    output: dict[str, Any] | None = None
+    """As in a configuration."""
+
+    gates: dict[str, Any] | None = None
+    """As in a configuration."""
+
+    evaluate: dict[str, Any] | None = None
+    """As in a configuration."""
+
+    metrics: dict[str, Any] | None = None
+    """As in a configuration."""
 
     def _problems(self) -> Iterator[Finding]:
         if self.until is None:
@@ -154,60 +171,53 @@ class RequestFile(Section):
 class PlanEvaluate(Section):
     """What is measured beyond the usual."""
 
-    compare_strategies: bool = Field(
-        default=False,
-        description="Whether each release is made the other way, too, and measured.",
-    )
+    compare_strategies: bool = False
+    """Whether each release is made the other way, too, and measured."""
 
 
 class PlanFile(Section):
     """What a plan file may say."""
 
-    title: str | None = Field(default=None, description="What is given, for people.")
-    base: str | dict[str, Any] = Field(
-        description=(
-            "The configuration whose attributes may be given at all: a path, relative to the plan, "
-            "or the configuration itself. It needs no output."
-        )
-    )
-    settings: dict[str, Any] = Field(
-        default={}, alias="set", description="Key paths and values that replace those of the base."
-    )
-    subject: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(
-        default=[], description="The identifier, or identifiers, that tell people apart."
-    )
-    record: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(
-        default=[],
-        description=(
-            "The identifier, or identifiers, that tell records apart, where somebody has several: "
-            "people are counted then, not records."
-        ),
-    )
-    strategy: Literal["nested", "independent"] = Field(
-        default="nested",
-        description=(
-            "nested: releases are made of groups that none divides, so that all coalitions are "
-            "held off. Independent: each is made by itself, and all are refused if one fails."
-        ),
-    )
-    collusion: CollusionFile = Field(
-        default=CollusionFile(), description="What recipients together must not tell."
-    )
-    ledger: LedgerFile | None = Field(
-        default=None, description="Where is written down what was given to whom."
-    )
-    base_partition: BasePartitionFile = Field(
-        default=BasePartitionFile(), description="The groups that no release divides."
-    )
-    evaluate: PlanEvaluate = Field(
-        default=PlanEvaluate(), description="Figures of the releases together beyond the usual."
-    )
-    output: NonEmptyText = Field(
-        description="Directory of the releases, each in one of its recipient's name."
-    )
+    title: str | None = None
+    """What is given, for people."""
+
+    base: str | dict[str, Any]
+    """The configuration whose attributes may be given at all: a path, relative to the plan, or the
+    configuration itself. It needs no output."""
+
+    settings: dict[str, Any] = Field(default={}, alias="set")
+    """Key paths and values that replace those of the base."""
+
+    subject: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(default=[])
+    """The identifier, or identifiers, that tell people apart."""
+
+    record: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(default=[])
+    """The identifier, or identifiers, that tell records apart, where somebody has several: people
+    are counted then, not records."""
+
+    strategy: Literal["nested", "independent"] = "nested"
+    """nested: releases are made of groups that none divides, so that all coalitions are held off.
+    Independent: each is made by itself, and all are refused if one fails."""
+
+    collusion: CollusionFile = CollusionFile()
+    """What recipients together must not tell."""
+
+    ledger: LedgerFile | None = None
+    """Where is written down what was given to whom."""
+
+    base_partition: BasePartitionFile = BasePartitionFile()
+    """The groups that no release divides."""
+
+    evaluate: PlanEvaluate = PlanEvaluate()
+    """Figures of the releases together beyond the usual."""
+
+    output: NonEmptyText
+    """Directory of the releases, each in one of its recipient's name."""
+
     recipients: Annotated[
         dict[RecipientName, RequestFile], Field(min_length=1, max_length=MOST_RECIPIENTS)
-    ] = Field(description="Who gets what.")
+    ]
+    """Who gets what."""
 
     @field_validator("recipients", mode="before")
     @classmethod

@@ -36,9 +36,14 @@ _NOWHERE = "nowhere"
 class EvenBins(Section):
     """Edges at even distances."""
 
-    start: float = Field(alias="from", description="First edge.")
-    to: float = Field(description="Last edge, if the width leads there.")
-    width: float = Field(gt=0, description="Distance of the edges.")
+    start: float = Field(alias="from")
+    """First edge."""
+
+    to: float
+    """Last edge, if the width leads there."""
+
+    width: float = Field(gt=0)
+    """Distance of the edges."""
 
     def _problems(self) -> Iterator[Finding]:
         numbers = (self.start, self.to, self.width)
@@ -71,12 +76,17 @@ def _edges_or_even(value: object) -> object:
 class DomainOptions(Section):
     """The rows of an attribute's table."""
 
-    values: list[str] | None = Field(default=None, description="All values that have a row.")
-    bins: Annotated[Edges | EvenBins | None, BeforeValidator(_edges_or_even)] = Field(
-        default=None, description="Edges of bins, or from, to and width."
-    )
-    hierarchy: NonEmptyText | None = Field(default=None, description="A hierarchy file.")
-    level: int | None = Field(default=None, ge=1, description="Its level, whose groups are rows.")
+    values: list[str] | None = None
+    """All values that have a row."""
+
+    bins: Annotated[Edges | EvenBins | None, BeforeValidator(_edges_or_even)] = None
+    """Edges of bins, or from, to and width."""
+
+    hierarchy: NonEmptyText | None = None
+    """A hierarchy file."""
+
+    level: int | None = Field(default=None, ge=1)
+    """Its level, whose groups are rows."""
 
     def _problems(self) -> Iterator[Finding]:
         given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
@@ -99,42 +109,44 @@ class DomainOptions(Section):
 class SelectionOptions(Section):
     """The attributes that are chosen, the method and its price."""
 
-    target: NonEmptyText = Field(description="What the attributes are to tell of.")
-    candidates: list[NonEmptyText] | None = Field(
-        default=None, description="Attributes to choose from. All but identifiers and the target."
-    )
-    count: int = Field(ge=1, description="How many are chosen.")
-    mechanism: Literal["top", "tables"] = Field(
-        default="top",
-        description="top chooses without tables. Tables publishes noisy ones and ranks by them.",
-    )
-    score: Literal["gini", "information_gain", "chi_square"] = Field(
-        default="gini", description="What makes an attribute good."
-    )
-    epsilon: Number = Field(description="Privacy loss. At most 100, 6 decimals.")
-    tables_epsilon: Number = Field(
-        default="0", description="With top: loss for noisy tables of the chosen ones. 0 for none."
-    )
-    neighbors: Literal["add_remove", "replace"] = Field(
-        default="add_remove", description="Whether tables differ by a record, or in one."
-    )
-    person: NonEmptyText | None = Field(
-        default=None,
-        description="Column that tells whose a record is, where somebody may have several.",
-    )
-    rows_per_person: int = Field(
-        default=1, ge=1, description="Records of a person that count at most. With person."
-    )
-    records_at_most: int | None = Field(
-        default=None,
-        ge=1,
-        le=2**33,
-        description="Public bound on the records that count in full. For information_gain.",
-    )
-    domains: dict[str, DomainOptions] = Field(
-        default={}, description="Of attributes whose values are declared nowhere else."
-    )
-    output: NonEmptyText = Field(description="Directory of the result.")
+    target: NonEmptyText
+    """What the attributes are to tell of."""
+
+    candidates: list[NonEmptyText] | None = None
+    """Attributes to choose from. All but identifiers and the target."""
+
+    count: int = Field(ge=1)
+    """How many are chosen."""
+
+    mechanism: Literal["top", "tables"] = "top"
+    """top chooses without tables. Tables publishes noisy ones and ranks by them."""
+
+    score: Literal["gini", "information_gain", "chi_square"] = "gini"
+    """What makes an attribute good."""
+
+    epsilon: Number
+    """Privacy loss. At most 100, 6 decimals."""
+
+    tables_epsilon: Number = "0"
+    """With top: loss for noisy tables of the chosen ones. 0 for none."""
+
+    neighbors: Literal["add_remove", "replace"] = "add_remove"
+    """Whether tables differ by a record, or in one."""
+
+    person: NonEmptyText | None = None
+    """Column that tells whose a record is, where somebody may have several."""
+
+    rows_per_person: int = Field(default=1, ge=1)
+    """Records of a person that count at most. With person."""
+
+    records_at_most: int | None = Field(default=None, ge=1, le=2**33)
+    """Public bound on the records that count in full. For information_gain."""
+
+    domains: dict[str, DomainOptions] = Field(default={})
+    """Of attributes whose values are declared nowhere else."""
+
+    output: NonEmptyText
+    """Directory of the result."""
 
     def _problems(self) -> Iterator[Finding]:
         for name, least in (("epsilon", False), ("tables_epsilon", True)):

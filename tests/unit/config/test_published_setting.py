@@ -66,7 +66,7 @@ def test_a_key_that_contradicts_is_named_with_it(name: str) -> None:
             document({"name": name, "published": "canbay-2019", key: OTHERS[key]})
         )
         assert line.startswith(f"model.{key}: found ")
-        assert f"expected {value!r}, which model.published: canbay-2019 sets" in line
+        assert f"Expected {value!r}, which model.published: canbay-2019 sets" in line
         assert line.endswith(f"Remove model.{key} or model.published")
         # Said twice it is no contradiction.
         said = parse_configuration(document({"name": name, "published": "canbay-2019", key: value}))
