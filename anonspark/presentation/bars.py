@@ -135,10 +135,17 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
         ),
         *_bars(chart, frame, name),
     ]
-    if len(chart.series) == 1:
+    if not chart.stacked:
+        thickness = 0.78 * frame.row_height / len(chart.series)
         parts += [
-            write(frame.across(value) + 3, middle + 3, _short_number(value), font_size=_NUMBER_SIZE)
-            for value, middle in zip(chart.series[0].values, middles, strict=True)
+            write(
+                frame.across(value) + 3,
+                middle + (number - (len(chart.series) - 1) / 2) * thickness + 3,
+                _short_number(value),
+                font_size=_NUMBER_SIZE,
+            )
+            for number, series in enumerate(chart.series)
+            for value, middle in zip(series.values, middles, strict=True)
             if not math.isnan(value)
         ]
     parts += [_mark(frame.across(place), frame.top, frame.bottom) for place, _ in chart.marks]
@@ -167,12 +174,16 @@ def _frame(chart: Bars, left: float) -> _Frame:
     # Half of the last number of the axis may lie outside.
     right = WIDTH - max(8.0, text_width(number_text(chart.limit or longest)) / 2)
     end = chart.limit
-    if end is None and len(chart.series) == 1:
+    if not chart.stacked:
         # A bar and its number end inside.
-        numbers = (text_width(_short_number(value), _NUMBER_SIZE) + 6 for value in ends)
+        numbers = [text_width(_short_number(value), _NUMBER_SIZE) + 6 for value in ends]
         space = right - left
         room = zip(ends, numbers, strict=True)
-        end = max((value * space / (space - width) for value, width in room), default=0.0)
+        if end is None:
+            end = max((value * space / (space - width) for value, width in room), default=0.0)
+        else:
+            spaces = ((WIDTH - left - width) * end / value for value, width in room if value)
+            right = min([right, *(left + space for space in spaces)])
     return _Frame(
         left=left,
         right=right,
@@ -264,4 +275,6 @@ def _mark(x: float, top: float, bottom: float) -> Markup:
 
 
 def _short_number(value: float) -> str:
-    return f"{value:,.0f}" if value.is_integer() or abs(value) >= 100 else f"{value:.2g}"
+    if value.is_integer() or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 1 else f"{value:.2g}"

@@ -215,6 +215,9 @@ class Items:
     kind: str = field(default="items", init=False)
 
 
+_NARROW = 5
+"""Columns of a table that half of a wide page has room for."""
+
 Block = Table | Chart | Text | Code | Tiles | Items
 
 
@@ -239,3 +242,17 @@ class Section:
     def runs(self) -> list[tuple[str, list[Block]]]:
         """The blocks; those of one kind that follow each other together."""
         return [(kind, list(run)) for kind, run in groupby(self.blocks, lambda block: block.kind)]
+
+    def narrow(self, place: int) -> bool:
+        """Return whether a run is a single chart or narrow table, right of the text before it.
+
+        Parameters
+        ----------
+        place : int
+            Of the run.
+        """
+        if not 0 < place < len(self.runs) or self.runs[place - 1][0] not in ("text", "items"):
+            return False
+        (first, *others) = self.runs[place][1]
+        narrow = isinstance(first, Table) and len(first.columns) <= _NARROW
+        return not others and (narrow or isinstance(first, Chart))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -25,6 +26,7 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     notice: str = "",
     appendix: Sequence[Section] = (),
     glossary: Glossary | None = None,
+    printed_footer: str = "",
 ) -> str:
     """Return the page.
 
@@ -46,6 +48,8 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
         What few want to see: closed, and not printed.
     glossary : Glossary or None
         Words that are explained where they stand, and at the end.
+    printed_footer : str
+        What each printed page has at its bottom, with its number: letters, digits and spaces.
 
     Returns
     -------
@@ -71,5 +75,7 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
         notice=notice,
         appendix=appendix,
         terms=words.terms,
+        # It is part of a style sheet, which quotes nothing as HTML does.
+        printed_footer=re.sub(r"[^\w .:-]", "", printed_footer),
     )
     return blanked(redact(written))

@@ -183,12 +183,18 @@ def _axes(chart: Lines, frame: _Frame, places: Sequence[float], up: Sequence[flo
     grid = "".join(f"M{frame.left:.2f} {frame.up(one):.2f}H{WIDTH}" for one in up)
     grid += "".join(f"M{frame.across(one):.2f} {_TOP}V{_BOTTOM}" for one in places)
     rows = [write(frame.left - _GAP, frame.up(one) + HALF_LETTER, number_text(one)) for one in up]
-    columns, free = [], 0.0
-    for place in places:
-        middle, width = frame.across(place), text_width(number_text(place))
-        if middle - width / 2 >= free:
-            columns.append(write(middle, _BOTTOM + 12, number_text(place)))
-            free = middle + width / 2 + 3
+    shown: list[tuple[float, str]] = []
+    texts = [(frame.across(place), number_text(place)) for place in places]
+    if chart.logarithmic:
+        # Where there is no room for all of them, 50 says more than 40.
+        texts.sort(key=lambda one: one[1].strip("0.,") not in ("1", "2", "5"))
+    for middle, text in texts:
+        if all(
+            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 3
+            for other, own in shown
+        ):
+            shown.append((middle, text))
+    columns = [write(middle, _BOTTOM + 12, text) for middle, text in sorted(shown)]
     name = shortened(chart.across, WIDTH - frame.left)
     columns.append(write((frame.left + WIDTH) / 2, _BOTTOM + 26, name))
     return Markup("").join(

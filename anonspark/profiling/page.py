@@ -100,20 +100,20 @@ def _markers(profile: Profile) -> list[Block]:
 
 def _chart(profile: Profile) -> Block:
     names = [one.name for one in profile.columns]
-    shares = [one.counts.few / profile.rows for one in profile.columns]
+    shares = [100 * one.counts.few / profile.rows for one in profile.columns]
     title = f"Records whose value fewer than {profile.k} share"
     figures = Table(
         title,
         ["column", "share of records"],
-        [[name, f"{share:.4f}"] for name, share in zip(names, shares, strict=True)],
+        [[one.name, share_text(one.counts.few, profile.rows)] for one in profile.columns],
     )
     chart = Bars(
         title,
         names,
         [Series("records", shares)],
-        "share of records",
+        "share of the records (%)",
         "columns",
-        limit=1,
+        limit=100,
         words=[[f"{name}: {share} of the records"] for name, share in figures.rows],
     )
     return bar_chart("few", chart, "A bar for each column: " + title.lower(), figures)

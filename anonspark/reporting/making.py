@@ -207,6 +207,7 @@ def _page(evidence: Evidence) -> str:
         else "",
         appendix=_sections(evidence, _APPENDIX),
         glossary=GLOSSARY,
+        printed_footer=f"Fingerprint of the release: {manifest.fingerprint}",
     )
 
 

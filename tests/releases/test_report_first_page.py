@@ -125,7 +125,7 @@ def test_what_verify_measures_of_classes_is_on_the_page(adult: Path) -> None:
     assert "occupation: 89.5 % of one class share one value" in page
     assert "No class has one value only" in page
     some = [one for one, share in zip(classes, shares, strict=True) if share > 0.5]
-    counted = f"in {len(some):,} classes with {sum(map(len, some)):,} records"
+    counted = f"In {len(some):,} classes with {sum(map(len, some)):,} records"
     assert f"{counted} one value has more than 50 %" in page
     assert "occupation: singles people out by itself" in page
 

@@ -244,3 +244,47 @@ def test_cells_say_their_words() -> None:
 def test_words_stay_text(words: list[str]) -> None:
     (drawn,) = said(tips([Place(1.0, 2.0, 24.0, 10.0, words)]))
     assert drawn == ["".join(c if c.isprintable() else " " for c in one) for one in words]
+
+
+@pytest.mark.parametrize("limit", [None, 100.0])
+def test_bars_beside_each_other_have_their_numbers_inside(limit: float | None) -> None:
+    bars = replace(BARS, series=[Series("before", [100.0, 8.28]), Series("after", [0.061, 15.5])])
+    root = ElementTree.fromstring(draw_bars(replace(bars, limit=limit), "one", "about"))  # noqa: S314 - our own
+    found = {
+        one.text: float(one.attrib["x"])
+        for one in root.iter()
+        if one.tag.endswith("text") and one.attrib.get("font-size") == "8"
+    }
+    assert list(found) == ["100", "8.3", "0.061", "15.5"]
+    assert all(x + text_width(text or "", 8.0) <= WIDTH for text, x in found.items())
+
+
+def test_round_numbers_of_an_axis_come_first_where_room_is_short() -> None:
+    points = [(float(one), 1.0) for one in (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 75)]
+    found = texts(draw_lines(replace(LINES, lines=[Line("risk", points)]), "about"))
+    assert "50" in found
+    assert "40" not in found
+
+
+def test_a_single_chart_is_right_of_its_text_and_a_wide_table_below() -> None:
+    narrow, wide = Table("few", ["a", "b"], []), Table("many", list("abcdef"), [])
+    chart = Chart(draw_bars(BARS, "one", "about"), narrow)
+    places = {
+        "chart": [Text("about"), chart],
+        "narrow": [Text("about"), narrow],
+        "wide": [Text("about"), wide],
+        "two": [Text("about"), chart, chart],
+        "first": [chart, Text("about")],
+    }
+    found = {
+        name: [Section(name, name, blocks).narrow(place) for place in range(3)]
+        for name, blocks in places.items()
+    }
+    assert [name for name, own in found.items() if own[1]] == ["chart", "narrow"]
+    assert not any(own[0] or own[2] for own in found.values())
+
+
+def test_printed_pages_have_their_number_and_footer() -> None:
+    page = render("t", "s", [], "", printed_footer='release "}</style>\\ 12ab')
+    assert 'content: "release style 12ab"' in page
+    assert 'content: "Page " counter(page) " of " counter(pages)' in page

@@ -203,6 +203,7 @@ def test_what_gives_a_quasi_identifier_away_is_told(tmp_path: Path) -> None:
     assert "ward gives zip away in all records" in told
     assert "disease gives zip away in all records. Published as it is, it tells more" in told[3]
     assert "disease gives zip away in all records" in profile_page(found)
+    assert "age: 0% of the records" in profile_page(found)
     draft = draft_configuration(found, Answers(None, 5, "out"), {}, "wards.yaml")
     reasons = {one.name: one.reason for one in draft.attributes}
     assert reasons["disease"].endswith(". Gives ward, zip away: more is told than by ranges")

@@ -180,7 +180,7 @@ def test_what_depends_on_records_that_are_left_out_is_not_learned() -> None:
         learn(LocalEngine(), "there", Manifest(document), table, "job", None)
     with pytest.raises(ConfigurationError, match=r"^--target: found no --original"):
         learn(LocalEngine(), "there", Manifest(document), None, "job", None)
-    with pytest.raises(ConfigurationError, match=r"^--holdout: .* name what to learn: --target"):
+    with pytest.raises(ConfigurationError, match=r"^--holdout: .* Name what to learn: --target"):
         learn(LocalEngine(), "there", Manifest(document), table, None, table)
     assert learn(LocalEngine(), "there", Manifest(document), table, None, None) is None
 
