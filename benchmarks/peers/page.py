@@ -12,15 +12,15 @@ from peers.registry import CHECKER, MODELS, PEERS
 
 __all__ = ["section", "table", "with_section"]
 
-HEADING = "## Beside other tools"
+HEADING = "## Compared with other tools"
 
 INTRODUCTION = """\
-What a user would pick instead, on the same CSV file, with the five numeric quasi-identifiers of
-Adult and `income` as sensitive attribute. Every tool has an environment of its own; none is a
-dependency of anonspark. A run is a whole process, from its start to the written release, once. Its
-memory is what all its processes had resident at one time; pages that they share count in each. All
-other figures are those of `anonspark verify`, counted in the published rows: none is a tool's own.
-Verifying is not timed.
+You could use these tools instead. All get the same CSV file, with the five numeric
+quasi-identifiers of Adult and `income` as sensitive attribute. Every tool has a separate
+environment, and none is a dependency of anonspark. A run is a whole process, from
+its start to the written release, once. Its memory is the resident memory of all its processes at
+one time. Shared pages count in each. All other figures are those of `anonspark
+verify`, counted in the published rows, and none is reported by a tool. Verifying is not timed.
 
 ```sh
 make peers                                    # Adult, k = 5 and 10
@@ -29,7 +29,7 @@ make peers ARGS="--tools anonypy su-mondrian --again"
 .venv/bin/python benchmarks/side_by_side.py --help
 ```
 
-What was measured before is kept in `build/peers.json` and not measured again. Tables of more than
+Earlier measurements are kept in `build/peers.json` and not repeated. Tables of more than
 30,162 rows are Adult, repeated with noise."""
 
 COLUMNS = (
@@ -37,9 +37,9 @@ COLUMNS = (
 )  # fmt: skip
 NO_PENALTY = "GCP is empty where verify cannot compare the labels with the original."
 MEANINGS = """\
-DM is the sum of squared class sizes, and the number of all rows for each row left out. "True" says
+DM is the sum of squared class sizes, and the number of all rows for each row left out. "True" shows
 whether published rows can be paired with original ones so that every label holds its values
-([truthfulness](verification.md#with-the-original)); "no fault" where not all could be proven."""
+([truthfulness](verification.md#with-the-original)). It is "no fault" if not all could be proven."""
 
 
 def table(cases: Iterable[Case]) -> Iterator[str]:
