@@ -977,7 +977,9 @@ def keeps_k(release: Path) -> bool:
 
 def is_claimed(found: Verification, subject: str) -> bool:
     """Return whether a verification says itself that it did not prove what was changed."""
-    return any(subject == each or subject.startswith(f"{each}.") for each in found.claimed)
+    return any(
+        subject == one or subject.startswith((f"{one}.", f"{one}: ")) for one in found.claimed
+    )
 
 
 @dataclass(frozen=True)
