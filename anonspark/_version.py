@@ -1,3 +1,3 @@
-"""The version, which the package and its files tell."""
+"""The version of the package and of its files."""
 
 __version__ = "0.1.0"

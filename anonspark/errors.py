@@ -5,12 +5,12 @@ A user's mistake and a bug of ours never look alike: everything that a user can 
 what was found, what was expected and what to do, and never contains a value of the data nor
 credentials. Every other exception that reaches the command line is a bug.
 
->>> error = DataError("age: found no such column; correct the name", "input.path: found no file")
+>>> error = DataError("age: found no such column. Correct the name", "input.path: found no file")
 >>> error.exit_code, len(error.problems)
 (3, 2)
 >>> isinstance(error, AnonsparkError)
 True
->>> exit_code_of(GuaranteeError("k: the smallest class has 4 records; nothing was published"))
+>>> exit_code_of(GuaranteeError("k: the smallest class has 4 records. Nothing was published"))
 4
 """
 

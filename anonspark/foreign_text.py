@@ -53,7 +53,7 @@ def _json_sign(sign: str) -> str:
 
 
 def blanked(page: str) -> str:
-    """Return a page with a blank for each character that shows nothing; ends of lines stay."""
+    """Return a page with a blank for each invisible character. Ends of lines stay."""
     return _INVISIBLE.sub(lambda found: "".join(map(_blank, found[0])), page)
 
 

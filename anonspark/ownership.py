@@ -37,9 +37,9 @@ def fault_of(
         )
     if mode & _FORBIDDEN[access]:
         return (
-            f"has permissions {stat.S_IMODE(mode):o}, so others than its owner can use it. "
-            "Expected 700 for a directory and 600 for a file. If nobody else has changed "
-            "it, correct them with chmod, else remove it"
+            f"has permissions {stat.S_IMODE(mode):o}, so users other than its owner can use it. "
+            "Expected 700 for a directory and 600 for a file. If no one else has changed it, "
+            "correct them with chmod, else remove it"
         )
     return None
 

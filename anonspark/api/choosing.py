@@ -24,7 +24,7 @@ def functions_for(*given: object, written: tuple[str, ...] = ()) -> Any:
     Parameters
     ----------
     *given : object
-        Tables, or paths of tables; None is nothing.
+        Tables, or paths of tables. None is nothing.
     written : tuple of str
         Paths that are written to.
 
@@ -107,7 +107,7 @@ def with_diversity(
     document : mapping
         Of :func:`anonspark.api.given.wanted_configuration`, made of keywords.
     l : int, str or None
-        For every sensitive attribute; None asks for none.
+        For every sensitive attribute. None asks for none.
     table : DataFrame
         Whose values are counted where l is to be proposed.
     functions : module

@@ -108,7 +108,7 @@ def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
     Parameters
     ----------
     plan : mapping
-        As in the YAML file; input and output need not be there.
+        As in the YAML file. Input and output need not be there.
     path : str
         The directory.
     """

@@ -1,4 +1,4 @@
-"""What somebody's program gives instead of a YAML file."""
+"""What a program gives instead of a YAML file."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def text_of(argument: str, given: object) -> str:
 
 
 def as_place(argument: str, given: object) -> str | None:
-    """Return a path as a text; None is none.
+    """Return a path as a text, and None as None.
 
     Raises
     ------
@@ -239,9 +239,9 @@ def wanted_configuration(
     model : str, mapping or None
         Name, or the section ``model``.
     seed : int or None
-        Key of all that is drawn; a secret. None draws one.
+        Key of all random choices, a secret. None draws one.
     **others : object
-        Other keywords that a configuration says, too; None is not given.
+        Other keywords that a configuration has, too. None counts as absent.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
     document : str
         What messages call it.
     **others : object
-        Other keywords; None is not given.
+        Other keywords. None counts as absent.
 
     Raises
     ------

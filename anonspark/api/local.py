@@ -137,7 +137,7 @@ def distribute(
     run_id: str | None,
     progress: Progress,
 ) -> Distribution[Frame]:
-    """Carry a plan out; see :func:`anonspark.api.distribute`."""
+    """Carry a plan out. See :func:`anonspark.api.distribute`."""
     engine = LocalEngine()
     given = _table(engine, table)
     staging, temporary = _staging(staging)
@@ -173,7 +173,7 @@ def _require_engine(configuration: Configuration) -> None:
 
 
 def select(table: Frame, config: Mapping[str, Any], run_id: str | None) -> Selection:
-    """Choose attributes in private; see :func:`anonspark.api.select`."""
+    """Choose attributes in private. See :func:`anonspark.api.select`."""
     engine = LocalEngine()
     settings = parse_selection(given_input(config), read=engine.files.read_document)
     found = choose_attributes(
@@ -190,7 +190,7 @@ def verify(
     original: Frame | None,
     population: Frame | None,
 ) -> Verification:
-    """Measure what a table keeps of a promise; see :func:`anonspark.api.verify`."""
+    """Measure what a table keeps of a promise. See :func:`anonspark.api.verify`."""
     engine = LocalEngine()
     given = _table(engine, table)
     matched = original is not None or population is not None
@@ -204,7 +204,7 @@ def verify(
 
 
 def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:
-    """Publish releases as one; see :func:`anonspark.api.union`."""
+    """Publish releases as one. See :func:`anonspark.api.union`."""
     made = unite(LocalEngine(), paths, out, holder_column=holder_column, seed=seed)
     return own(Union, made)
 

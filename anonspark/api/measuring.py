@@ -70,7 +70,7 @@ def evaluate(
         Records like those of the original that were not anonymized. Models are tested on them.
         Without it, they are tested on about 30 % of the original, which the release has seen.
     progress : bool
-        Whether to show the current step; see :func:`anonspark.anonymize`.
+        Whether to show the current step. See :func:`anonspark.anonymize`.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     staging : str, path or None
         Private directory that all executors reach, as in :func:`anonspark.anonymize`.
     progress : bool
-        Whether to show the current step; see :func:`anonspark.anonymize`.
+        Whether to show the current step. See :func:`anonspark.anonymize`.
 
     Returns
     -------
@@ -288,7 +288,7 @@ def report(
     inside : bool
         Whether to name the worst classes. Do not publish such a page.
     progress : bool
-        Whether to show the current step; see :func:`anonspark.anonymize`.
+        Whether to show the current step. See :func:`anonspark.anonymize`.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def profile(
     show_values : bool
         Whether the profile holds examples of values, for its page.
     progress : bool
-        Whether to show the current step; see :func:`anonspark.anonymize`.
+        Whether to show the current step. See :func:`anonspark.anonymize`.
 
     Returns
     -------

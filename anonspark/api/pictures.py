@@ -19,7 +19,7 @@ _ROOM = 0.85
 
 
 def loss_chart(attributes: Sequence[Row]) -> Chart | None:
-    """Draw what was lost of each quasi-identifier; None where nothing tells.
+    """Draw the loss of each quasi-identifier. None if it was not measured.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def loss_chart(attributes: Sequence[Row]) -> Chart | None:
 
 
 def sizes_chart(sizes: Mapping[int, int], k: int) -> Chart | None:
-    """Draw how large classes are; None where there are none.
+    """Draw how large classes are. None without classes.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def sizes_chart(sizes: Mapping[int, int], k: int) -> Chart | None:
 
 
 def risk_chart(risk: Sequence[Row]) -> Chart | None:
-    """Draw how likely people are found again; None where nothing tells.
+    """Draw the risk of re-identification. None if it was not measured.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def risk_chart(risk: Sequence[Row]) -> Chart | None:
 def figures_chart(
     title: str, figures: Mapping[str, float], *, axis: str, rows: str
 ) -> Chart | None:
-    """Draw a figure of each of some things; None where there are none.
+    """Draw a bar for each figure. None without figures.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Figures:
-    """What a run told of a release: rows of its tables of metrics."""
+    """Figures that a run wrote about a release: rows of its tables of metrics."""
 
     summary: Row
     attributes: Sequence[Row]

@@ -103,7 +103,7 @@ def claim_of(
     *,
     matched: bool,
 ) -> Claim:
-    """Return what a table of these columns has to keep; see :func:`anonspark.verify`."""
+    """Return what a table of these columns has to keep. See :func:`anonspark.verify`."""
     if roles is not None or config is None:
         return claim_of_roles(roles or Roles(), schema)
     read = engine.files.read_document

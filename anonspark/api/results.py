@@ -141,7 +141,7 @@ class Utility(Shown, evaluation.Utility):
             return None
         measure, scores = self._scores()
         return figures_chart(
-            f"Models that tell {self.learning.target}",
+            f"Models that predict {self.learning.target}",
             scores,
             axis=f"{measure} (0 to 1)",
             rows="model, and what it was trained on",

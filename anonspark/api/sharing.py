@@ -165,7 +165,7 @@ def distribute(
     run_id : str or None
         Name of the run, for the ledger. None makes a random one.
     progress : bool
-        Whether to show the current step; see :func:`anonspark.anonymize`.
+        Whether to show the current step. See :func:`anonspark.anonymize`.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     Returns
     -------
     Selection
-        ``attributes`` in the order of choice. ``told`` is the content of ``selection.json``.
+        ``attributes`` in the order of choice. The content of ``selection.json`` is ``told``.
 
     Raises
     ------

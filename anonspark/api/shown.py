@@ -94,7 +94,7 @@ class Page:
     ----------
     html : str
     path : str or None
-        Where it was written to; None where it was not.
+        Where it was written to. None if it was not.
     """
 
     html: str
@@ -103,7 +103,7 @@ class Page:
     def __repr__(self) -> str:
         """Return where it is."""
         size = f"{len(self.html.encode()) / 1000:,.0f} kB of HTML"
-        place = "not written; .save(path) does" if self.path is None else f"at {self.path}"
+        place = "not written yet: .save(path) writes it" if self.path is None else f"at {self.path}"
         return f"Page: {size}, {place}"
 
     def _repr_html_(self) -> str:

@@ -66,7 +66,7 @@ def anonymize(
     staging: str | None,
     progress: Progress,
 ) -> Release[DataFrame]:
-    """Anonymize a DataFrame; see :func:`anonspark.anonymize`."""
+    """Anonymize a DataFrame. See :func:`anonspark.anonymize`."""
     spark = _session_of(table)
     staging, temporary = _staging(spark, staging)
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
@@ -111,7 +111,7 @@ def distribute(
     run_id: str | None,
     progress: Progress,
 ) -> Distribution[DataFrame]:
-    """Carry a plan out; see :func:`anonspark.api.distribute`."""
+    """Carry a plan out. See :func:`anonspark.api.distribute`."""
     spark = _session_of(table)
     staging, temporary = _staging(spark, staging)
     directory = new_directory(staging)
@@ -146,7 +146,7 @@ def distribute(
 
 
 def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> Selection:
-    """Choose attributes in private; see :func:`anonspark.api.select`."""
+    """Choose attributes in private. See :func:`anonspark.api.select`."""
     spark = _session_of(table)
     settings = parse_selection(given_input(config), read=FileSystem(spark).read_document)
     names = {*settings.candidates, settings.selection.target, settings.selection.person}
@@ -179,9 +179,9 @@ def _given(
     ----------
     table : DataFrame
     configuration : Configuration
-        Lists the attributes; no other column is computed.
+        Lists the attributes. No other column is computed.
     path : str
-        Where the records are written to; removed at the end.
+        Where the records are written to. It is removed at the end.
 
     Yields
     ------
@@ -354,7 +354,7 @@ def working_place(engine: SparkEngine, staging: str | None) -> tuple[str, str | 
 
 
 def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:
-    """Publish releases as one; see :func:`anonspark.api.union`."""
+    """Publish releases as one. See :func:`anonspark.api.union`."""
     with open_session() as spark, _TURN, our_settings(spark), writing_settings(spark):
         made = unite(SparkEngine(spark), paths, out, holder_column=holder_column, seed=seed)
     return own(Union, made)
@@ -368,7 +368,7 @@ def verify(
     original: DataFrame | None,
     population: DataFrame | None,
 ) -> Verification:
-    """Measure what a DataFrame keeps of a promise; see :func:`anonspark.api.verify`."""
+    """Measure what a DataFrame keeps of a promise. See :func:`anonspark.api.verify`."""
     spark = table.sparkSession
     # Measuring needs no files, so that a session of Spark Connect will do.
     if not is_of_connect(spark):

@@ -34,7 +34,7 @@ def is_of_spark(table: object) -> bool:
 
 
 def as_arrow(table: Any) -> pa.Table:
-    """Return a table as Arrow's; lazy ones are computed.
+    """Return a table as Arrow's, and compute lazy ones.
 
     A column whose values Arrow has no type for is there by its name and kind alone: see
     :mod:`anonspark.engine.unread`.

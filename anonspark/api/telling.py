@@ -30,7 +30,7 @@ def progress_for(wanted: bool) -> Progress:
     Returns
     -------
     Progress
-        A live line in a notebook; on a terminal what the command line shows; elsewhere lines of
+        A live line in a notebook, the display of the command line on a terminal, otherwise lines of
         the logger ``anonspark``, of the level INFO.
     """
     if wanted and in_notebook():

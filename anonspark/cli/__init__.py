@@ -1,1 +1,1 @@
-"""The command ``anonspark``: arguments in, messages and exit codes out; no logic of its own."""
+"""The command ``anonspark``: arguments in, messages and exit codes out. It holds no logic."""

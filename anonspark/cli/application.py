@@ -137,8 +137,8 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
     Returns
     -------
     int
-        0 done; 1 a bug of ours; 2 wrong usage or configuration; 3 wrong data; 4 a privacy
-        criterion does not hold; 5 publishing failed; 6 environment; 130 and 143 interrupted.
+        0 done, 1 a bug of anonspark, 2 wrong usage or configuration, 3 wrong data, 4 a privacy
+        criterion does not hold, 5 publishing failed, 6 environment, 130 and 143 interrupted.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Taken out here, so that they may stand anywhere on the line and count for all messages.
@@ -213,7 +213,7 @@ def _day_of_run(day: str) -> Iterator[None]:
 
 @cache
 def _parsing_command(name: str) -> Callable[..., object]:
-    """Return the command with that of a name below it, or all; typer makes them of functions."""
+    """Return the command with one or all of its subcommands, which typer makes of functions."""
     asked = [one for one in application.registered_commands if one.name == name]
     parsing = copy(application)
     if asked:
@@ -222,7 +222,7 @@ def _parsing_command(name: str) -> Callable[..., object]:
 
 
 def _call(given: Sequence[str]) -> int:
-    """Call the command, and return its code; completion ends the process by itself."""
+    """Call the command and return its exit code. Completion ends the process by itself."""
     try:
         command = _parsing_command(given[0] if given else "")
         result = command(given, prog_name="anonspark", standalone_mode=False)

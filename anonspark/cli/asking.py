@@ -17,13 +17,13 @@ _NOBODY = "-"
 _QUESTIONS: dict[Role, str] = {
     "identifier": "Identifiers, which say who someone is and are never published",
     "quasi_identifier": "Quasi-identifiers, which others may know and are published as ranges",
-    "sensitive": "Sensitive columns, which are published as they are and nobody should learn",
+    "sensitive": "Sensitive columns, which are published as they are and whose values stay private",
     "insensitive": "Harmless columns, which are published as they are",
 }
 
 
 def ask(profile: Profile, k: int, output: str) -> Answers:
-    """Ask for roles, k and the output; what is proposed is the default."""
+    """Ask for roles, k and the output. The proposal is the default."""
     typer.echo(f"Columns, divided by commas. {_NOBODY} for none.")
     roles: dict[str, Role] = {}
     for role, question in _QUESTIONS.items():
@@ -47,7 +47,7 @@ def _k(text: str) -> int:
 
 
 def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
-    """Ask who is a person here; the column that says it is an identifier."""
+    """Ask for the column that numbers people, which is then an identifier."""
     known = {visible(one.name): one.name for one in profile.columns}
 
     def column(text: str) -> str | None:

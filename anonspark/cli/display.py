@@ -22,7 +22,7 @@ Blocks = Iterator[Table | Text]
 
 
 def record_blocks(title: str, records: pa.Table) -> Blocks:
-    """Return a few records; for generated data only, never for a user's."""
+    """Return a few records. Only for generated data, never for a user's."""
     rows = [list(map(str, record.values())) for record in records.to_pylist()]
     yield Table(title, records.column_names, rows)
 
@@ -90,7 +90,7 @@ def _node_blocks(nodes: Sequence[LookedAt]) -> Blocks:
     ]
     names = ("", "levels", "classes", "suppressed", "loss", "binds")
     yield Table("Levels, the best first", names, rows)
-    yield Text("Counts are exact, and tell of few people: keep them inside.")
+    yield Text("Counts are exact and describe few people: keep them internal.")
 
 
 def _mark(node: LookedAt) -> str:
@@ -111,7 +111,7 @@ def answer_blocks(answer: Answer) -> Blocks:
         ]  # fmt: skip
         yield Table("", (str(answer.by), "estimate", "at least", "at most", "records"), rows)
     if answer.left_out != 0:
-        told = "how many is not told" if answer.left_out is None else f"{answer.left_out:,}"
+        told = "how many is withheld" if answer.left_out is None else f"{answer.left_out:,}"
         yield Text(f"records that were left out of the release are not counted: {told}")
 
 

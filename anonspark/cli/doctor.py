@@ -1,6 +1,6 @@
 """Check that everything a run needs is here: ``anonspark doctor``.
 
-Each check ends with what was found and, where that will not do, with a remedy; none raises, so
+Each check ends with what was found and, if it failed, with a remedy. No check raises, so
 that one broken part never hides another.
 """
 
@@ -61,7 +61,7 @@ class Check:
     found : str
         What was found, in words.
     remedy : str
-        What to do; empty if the check passed.
+        What to do. Empty if the check passed.
     """
 
     name: str
@@ -82,7 +82,7 @@ def run_checks(*, start_spark: bool = True) -> list[Check]:
     Returns
     -------
     list of Check
-        One per check, in the order to print them; never empty.
+        One per check, in the order to print them. Never empty.
     """
     with_spark = _has_spark()
     checks = [
@@ -131,7 +131,7 @@ def _spark_checks() -> list[Check]:
 
 
 def _guarded(name: str, check: Callable[[], tuple[str, str]]) -> Check:
-    """Run a check that returns what was found and a remedy; turn an exception into a failure."""
+    """Run a check that returns what was found and a remedy. An exception counts as a failure."""
     try:
         found, remedy = check()
     except AnonsparkError as error:

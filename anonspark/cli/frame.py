@@ -91,13 +91,13 @@ class Call:
         ----------
         function : callable
         *paths : str or None
-            Tables that are read; None is no table.
+            Tables that are read. None is no table.
         written : sequence of str
             Paths that are written to.
         work : Work or None
             What is done, where paths alone do not say it.
         stage : str
-            What progress calls it; empty where the function begins stages.
+            Name in the progress. Empty if the function begins stages.
         """
         from anonspark.engine.choice import Work, engine_name
 
@@ -117,8 +117,8 @@ class Call:
     ) -> Result:
         """Load a file, choose an engine by it, and work with both.
 
-        Spark starts after a local file was found to be right, for wrong ones are told at once; a
-        file at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the
+        Spark starts after a local file was checked, so that errors in it are shown at once. A
+        file at an address, as ``hdfs://``, can only be read through Spark's Hadoop, and so can the
         file of the seed that a local one names.
 
         Parameters
@@ -128,7 +128,7 @@ class Call:
             If what it returns has ``places``, messages say where in the file their keys stand.
         function : callable
         describe : callable or None
-            Returns the engine that was asked for, and what is to be done; None is that of a
+            Returns the engine that was asked for, and what is to be done. None is that of a
             configuration.
         stage : str
             As of :meth:`work`.

@@ -51,14 +51,14 @@ class CommandLog:
     ends_process: bool = False
 
     progress: Progress = field(default_factory=Progress)
-    """What the command tells its progress to."""
+    """Shows the command's progress."""
 
     places: Places | None = None
     """Of the configuration that the command has read."""
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Log as long as the block runs; JSON also what other libraries have to say."""
+        """Log as long as the block runs. JSON includes messages of other libraries."""
         before = _LOGGER.handlers, _LOGGER.level
         try:
             if self.format == "json":
@@ -89,7 +89,7 @@ class CommandLog:
         Parameters
         ----------
         quiet : bool
-            Whether it is kept to itself; warnings are shown all the same.
+            Whether only warnings and errors are shown.
         run_id : str or None
             Name of the run, where it is known already.
         """
@@ -113,7 +113,7 @@ class CommandLog:
         return "\n".join(map(self.places.placed, error.problems))
 
     def fail(self, code: int, message: str, *, debug: bool) -> int:
-        """Tell why the command ends, and return its exit code.
+        """Report why the command ends, and return its exit code.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ def print_json(value: object) -> None:
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Print rows as CSV with a header; what is None is empty, truth values are as in JSON."""
+    """Print rows as CSV with a header. None is empty, and truth values are as in JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

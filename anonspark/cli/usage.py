@@ -14,7 +14,7 @@ _UNKNOWN_COMMAND = re.compile(r"No such command '(.*?)'\.")
 
 
 def help_without_command(context: typer.Context) -> None:
-    """Print the help where a command should stand and none does; the exit code is 2.
+    """Print the help if the command is missing. The exit code is 2.
 
     The parser has an option for it, which takes the help for the message of an error.
 

@@ -26,7 +26,7 @@ Working = TypeVar("Working", bound="Engine")
 _LOOKS_SECONDS = 0.2
 
 AtEnd = Callable[["Engine | None", "BaseException | None"], None]
-"""Is told how work ended: with the engine, or without if it did not start."""
+"""Is called when work ended: with the engine, or with None if it did not start."""
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -49,7 +49,7 @@ def end(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Let signals end what is done in the block; behind it they do what they did before."""
+    """Let signals end the work of the block, and restore their handlers afterwards."""
     previous = {number: signal.signal(number, end) for number in SIGNALS}
     try:
         yield
@@ -173,7 +173,7 @@ def work_in_thread(
     cancel: Callable[[], None],
     at_end: AtEnd | None,
 ) -> Result:
-    """Work in a thread; on a signal, cancel it until it has failed or has finished after all.
+    """Work in a thread, and on a signal cancel it until it has failed or finished after all.
 
     Signals are noted, for an exception out of a handler could arrive before the wait begins. And
     they are looked for now and then: a signal that another thread is given, as the system may

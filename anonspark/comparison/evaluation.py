@@ -62,7 +62,7 @@ class Holdout(Section):
     """Where held-out records lie. Any Hadoop URI."""
 
     format: NonEmptyText = "parquet"
-    """Name of the data source. Left out, the path tells it."""
+    """Name of the data source. Default: derived from the path."""
 
     options: SourceOptions = Field(default={})
     """Options of the data source."""
@@ -153,7 +153,7 @@ class CellEvaluation:
         self._holdout = self._open_holdout()
 
     def fingerprint(self, of_input: str) -> str:
-        """Tell one evaluation from another: its input, held-out records and options.
+        """Identify an evaluation by its input, held-out records and options.
 
         Parameters
         ----------

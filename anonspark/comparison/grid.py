@@ -317,7 +317,7 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
             if steps[0] in _FIXED or steps in _SEEDS:
                 reason = _FIXED.get(steps[0], "it is mixed into the prepared records")
                 problems.append(
-                    f"{where}: cannot be varied, for {reason}. Expected a key of "
+                    f"{where}: cannot be varied, because {reason}. Expected a key of "
                     f"{one_of(_VARIED)}. Write a grid file for each value"
                 )
             elif steps[0] not in _VARIED:

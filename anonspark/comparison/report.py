@@ -68,7 +68,7 @@ def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()
 
 
 def _rows_of_input(done: Sequence[Row]) -> str:
-    """Tell how many rows the input has, unless a release withholds it."""
+    """Return how many rows the input has, unless a release withholds it."""
     rows = {row["rows_in"] for row in done}
     return "" if None in rows else f" of {max(rows):,} rows"
 

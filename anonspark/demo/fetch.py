@@ -67,9 +67,9 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
     Returns
     -------
     list of Path
-        ``adult.data`` and ``adult.test`` as downloaded; ``adult.csv``, the 30,162 complete rows of
-        ``adult.data``; ``adult_raw.csv``, all its 32,561 rows, with ``?`` for a missing value;
-        ``adult_test.csv``, the 16,281 rows of ``adult.test``, with ``?`` for a missing value.
+        ``adult.data`` and ``adult.test`` as downloaded. ``adult.csv`` has the 30,162 complete rows
+        of ``adult.data``. ``adult_raw.csv`` has all its 32,561 rows, with ``?`` for a missing
+        value, and ``adult_test.csv`` the 16,281 rows of ``adult.test``, also with ``?``.
 
     Raises
     ------

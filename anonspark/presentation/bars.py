@@ -39,7 +39,7 @@ class Series:
     name : str
         For the legend.
     values : sequence of float
-        One a bar; NaN draws none.
+        One for each bar. NaN draws none.
     """
 
     name: str
@@ -62,13 +62,13 @@ class Bars:
     rows : str
         What the rows are.
     stacked : bool
-        Whether the second series begins where the first one ends; else below it.
+        Whether the second series begins where the first one ends, otherwise below it.
     limit : float or None
-        Where the axis ends; None where the longest bar does.
+        Where the axis ends. None ends it with the longest bar.
     marks : sequence of (float, str)
         Lines across the bars, such as a bound, with their names.
     words : sequence of sequence of str
-        What each row says when it is pointed at, in lines; empty for none.
+        What each row says when it is pointed at, in lines. Empty for none.
     """
 
     title: str
@@ -102,7 +102,7 @@ class _Frame:
 
 
 def bar_chart(name: str, bars: Bars, description: str, table: Table) -> Chart:
-    """Return a chart of bars and the same figures as a table; parameters as :func:`draw_bars`."""
+    """Return a chart of bars and the same figures as a table. See :func:`draw_bars`."""
     return Chart(draw_bars(bars, name, description), table)
 
 
@@ -249,7 +249,7 @@ def _bar(left: float, top: float, width: float, height: float, series: int, name
 
 
 def _hatch(name: str) -> Markup:
-    """Return what the second series is filled with: it is told apart without colours, too."""
+    """Return the hatching of the second series, which distinguishes it without colours."""
     return element(
         "defs",
         element(

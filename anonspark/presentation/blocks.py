@@ -1,4 +1,4 @@
-"""What results are shown as: tables, charts, texts, tiles; on a page, in a notebook, a terminal."""
+"""Blocks of results, such as tables, charts and tiles, for pages, notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether something holds; told by a word and a sign, not by colour alone.
+    """Whether something holds, shown by a word and a sign, not only by colour.
 
     Parameters
     ----------
@@ -65,16 +65,16 @@ def cell_text(cell: object) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first cell of a row is its heading.
+    """A table. The first cell of a row is its heading.
 
     Parameters
     ----------
     caption : str
     columns : sequence of str
-        Headings; none for rows of a name and what it has.
+        Headings. None for rows of a name and what it has.
     rows : sequence of sequence of (str, int, float, Verdict or Grade)
     tones : sequence of str
-        "" or "bad" for each row; empty if no row stands out.
+        "" or "bad" for each row. Empty if no row stands out.
     """
 
     caption: str
@@ -155,7 +155,7 @@ class Tile:
     label : str
         What it is about.
     value : str
-        The figure; one or a few words.
+        The figure in one or a few words.
     text : str
         What it means, in a sentence.
     tone : str
@@ -240,7 +240,7 @@ class Section:
 
     @property
     def runs(self) -> list[tuple[str, list[Block]]]:
-        """The blocks; those of one kind that follow each other together."""
+        """The blocks. Consecutive ones of one kind are grouped."""
         return [(kind, list(run)) for kind, run in groupby(self.blocks, lambda block: block.kind)]
 
     def narrow(self, place: int) -> bool:

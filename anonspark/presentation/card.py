@@ -37,7 +37,7 @@ class Card:
     verdict : str
         One sentence.
     holds : bool or None
-        Whether that is good; None where there is nothing to judge.
+        Whether that is good. None if there is nothing to judge.
     figures : sequence of (str, str, int or float)
         Words and a figure.
     tables : sequence of Table
@@ -158,7 +158,7 @@ def _wrapped(text: str, indent: str, most: int) -> list[str]:
 
 
 def card_html(card: Card) -> str:
-    """Return a card as a piece of HTML for a page of somebody else's, such as a notebook.
+    """Return a card as a piece of HTML to embed in another page, such as a notebook.
 
     Returns
     -------

@@ -54,8 +54,8 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     Returns
     -------
     str
-        HTML that loads nothing, runs no script and holds no credentials; readable in light and
-        dark, and printed.
+        HTML that loads nothing, runs no script and holds no credentials. It is readable in
+        light, in dark and printed.
     """
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True

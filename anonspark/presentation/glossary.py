@@ -55,7 +55,7 @@ class Glossary:
     def explained(self, text: str) -> Markup:
         """Return a text in which the first place of each term has its meaning.
 
-        The meaning is shown where a pointer rests on the word, or the keyboard goes to it; who has
+        The meaning is shown if a pointer rests on the word, or it has the focus. A reader who has
         neither finds it in the glossary of the page.
         """
         if not self.terms:

@@ -38,7 +38,7 @@ class HeatMap:
     labels : sequence of str
         Of rows and columns.
     matrix : float64 ndarray of shape (labels, labels)
-        In [-1, 1]; NaN is left empty.
+        In [-1, 1]. NaN is left empty.
     words : mapping of (int, int) to str
         What the cell of a row and a column says when it is pointed at.
     """

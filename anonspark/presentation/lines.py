@@ -58,7 +58,7 @@ class Line:
     points : sequence of (float, float)
         By their place on the axis across.
     intervals : sequence of ((float, float) or None)
-        Of each point, lowest and highest number up, where that is known; empty for none.
+        Of each point, lowest and highest number up, where that is known. Empty for none.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where the points of a chart are; from `left` on, in px."""
+    """Where the points of a chart are, from `left` on, in px."""
 
     left: float
     first: float
@@ -111,7 +111,7 @@ class _Frame:
     logarithmic: bool
 
     def across(self, value: float) -> float:
-        """Return where a number is across; the first and the last keep off the ends."""
+        """Return the horizontal position of a number. The first and the last keep off the ends."""
         low, high, place = (
             math.log(one) if self.logarithmic else one for one in (self.first, self.last, value)
         )

@@ -82,12 +82,12 @@ def release_card(
 
 
 def published_card(release: Release, commands: Sequence[tuple[str, str]] = ()) -> Card:
-    """Return the card of a run; `commands` say what to do next."""
+    """Return the card of a run. `commands` are the next steps."""
     summary = release.summary
     title = f"Release {summary['run_id']} is published"
     if release.earlier:
         began = f"{summary['started']:%Y-%m-%d %H:%M} UTC"
-        title = f"Nothing was left to do, for release {summary['run_id']} of {began} is complete"
+        title = f"Nothing left to do: release {summary['run_id']} of {began} is complete"
     more = [("better", "" if release.rival is None else release.rival.describe())]
     if release.warnings:
         number = len(release.warnings)
@@ -103,7 +103,7 @@ def _alike(summary: Row) -> str:
     k = f"k = {summary['k']:,}"
     units = summary.get("smallest_units")
     if summary["k"] == 1:
-        return f"no protection, because {k} lets every record be a class of its own"
+        return f"no protection, because {k} lets every record be a class by itself"
     if units is not None:
         return f"every class covers at least {units:,} people ({k})"
     others = summary["published_min_class_size"] - 1
@@ -111,7 +111,7 @@ def _alike(summary: Row) -> str:
 
 
 def _figure(figure: Figure, summary: Row) -> Cell:
-    """Return a figure as it is shown; a count that is withheld is one of few records."""
+    """Return a figure as it is shown. A count that is withheld is one of few records."""
     value = summary[figure.name]
     if value is None:
         return f"fewer than {summary['k']:,}"

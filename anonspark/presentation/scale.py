@@ -20,7 +20,7 @@ def ticks(end: float, most: int, *, whole: bool = False) -> Sequence[float]:
     end : float
         Above 0.
     most : int
-        Steps at most; 1 or more.
+        Steps at most, 1 or more.
     whole : bool
         Whether all of them are whole numbers.
     """
@@ -57,7 +57,7 @@ def legend(
         The sign, whose left end is the origin and whose middle is on the axis across, how wide it
         is, and its name.
     beside : bool
-        Whether entries stand beside each other where there is room; else each below the last.
+        Whether entries share a line if there is room, otherwise each is below the last.
 
     Returns
     -------

@@ -31,9 +31,9 @@ def element(tag: str, *children: str, **attributes: float | str) -> Markup:
     ----------
     tag : str
     *children : str
-        Markup as it is; other text is escaped.
+        Markup stays as it is. Other text is escaped.
     **attributes : float or str
-        A hyphen of a name is written ``_``; numbers are rounded to hundredths.
+        A hyphen of a name is written ``_``. Numbers are rounded to hundredths.
     """
     written = [
         Markup(' {}="{}"').format(
@@ -88,7 +88,7 @@ def heading(title: str, below: str = "") -> Markup:
 
 
 def write(x: float, y: float, text: str, **attributes: float | str) -> Markup:
-    """Return a text whose baseline is at `y`; it begins at `x` unless ``text_anchor`` is given."""
+    """Return a text with its baseline at `y`. It begins at `x` without ``text_anchor``."""
     return element("text", clean(text), x=x, y=y, **attributes)
 
 

@@ -28,7 +28,7 @@ Block = Table | Text | Card
 
 
 def show_blocks(console: Console, blocks: Iterable[Block]) -> None:
-    """Print blocks, one below the other; notes of cards are in the log.
+    """Print blocks, one below the other. Notes of cards are in the log.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _show_lines(console: Console, rows: Sequence[Sequence[object]]) -> None:
 
 
 def _show_table(console: Console, table: Table) -> None:
-    """Print a table; one that is too wide in two halves, for a number that is cut is another."""
+    """Print a table, in two halves if it is too wide, because a cut number is another number."""
     if not table.columns:
         console.print(table.caption, style="bold")
         _show_lines(console, table.rows)

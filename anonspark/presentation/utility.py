@@ -56,12 +56,12 @@ def _workload(workload: WorkloadError) -> list[tuple[str, Cell]]:
 
 
 def _association(found: Association) -> Table:
-    loss = "the original tells nothing" if found.loss is None else f"loss {found.loss:.4f}"
+    loss = "the original predicts nothing" if found.loss is None else f"loss {found.loss:.4f}"
     rows = [
         [one.name, *("none" if share is None else share for share in (one.before, one.after))]
         for one in found.attributes
     ]
-    title = f"What quasi-identifiers tell of {found.target}: {loss}"
+    title = f"Association of quasi-identifiers with {found.target}: {loss}"
     return Table(title, ("quasi-identifier", "original", "release"), rows)
 
 
@@ -130,7 +130,7 @@ def _remarks(learning: Learning) -> Iterator[str]:
 
 
 def arrangement_blocks(found: Arrangement) -> Iterator[Table | Text]:
-    """Return what was learned, in figures; values stand in the files alone."""
+    """Return what was learned, in figures. Values are only in the files."""
     least = found.min_records
     rare = "without records" if least is None else f"with fewer than {least:,} records"
     grouped = any(one.levels for one in found.attributes)
@@ -143,9 +143,9 @@ def arrangement_blocks(found: Arrangement) -> Iterator[Table | Text]:
         rows.append(row)
     columns = ["attribute", "values", rare, "association"]
     columns += ["groups (share of it kept)"] if grouped else []
-    yield Table(f"What values tell of {found.target}", columns, rows)
+    yield Table(f"Association of values with {found.target}", columns, rows)
     yield from (Text(f"Written: {path}") for path in found.files)
     yield Text(
-        "Read and correct them before you put them into a configuration: they tell which values go "
-        "with which class"
+        "Read and correct them before you put them into a configuration, because they show which "
+        "values go with which class"
     )

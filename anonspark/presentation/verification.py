@@ -32,7 +32,7 @@ def verdict(found: Outcome, k: int, promised: str = "All criteria hold") -> str:
     if failed:
         return f"{failed:,} of the checks failed."
     if k == 1:
-        return f"{promised}, but k = 1 protects nobody."
+        return f"{promised}, but k = 1 protects no one."
     if warnings:
         count = "1 warning" if warnings == 1 else f"{warnings:,} warnings"
         return f"{promised}, with {count}."
@@ -71,7 +71,7 @@ def _figures(found: Verification) -> list[tuple[str, Cell]]:
             agreeing = "fewest people who agree in the classes of all records"
             lines += [
                 (agreeing, units.fewest_agreeing),
-                ("people who agree with nobody in all of them", units.alone),
+                ("people who agree with no one in all of them", units.alone),
             ]
     lines += [
         ("smallest class", published.smallest),
@@ -94,7 +94,7 @@ def _figures(found: Verification) -> list[tuple[str, Cell]]:
 
 
 def _sensitive(found: Verification) -> Iterator[Table]:
-    """Return what the worst class tells of each sensitive attribute."""
+    """Return what the worst class reveals of each sensitive attribute."""
     figures = {"different values": "values"}
     for kind, one in CRITERIA.items():
         figures[one.title] = one.column
@@ -164,11 +164,11 @@ def _counts(title: str, figures: Mapping[str, Cell | None]) -> Table:
 def _remarks(found: Verification) -> Iterator[str]:
     singled_out = max((one.singled_out for one in found.linkage.values()), default=0)
     if found.k == 1 and singled_out:
-        yield f"k = 1 hides nobody: {singled_out:,} published records are singled out."
+        yield f"k = 1 hides no one: {singled_out:,} published records are singled out."
     if found.claimed:
         yield (
-            f"{len(found.claimed):,} statements are claimed, not proven: only the run or the "
-            "original tells them. --json lists them (claimed)."
+            f"{len(found.claimed):,} statements are claimed, not proven, because only the run or "
+            f"the original can show them. --json lists them (claimed)."
         )
         files = [one.removeprefix("file: ") for one in found.claimed if "file: " in one]
         if files:

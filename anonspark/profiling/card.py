@@ -24,7 +24,7 @@ from anonspark.profiling.wording import (
 def profile_card(
     title: str, profile: Profile, charts: Callable[[], Sequence[Chart]] = tuple
 ) -> Card:
-    """Return a profile; values only if it has examples."""
+    """Return the card of a profile. It shows values only if the profile has examples."""
     unique = unique_text(profile)
     source = profile.source
     figures: list[tuple[str, Cell]] = [("records", profile.rows), ("columns", len(profile.columns))]
@@ -39,7 +39,7 @@ def profile_card(
     ]
     return Card(
         title,
-        unique[-1] if unique else "no columns together tell records apart",
+        unique[-1] if unique else "no columns together identify a record",
         None,
         figures,
         [_columns(profile), *_sets(profile)],
@@ -64,14 +64,14 @@ def _columns(profile: Profile) -> Table:
         ]
         for one in profile.columns
     ]
-    title = f"Columns: values, and records whose value nobody or fewer than {profile.k} share"
+    title = f"Columns: values, and records whose value no one else or fewer than {profile.k} share"
     return Table(title, [*names, *(["examples"] if with_examples else [])], rows)
 
 
 def _sets(profile: Profile) -> list[Table]:
     """Return the columns that together identify most records."""
     tables = []
-    for size, title in ((2, "Pairs that tell most"), (3, "Triples that tell most")):
+    for size, title in ((2, "Pairs that identify most"), (3, "Triples that identify most")):
         rows = [set_cells(one, profile) for one in profile.uniqueness.of_size(size)[:SHOWN]]
         tables.append(Table(title, set_columns(profile), rows))
     causing = [

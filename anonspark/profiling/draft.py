@@ -240,7 +240,7 @@ def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, 
     ]
     if not given:
         return ""
-    return f". Gives {', '.join(given)} away: more is told than by ranges"
+    return f". Gives {', '.join(given)} away: it reveals more than ranges do"
 
 
 def _typed(source: Source) -> Source:

@@ -143,13 +143,13 @@ def _sets(profile: Profile) -> list[Block]:
     for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
         some = [set_cells(one, profile) for one in sets.of_size(size)[:SHOWN]]
         if some:
-            blocks.append(Table(f"{name} that tell most", set_columns(profile), some))
+            blocks.append(Table(f"{name} that identify most", set_columns(profile), some))
     causing = [
         [" + ".join(one.columns), share_text(one.minimal_unique, profile.sample_rows)]
         for one in sets.causing(SHOWN)
     ]
     if causing:
-        caption = "What makes records unique, and would not with a column less"
+        caption = "Smallest identifying combinations"
         blocks.append(Table(caption, ["columns", "records"], causing))
     return blocks
 

@@ -126,7 +126,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True, repr=False)
 class Profile(Redacted):
-    """What a table has that tells people apart.
+    """What identifies people in a table.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def _alone(one: Described) -> Proposal:
         if proposal.role == "identifier" and one.looks_like in NAMES_AND_PLACES:
             return Proposal(None, f"{proposal.reason}. Never published", is_name=True)
         return proposal
-    unknown = "nothing tells what it is"
+    unknown = "meaning unknown"
     if one.kind in _TO_CONVERT:
         return Proposal(None, f"{unknown}, and {_conversion(one)}")
     if _is_shared_by_few(one):
@@ -371,16 +371,14 @@ def _fill_up(
     for one in sorted(others, key=lambda one: -one.separation):
         giving = _given_away(one.name, chosen, dependencies)
         if giving is not None:
-            found[one.name] = Proposal(
-                None, f"nothing tells what it is, and {giving} gives it away"
-            )
+            found[one.name] = Proposal(None, f"meaning unknown, and {giving} gives it away")
         elif len(chosen) == MOST_QUASI_IDENTIFIERS:
             found[one.name] = Proposal(
-                None, f"nothing tells what it is, and there are {MOST_QUASI_IDENTIFIERS} others"
+                None, f"meaning unknown, and there are {MOST_QUASI_IDENTIFIERS} others"
             )
         else:
             chosen.append(one.name)
             found[one.name] = Proposal(
                 "quasi_identifier",
-                f"nothing tells what it is. Differs in {one.separation:.0%} of all pairs",
+                f"meaning unknown. Differs in {one.separation:.0%} of all pairs",
             )

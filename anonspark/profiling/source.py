@@ -139,7 +139,7 @@ def find_source(
         found = data_format or format_of_name(path)
         if found is None:
             raise ConfigurationError(
-                f"DATA: nothing in the name {path!r} tells the format. Say it: --format"
+                f"DATA: the name {path!r} does not show the format. Name it: --format"
             )
         return Source(path, found, given, is_recognized=False)
     files = LocalFiles()

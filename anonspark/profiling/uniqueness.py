@@ -1,4 +1,4 @@
-"""What sets of columns tell of single records: how many they single out, and by what.
+"""How many records sets of columns single out, and by which values.
 
 Records are given as codes: in each column equal numbers stand for equal values, and missing is a
 value like others.
@@ -22,7 +22,7 @@ LARGEST_SET = 3
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """What some columns together tell of the records of a sample.
+    """How some columns together single out the records of a sample.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class ColumnSet:
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """What all sets of up to three columns tell.
+    """How all sets of up to three columns single out records.
 
     Parameters
     ----------

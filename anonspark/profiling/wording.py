@@ -94,8 +94,8 @@ def _publishing(role: str | None, given: str) -> str:
     if role == "quasi_identifier":
         return ""
     if role is None:
-        return f". Published as it is, it would tell more of {given} than its ranges do"
-    return f". Published as it is, it tells more of {given} than its ranges do"
+        return f". Published as it is, it would reveal more of {given} than its ranges do"
+    return f". Published as it is, it reveals more of {given} than its ranges do"
 
 
 def _percent(share: float) -> str:

@@ -68,7 +68,7 @@ def _attributes(draft: Draft) -> list[str]:
     lines = [
         "# identifier: says who someone is by itself. Never published.",
         "# quasi_identifier: says it together with others. Published as a range that k share.",
-        "# sensitive: what nobody should learn about a person. Published as it is.",
+        "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
         "attributes:",
     ]
@@ -140,7 +140,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
         lines += [
             "",
             "# Which values of a category share a set depends on their order, which is that of the",
-            "# alphabet. An order that goes with a column loses less of what tells of it:",
+            "# alphabet. An order that goes with a column loses less of what predicts it:",
             f"#     anonspark arrange {_argument(path)} --target {_argument(draft.target)}",
         ]
     return lines

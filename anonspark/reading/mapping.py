@@ -154,7 +154,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
         # A union has neither.
         if not manifest.parts and not engine.files.exists(f"{path}/metrics/{table}"):
             raise DataError(
-                f"{path}: lacks metrics/{table}, which tells the levels. Take the release as it "
+                f"{path}: lacks metrics/{table}, which lists the levels. Take the release as it "
                 "was published"
             )
     rounds = []

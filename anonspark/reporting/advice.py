@@ -31,7 +31,7 @@ def advice(evidence: Evidence) -> Section | None:
     items = [*_broken(evidence), *_larger_classes(evidence), *_stricter(evidence)]
     items += _columns(evidence)
     if not items:
-        text = "Nothing has to be done. How other settings would do, anonspark compare tells."
+        text = "Nothing has to be done. To try other settings, use anonspark compare."
         return Section("advice", "What to do next", [Text(text)])
     blocks: list[Any] = [
         Text("Add one or more of these options to the command anonspark run. How many classes "
@@ -182,7 +182,7 @@ def _text(one: MeasuredCriterion, evidence: Evidence) -> str:
     bound = figure_text(one.criterion.bound)
     farthest = figure_text(one.measured, 3)
     what = {
-        "distinct": "No class would tell it for sure.",
+        "distinct": "No class would reveal it for sure.",
         "alpha": f"No guess of it would be right more often than {share} in any class.",
     }.get(
         one.criterion.kind,
@@ -256,13 +256,14 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
         if one.get("code") == "column_identifies":
             yield Item(
                 f"Do not publish {name}",
-                "It tells most people apart by itself. If it is needed, make it coarser before.",
+                "It identifies most people by itself. If you need it, make it coarser first.",
                 code=_role_line(str(name), "identifier", evidence),
             )
         elif one.get("code") == "rare_values":
             role = evidence.manifest.attributes.get(str(name), {}).get("role")
             text = (
-                "Who knows a rare value of somebody finds the record. As a quasi-identifier it is "
+                "An attacker who knows a person's rare value finds the record. As a "
+                "quasi-identifier it is "
                 "generalized like the others. Or join its rare values in the input."
             )
             # A sensitive attribute that is generalized is not protected as one any more.
@@ -271,8 +272,9 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
             )
             if role == "sensitive":
                 text = (
-                    "Who knows a rare value of somebody finds the record, and with it the class. "
-                    "Join its rare values in the input, as a group of their own."
+                    "An attacker who knows a person's rare value finds the record, and with it "
+                    "the class. "
+                    "Join its rare values in the input, as a separate group."
                 )
             yield Item(f"Join the rare values of {name}", text, code=line)
 

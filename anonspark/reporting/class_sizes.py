@@ -50,8 +50,8 @@ def class_sizes(evidence: Evidence) -> Section | None:
         "class-sizes",
         "Class sizes",
         [
-            Text("A class is all records with the same published quasi-identifiers. Larger classes "
-                 "hide people better and tell less."),
+            Text("A class is all records with the same published quasi-identifiers. Larger "
+                 "classes hide people better and show less detail."),
             chart,
         ],
     )  # fmt: skip

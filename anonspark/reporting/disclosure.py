@@ -1,4 +1,4 @@
-"""What a report may tell of people: no count below k, and nothing that reveals one.
+"""What a report may show of people: no count below k, and nothing that reveals one.
 
 Counts of the original are shown rounded to multiples of k, as statistical offices round to a base
 (Hundepool and others, Statistical Disclosure Control, 2012, section 5.4.1): a figure of the report

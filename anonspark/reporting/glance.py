@@ -49,7 +49,8 @@ def quality(evidence: Evidence) -> Section | None:
         cells.append(own)
     columns = ["attribute", "grade", "left open"]
     columns += ["moved to another bin"] * has_original
-    columns += ["tells of the target: original", "tells of the target: release"] * has_target
+    about_target = "information about the target"
+    columns += [f"{about_target}: original", f"{about_target}: release"] * has_target
     limits = ", ".join(f"{letter} up to {round_percent(limit)}" for limit, letter in LIMITS)
     text = (
         "The grade is given for what is lost of an attribute: the part of its range that a "
@@ -100,7 +101,7 @@ def _verdict(evidence: Evidence) -> Tile:
             "Verdict", "does not hold", f"{promise}: not kept. The release must not be used.", "bad"
         )
     if evidence.k == 1:
-        text = f"{promise} lets every record be a class of its own: nobody is protected."
+        text = f"{promise} lets every record be a class by itself: no one is protected."
         return Tile("Verdict", "no protection", text, "bad")
     found = sum(1 for one in weakness_items(evidence) if one.tone)
     if not found:
@@ -168,7 +169,7 @@ def _usefulness(evidence: Evidence) -> Tile:
         return _of_figures(evidence)
     if not kept.enough or kept.share is None:
         tile = _of_figures(evidence)
-        return replace(tile, text=f"{tile.text} What models learn cannot be told. See below.")
+        return replace(tile, text=f"{tile.text} How well models learn is unknown. See below.")
     value = f"{100 * max(kept.share, 0.0):.1f}\N{NO-BREAK SPACE}%"
     good = kept.share >= 0.9 and kept.held_out
     tone = "good" if good else "mixed" if kept.share > 0 else "bad"
@@ -191,7 +192,7 @@ def _of_figures(evidence: Evidence) -> Tile:
     kept = evidence.counts.get("association_loss")
     if kept is not None:
         lost = round_percent(max(0.0, float(kept)))
-        text += f" Of what the attributes tell of the target, {lost} is lost."
+        text += f" Of the information that the attributes have about the target, {lost} is lost."
     published, columns_in = (evidence.counts.get(f"columns_{of}") for of in ("published", "in"))
     most_left_out = 2 * (published or 0) < (columns_in or 0)
     is_good = float(score) >= 85 and evidence.k > 1 and not most_left_out
@@ -213,7 +214,7 @@ def _weakest(evidence: Evidence) -> Tile:
     if not measured:
         text = "The smallest class has so many records. "
         text += (
-            "What it tells of the sensitive attributes is not measured."
+            "What it reveals of the sensitive attributes is not measured."
             if evidence.verification.get("sensitive")
             else "Nothing sensitive is published."
         )
@@ -221,8 +222,8 @@ def _weakest(evidence: Evidence) -> Tile:
     share, _, attribute = max(measured)
     if share == 1:
         text = (
-            f"All records of a class have the same value of {attribute}: whoever knows that "
-            "somebody is in it learns that for sure."
+            f"All records of a class have the same value of {attribute}: if a person is known to "
+            f"be in it, this value is certain."
         )
         return Tile("Weakest class", "100 % share one value", text, "bad")
     if evidence.people:
@@ -238,8 +239,8 @@ def _weakest(evidence: Evidence) -> Tile:
     return Tile(
         "Weakest class",
         f"{round_percent(share)} share one value",
-        f"So many records of one class have the same value of {attribute}: whoever knows that "
-        "somebody is in it learns that almost surely."
+        f"So many records of one class have the same value of {attribute}: if a person is known "
+        f"to be in it, this value is almost certain."
         if share >= 0.75
         else f"In no class more records have the same value of {attribute}.",
         "mixed" if share >= 0.5 else "good",

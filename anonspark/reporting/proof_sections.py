@@ -69,8 +69,8 @@ def guarantee(evidence: Evidence) -> Section:
         )
     else:
         verdict = (
-            "The guarantee does not hold. The release must not be used. "
-            "Anonspark verify tells what is wrong with it."
+            "The guarantee does not hold. The release must not be used. Run anonspark verify to "
+            "see what is wrong with it."
         )
     blocks: list[Block] = [
         Text(verdict, "good" if evidence.holds else "bad"),
@@ -82,7 +82,7 @@ def guarantee(evidence: Evidence) -> Section:
         Text(_measured_how(evidence, units)),
         Code(_command(evidence), "Command that proves the guarantee"),
         Text(
-            "k-anonymity means that nobody is singled out by the quasi-identifiers. What it does "
+            "k-anonymity means that the quasi-identifiers single out no one. What it does "
             "not protect against is in the documentation of anonspark, docs/privacy.md."
         ),
     ]
@@ -92,19 +92,19 @@ def guarantee(evidence: Evidence) -> Section:
 def _measured_how(evidence: Evidence, units: Row | None) -> str:
     if evidence.proven_by_run:
         text = "Measured by the run in the files that it had written, before it published them. "
-        text += "Anybody who has the files can repeat the proof"
+        text += "Everyone who has the files can repeat the proof"
         if evidence.original is None:
             return f"{text}:"
         return f"{text}, and with the original test for truthfulness and a linkage attack, too:"
     if not units or units["proven"]:
         return (
-            "Measured for this report from the published files alone, not from what the "
-            "anonymizer said of them. Anybody who has the files can repeat the proof:"
+            "Measured for this report from the published files only. It does not rely on anything "
+            "the run reported. Everyone who has the files can repeat the proof:"
         )
     return (
-        "Measured for this report from the published files, but for the people: what tells them "
-        "apart is not published, and the run counted them before it published. Anybody who has the "
-        "files can repeat the rest of the proof:"
+        "Measured for this report from the published files, except for the people: the column "
+        "that identifies them is not published, and the run counted them before it published. "
+        "Everyone who has the files can repeat the rest of the proof:"
     )
 
 
@@ -132,7 +132,7 @@ def _agreeing_rows(units: Row, evidence: Evidence) -> list[list[str | Verdict]]:
     if fewest is None:
         return []
     row: list[str | Verdict] = [
-        "people who agree with somebody in the classes of all records, the fewest",
+        "people who agree in the classes of all records, the fewest",
         "not bounded",
         evidence.rules.count(int(fewest)),
         "",
@@ -158,7 +158,7 @@ def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     holds = not presence.get("out_of_bounds") and not presence.get("classes_not_covered")
     return [
         [
-            "delta-presence: how sure one can be that somebody is in the release",
+            "delta-presence: how sure an attacker can be that a person is in the release",
             f"{figure_text(wanted.get('min', 0.0))} to {figure_text(wanted.get('max', 1.0))}",
             f"{figure_text(presence['smallest'])} to {figure_text(presence['largest'])}",
             Verdict(holds),

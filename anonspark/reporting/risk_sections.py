@@ -168,16 +168,18 @@ def risk(evidence: Evidence) -> Section | None:
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
     if not evidence.people:
         return (
-            "The probability that somebody who knows all quasi-identifiers of a person finds the "
+            "The probability that an attacker who knows all quasi-identifiers of a person finds "
+            "the "
             f"person's record. At risk is a record whose probability exceeds {threshold}."
         )
     text = (
-        "The probability that somebody who knows all quasi-identifiers of a person takes the right "
+        "The probability that an attacker who knows all quasi-identifiers of a person takes the "
+        "right "
         "one of the people whose records are in the class. At risk is a person whose probability "
         f"exceeds {threshold}. Who has records in several classes counts in each of them."
     )
     if evidence.figures.original is not None:
-        text += " The people of the original were not counted: no risk before is told."
+        text += " The people of the original were not counted, so the risk before is not shown."
     return text
 
 

@@ -7,7 +7,7 @@ from anonspark.presentation.glossary import Glossary, Term
 GLOSSARY = Glossary(
     Term(
         "class",
-        "All records with the same published quasi-identifiers. Nobody can tell them apart by "
+        "All records with the same published quasi-identifiers. No one can distinguish them by "
         "these.",
         ("classes",),
     ),
@@ -30,13 +30,13 @@ GLOSSARY = Glossary(
     ),
     Term(
         "l-diversity",
-        "Every class has several different values of a sensitive attribute, so that its class does "
-        "not tell a person's value for sure.",
+        "Every class has several different values of a sensitive attribute, so that a person's "
+        "class does not reveal the value for sure.",
     ),
     Term(
         "t-closeness",
-        "In every class a sensitive attribute is distributed about as in the whole table: to know "
-        "a person's class tells little more. t is the largest distance allowed, 0 to 1.",
+        "In every class a sensitive attribute is distributed about as in the whole table, so that "
+        "a person's class reveals little more. t is the largest distance allowed, 0 to 1.",
     ),
     Term(
         "homogeneous",

@@ -41,11 +41,12 @@ def utility_sentences(
     lost = counts.get("association_loss")
     if lost is not None:
         sentences.append(
-            f"Of what the quasi-identifiers tell of the target, {percent(max(0.0, float(lost)))} "
+            f"Of the information that the quasi-identifiers have about the target, "
+            f"{percent(max(0.0, float(lost)))} "
             "is lost (association)."
             if float(lost) <= 1
-            else "Of what the quasi-identifiers tell of the target nothing is left: who believes "
-            "the release is misled (association)."
+            else "Nothing is left of the information that the quasi-identifiers have about the "
+            "target. Conclusions from the release would mislead (association)."
         )
     hidden = [row for row in attributes if row["ncp"] is None]
     if hidden:

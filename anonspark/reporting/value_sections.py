@@ -34,8 +34,8 @@ def marginals(evidence: Evidence) -> Section | None:
     )
     if evidence.withholds_values:
         text += (
-            " Only the release is shown: beside it the original would tell of the records that "
-            "found no class."
+            " Only the release is shown, because a comparison with the original would describe "
+            "the records that found no class."
         )
     elif evidence.manifest.style == "mean":
         text += " Only the release is shown: the original would show what means hide."
@@ -190,16 +190,16 @@ def _found(one: ShownClass, evidence: Evidence) -> str:
     """Say how sure it is whose records they are."""
     if not evidence.people:
         return (
-            f"Whoever knows all of it of somebody finds {one.size:,} records, and takes the right "
-            f"one for theirs with a probability of {round_percent(1 / one.size)}."
+            f"An attacker who knows all of these values of a person finds {one.size:,} records, "
+            f"and picks the right one with a probability of {round_percent(1 / one.size)}."
         )
-    text = f"Whoever knows all of it of somebody finds {one.size:,} records"
+    text = f"An attacker who knows all of these values of a person finds {one.size:,} records"
     fewest = min(evidence.people)
     if evidence.rules.hides(fewest):
         return f"{text}. How many people they are about was not counted."
     return (
-        f"{text} of {fewest:,} people or more, and takes the right person for theirs with a "
-        f"probability of {round_percent(1 / fewest)} at most."
+        f"{text} of {fewest:,} people or more, and picks the right person with a probability of "
+        f"{round_percent(1 / fewest)} at most."
     )
 
 

@@ -14,7 +14,7 @@ _ALMOST_SURE = 0.5
 
 _TOO_MANY_VALUES = (
     "It has more than 50,000 different values, or values that cannot be compared, as lists, so "
-    "what a class tells of it is not measured."
+    "what a class reveals of it is not measured."
 )
 
 
@@ -28,18 +28,18 @@ def weaknesses(evidence: Evidence) -> Section:
     blocks: list[Block] = [Text("Nothing was found that weakens the promise.", "good")]
     if evidence.only_untrue:
         blocks = [
-            Text("That the release tells the truth was not shown: see below, under Guarantee and "
-                 "proof. What stands here was found besides.", "bad")
+            Text("The release was not shown to be true: see below, under Guarantee and proof. The "
+                 "following was also found.", "bad")
         ]  # fmt: skip
     elif not evidence.holds:
         blocks = [
-            Text("The release does not keep its promise: what is broken stands below, under "
-                 "Guarantee and proof. What stands here was found besides, or comes of it.", "bad")
+            Text("The release does not keep its promise: what is broken is listed below, under "
+                 "Guarantee and proof. The following was also found, or follows from it.", "bad")
         ]  # fmt: skip
     elif any(one.tone for one in found):
         blocks = [
-            Text("None of this breaks the promise. Whoever decides about the release should know "
-                 "it. What can be done is below.")
+            Text("None of this breaks the promise. Consider it before you decide about the "
+                 "release. Remedies are below.")
         ]  # fmt: skip
     return Section("weaknesses", "What weakens it", [*blocks, *([Items(found)] if found else [])])
 
@@ -74,8 +74,8 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             subject, place = ("They are", "one of them") if several else ("It is", "it")
             yield Item(
                 f"{name}: {_classes(homogeneous)} with one value only",
-                f"{subject} homogeneous, with {records} records: whoever knows that somebody is in "
-                f"{place} knows the {name} for sure.",
+                f"{subject} homogeneous, with {records} records: if a person is known to be in "
+                f"{place}, the {name} is certain.",
                 "bad",
             )
             continue
@@ -104,7 +104,7 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             continue
         yield Item(
             f"{name}: {round_percent(float(share))} of one class share one value",
-            f"A guess of the {name} of anybody in that class is right with this probability"
+            f"A guess of the {name} of a person in that class is right with this probability"
             f"{', though every requirement is met' if evidence.holds else ''}. "
             f"No class has one value only{''.join(told)}.",
             "mixed",

@@ -119,7 +119,7 @@ class Evaluation:
         """
         if self.target is None:
             return None
-        tell("comparing what attributes tell of the target")
+        tell("comparing the information that attributes have about the target")
         return measure_association(
             self.release,
             self.original,

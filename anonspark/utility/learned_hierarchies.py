@@ -168,8 +168,8 @@ def arrange(
     """
     if configuration.agreed_coding is not None:
         _LOGGER.warning(
-            "coding: nothing in a coding may be computed from data, and what is learned here tells "
-            "of this holder's. Do not put it into the coding"
+            "coding: nothing in a coding may be computed from data, and this is learned from the "
+            "holder's data. Do not put it into the coding"
         )
     least: int | None = configuration.privacy.k if min_records is None else min_records
     if selection is None:
@@ -399,13 +399,13 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
         )
     if least is None and not matrix.any():
         raise DataError(
-            f"attributes.{name}: all noisy counts are 0 or less, so that nothing is told. Expected "
-            "some above it. Leave it out: --attribute, or select with a larger epsilon"
+            f"attributes.{name}: all noisy counts are 0 or less, so that they show nothing. "
+            f"Expected some above 0. Leave it out: --attribute, or select with a larger epsilon"
         )
     if len(values) > 1 and rare == len(values):
         raise DataError(
-            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} records, "
-            "so that none may tell anything. Expected some that are more frequent. Lower "
+            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} "
+            f"records, so that none may be used. Expected some that are more frequent. Lower "
             "--min-records"
         )
     order = (
@@ -466,13 +466,13 @@ def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
     told = (
         "made of the noisy tables of a selection: as private as those"
         if least is None
-        else f"values with fewer than {least} records where they tell nothing"
+        else f"values with fewer than {least} records where they show nothing"
     )
     head = (
         f"# Orders by {target}, {told}.\n"
-        "# Read and correct them, then put them into a configuration. The order tells which\n"
-        "# values go with which class. Test models on records that were not in this table, and\n"
-        "# put it into no coding of several holders, for it tells of this one.\n"
+        "# Read and correct them, then put them into a configuration. The order shows\n"
+        "# which values go with which class. Test models on records that were not in this table.\n"
+        "# Do not put it into a coding of several holders, because it reveals this one's data.\n"
     )
     orders = {"attributes": {one.name: {"order": list(one.values)} for one in found}}
     return head + yaml.safe_dump(orders, sort_keys=False, allow_unicode=True)

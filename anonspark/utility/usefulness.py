@@ -145,17 +145,17 @@ def _of_models(kept: Kept) -> str:
         if kept.margin is not None:
             difference += f" +-{kept.margin:.4f}"
         return (
-            "there are too few test records to tell how good a model trained on the release is "
+            "there are too few test records to measure how good a model trained on the release is "
             f"({scores}, {difference}, {guessing}{seen})"
         )
     if kept.share is None:
         return (
-            f"nothing can be said of models: those of the original tell {kept.target} no better "
-            f"than guessing does ({scores}, {guessing})"
+            f"models cannot be compared, because those of the original predict {kept.target} no "
+            f"better than guessing ({scores}, {guessing})"
         )
     if kept.share <= 0:
         return (
-            f"a model trained on the release tells {kept.target} no better than guessing does "
+            f"a model trained on the release predicts {kept.target} no better than guessing "
             f"({scores}, {guessing}{seen})"
         )
     margin = ""

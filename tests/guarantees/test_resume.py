@@ -283,7 +283,7 @@ def test_a_published_run_is_not_run_again(
     outcome = command(capsys, "run", configuration, "--run-id", "night", "--resume")
     assert outcome.code == 0, outcome.err
     assert "published already" in outcome.err
-    assert outcome.out.startswith("Nothing was left to do, for release night of ")
+    assert outcome.out.startswith("Nothing left to do: release night of ")
     assert contents(tmp_path) == before
     for other in (["--run-id", "day"], ["--run-id", "night", "--set", "privacy.k=6"]):
         outcome = command(capsys, "run", configuration, *other)

@@ -455,7 +455,7 @@ def test_it_is_printed(original: Path, tmp_path: Path, capsys: pytest.CaptureFix
     words = ("evaluate", release, "--original", original, "--target", "ill")
     shown = command(capsys, *words)
     assert shown.code == 0, shown.err
-    assert "What quasi-identifiers tell of ill: loss 0.0000" in shown.out
+    assert "Association of quasi-identifiers with ill: loss 0.0000" in shown.out
     told = json.loads(command(capsys, *words, "--json").out)["association"]
     assert told["loss"] == 0
     assert [set(one) for one in told["attributes"]] == [{"name", "before", "after"}] * 4

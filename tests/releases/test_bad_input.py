@@ -193,7 +193,7 @@ class TestWrongData:
             3,
             f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
             "files have",
-            "Set input.missing_columns to null",
+            "or set input.missing_columns to null",
             commands=("check", "plan", "run") if place == "first" else ("check",),
         )
         assert "no such column" not in message
@@ -419,7 +419,7 @@ def test_criterion_that_the_whole_input_violates(
         path,
         4,
         f"violates {told} on attribute 'disease', which has 1 value",
-        "nothing was published",
+        "Nothing was published",
     )
 
 

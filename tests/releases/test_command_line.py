@@ -136,7 +136,7 @@ def test_a_file_that_is_not_of_the_release_is_told_alone(
     verified = command(capsys, "verify", tmp_path / "release")
     assert verified.code == 4
     (error,) = [line for line in verified.err.splitlines() if line.startswith("error: ")]
-    assert f"holds what does not belong to the release: data/{name};" in error
+    assert f"holds what does not belong to the release: data/{name}. " in error
 
 
 @pytest.mark.parametrize("name", ["check", "plan"])
@@ -295,7 +295,7 @@ def test_doctor_names_the_remedy(
     monkeypatch.setattr(doctor, "find_java", find_none)
     outcome = command(capsys, "doctor")
     assert outcome.code == 6
-    assert "fail  Java: no Java was found.\n      install one\n" in outcome.out
+    assert "fail  Java: No Java was found.\n      install one\n" in outcome.out
     assert "fail  embedded Spark: not tried" in outcome.out
     assert "2 of the checks above failed" in outcome.err
 

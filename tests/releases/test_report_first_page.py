@@ -107,7 +107,7 @@ def test_five_tiles_answer_first(adult: Path) -> None:
     for text in ("Verdict holds", "100 % → 10 %", "Records lost 0"):
         assert text in before
     assert "89.5 % share one value" in before
-    assert "Of what the attributes tell of the target, 1.6 % is lost" in before
+    assert "Of the information that the attributes have about the target, 1.6 % is lost" in before
 
 
 def test_title_purpose_and_contact_are_those_of_the_configuration(adult: Path) -> None:

@@ -149,7 +149,7 @@ def test_python_proposes_l() -> None:
     with anonspark.anonymize(table, **asked, sensitive=["illness"]) as release:
         assert repr(release).startswith("Release: ✓ every record matches")
         assert 'class="verdict good"' in release._repr_html_()
-    with pytest.raises(GuaranteeError, match=r"which has 1 value; .* \(in Python l=None\)"):
+    with pytest.raises(GuaranteeError, match=r"which has 1 value\. .* \(in Python l=None\)"):
         criteria(sensitive=["ward"], l=2)
     for wrong, words in ((1, "found 1"), ("two", "found str"), (True, "found bool")):
         with pytest.raises(ConfigurationError, match=f"l: {words}. Expected a whole number"):
@@ -196,14 +196,14 @@ def test_k_1_protects_nobody(
     assert "no protection" in page
     assert "excellent" not in page
     proved = command(capsys, "verify", release, "--quiet")
-    assert "All criteria hold, but k = 1 protects nobody." in proved.out
+    assert "All criteria hold, but k = 1 protects no one." in proved.out
     with pytest.raises(ConfigurationError, match="which protects nobody"):
         anonspark.anonymize(pd.DataFrame(people()), k=1, quasi_identifiers=["age"])
     config = {"attributes": ATTRIBUTES, "privacy": {"k": 1, "allow_k_1": True}}
     with anonspark.anonymize(pd.DataFrame(people()), config) as one:
         assert repr(one).startswith("Release: ✗ no protection")
         assert repr(one.verify()).startswith(
-            "Verification: ✗ All criteria hold, but k = 1 protects nobody."
+            "Verification: ✗ All criteria hold, but k = 1 protects no one."
         )
     with pytest.raises(
         ConfigurationError, match=r"k: found 1. Expected a whole number of at least 2"

@@ -91,5 +91,5 @@ def plan(
     more: dict[str, object] = {"engine": engines[0] if engines else None}
     if looked_at is not None:
         more["best_nodes"] = [asdict(one) for one in looked_at]
-    engine = "".join(f"{choice.name}, for {choice.reason}" for choice in chosen)
+    engine = "".join(f"{choice.name}, because {choice.reason}" for choice in chosen)
     call.show(planned, lambda _: plan_blocks(planned, looked_at, engine), **more)

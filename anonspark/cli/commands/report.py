@@ -61,8 +61,9 @@ def report_release(
     call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")
     if not made.holds:
         logging.getLogger("anonspark").warning(
-            "%s: the guarantee does not hold, expected a release that keeps what was required. The "
-            "report says what failed, and anonspark verify all of it. Do not use the release "
+            "%s: the guarantee does not hold. Expected a release that keeps what was required. "
+            "The report shows what failed, and anonspark verify lists all of it. Do not use the "
+            "release "
             "before that is settled",
             output,
         )

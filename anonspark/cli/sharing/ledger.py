@@ -128,7 +128,7 @@ def show(
 
 
 def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
-    """Return the budgets of a ledger; none of a ledger of what recipients got."""
+    """Return the budgets of a ledger. A ledger of recipients' releases has none."""
     from anonspark.config.budget import DATASET
     from anonspark.sharing.ledger.budget import budgets_below, read_budget
 

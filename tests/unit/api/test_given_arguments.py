@@ -131,7 +131,7 @@ def test_releases_together() -> None:
             text = refused(anonspark.verify_together, [one, other], joint_k=wrong)
             assert text == f"joint_k: found {wrong}. Expected a whole number of at least 2"
         found = anonspark.verify_together([one, other])
-        assert "say same_people=True or inside=True if" in " ".join(found.warnings)
+        assert "Say same_people=True or inside=True if" in " ".join(found.warnings)
         found = anonspark.verify_together([one, other], same_people=True, original=PEOPLE)
         assert found.pairs[0].original is not None
         assert found.pairs[0].original.records == ROWS

@@ -152,7 +152,7 @@ def test_other_keys_of_the_file(tmp_path: Path) -> None:
     assert "base: " in problems(tmp_path, base="nowhere.yaml")[0]
     assert "no such file" in problems(tmp_path, base="nowhere.yaml")[0]
     (tmp_path / "empty.yaml").write_text("")
-    with pytest.raises(ConfigurationError, match="expected a mapping with 'base'"):
+    with pytest.raises(ConfigurationError, match="Expected a mapping with 'base'"):
         load_grid(tmp_path / "empty.yaml")
 
 

@@ -54,7 +54,7 @@ def shown(
 def test_what_was_there_already_is_told_so() -> None:
     first, *_ = shown({**SUMMARY, "started": datetime(2026, 11, 21, 2, tzinfo=UTC)}, earlier=True)
     assert first == (
-        "Nothing was left to do, for release monday of 2026-11-21 02:00 UTC is complete: every "
+        "Nothing left to do: release monday of 2026-11-21 02:00 UTC is complete: every "
         "record matches at least 5 others (k = 5)"
     )
 

@@ -62,13 +62,13 @@ def test_what_tells_most_where_names_tell_nothing() -> None:
     found = propose_roles(columns)
     chosen = [name for name, one in found.items() if one.role == "quasi_identifier"]
     assert chosen == [f"x{number}" for number in range(4, 12)]
-    assert found["x11"].reason == "nothing tells what it is. Differs in 55% of all pairs"
+    assert found["x11"].reason == "meaning unknown. Differs in 55% of all pairs"
     # What names say goes first, and what one of them gives away is left out.
     named = [column("sex", separation=0.5), column("age"), *columns]
     found = propose_roles(named, [Dependency("age", "x11", 1.0, 1000)])
     chosen = [name for name, one in found.items() if one.role == "quasi_identifier"]
     assert chosen == ["sex", "age", *(f"x{number}" for number in range(5, 11))]
-    assert found["x11"].reason == "nothing tells what it is, and age gives it away"
+    assert found["x11"].reason == "meaning unknown, and age gives it away"
 
 
 def test_units() -> None:

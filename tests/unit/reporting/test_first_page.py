@@ -119,7 +119,7 @@ def test_the_tile_says_what_evaluate_says(learning: Learning, value: str, tone: 
 def test_too_few_test_records_leave_the_tile_to_the_figures() -> None:
     without, few = usefulness_tile(None), usefulness_tile(learned(0.02, 0.2))
     assert (few.value, few.tone) == (without.value, without.tone)
-    assert few.text == f"{without.text} What models learn cannot be told. See below."
+    assert few.text == f"{without.text} How well models learn is unknown. See below."
 
 
 def test_the_section_tells_how_it_was_measured_with_intervals_and_guessing() -> None:
@@ -279,10 +279,10 @@ def test_the_weakest_class_is_of_the_attribute_that_most_records_are_told_of() -
 
     sure = tile(("pay", 1.0, 12), ("job", 1.0, 40), ("town", 0.99, 0))
     assert (sure.value, sure.tone) == ("100 % share one value", "bad")
-    assert sure.text.endswith("learns that for sure.")
+    assert sure.text.endswith("this value is certain.")
     almost = tile(("pay", 0.9, 0), ("job", 0.8, 0))
     assert (almost.value, almost.tone) == ("90 % share one value", "mixed")
-    assert almost.text.endswith("learns that almost surely.")
+    assert almost.text.endswith("this value is almost certain.")
 
 
 # An original that is another table
