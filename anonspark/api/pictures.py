@@ -28,7 +28,7 @@ def loss_chart(attributes: Sequence[Row]) -> Chart | None:
     """
     rows = [row for row in attributes if row.get("ncp") is not None]
     return _bars(
-        "What was lost of each attribute",
+        "Loss of each attribute",
         [(str(row["attribute"]), 100 * float(row["ncp"])) for row in rows],
         axis="part of the range left open (%)",
         rows="quasi-identifier",

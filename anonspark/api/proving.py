@@ -133,7 +133,8 @@ def verify(  # noqa: PLR0913 - each keyword says something else
         return _verify_files(place_of(table), config, roles, original, population)
     if beside_files:
         raise ConfigurationError(
-            "original, population: found a path beside a table in memory. Expected tables of the "
+            "original, population: found a path together with a table in memory. Expected tables "
+            "of the "
             "same kind. Read the file first, or give the directory of the release"
         )
     verification: Verification = functions_for(table, original, population).verify(
@@ -159,8 +160,8 @@ def _verify_files(
     beside = [one for one in (original, population) if one is not None]
     if not all(isinstance(one, str) for one in beside):
         raise ConfigurationError(
-            "original, population: found a table beside the directory of a release. Expected "
-            "paths, too, or for a table in memory what anonymize returned, with nothing else"
+            "original, population: found a table together with the directory of a release. "
+            "Expected paths. For a table in memory give what anonymize returned, and nothing else"
         )
     with named_as_arguments(_NAMES), functions_for(path, *beside).working() as (engine, _):
         configuration = None

@@ -108,7 +108,7 @@ class Release(Shown, Closing, Generic[Frame]):
     >>> release.to_arrow().num_rows
     40
     >>> release.plot_loss()
-    What was lost of each attribute
+    Loss of each attribute
     attribute  part of the range left open
     age                                0 %
     >>> release.close()

@@ -134,7 +134,7 @@ class Utility(Shown, evaluation.Utility):
             found = {name: float(area) for name, area in areas.items() if area is not None}
             return "ROC AUC", found | {"guessing": 0.5}
         accuracies = {f"{one.learner}, {one.trained_on}": one.accuracy for one in shown}
-        return "accuracy", accuracies | {"the most frequent value alone": learning.majority}
+        return "accuracy", accuracies | {"always the most frequent value": learning.majority}
 
     def _models(self) -> Chart | None:
         if self.learning is None:

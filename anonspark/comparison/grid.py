@@ -327,7 +327,7 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
             elif len(steps) == 1:
                 problems.append(
                     f"{where}: found a whole section. Expected the path of a key in it, as in "
-                    "'model.name'. List its keys as axes of their own"
+                    "'model.name'. List its keys as separate axes"
                 )
             texts = [json.dumps(_writable(value), sort_keys=True) for value in values]
             if len(set(texts)) < len(texts):

@@ -295,8 +295,9 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     ]
     if foreign:
         raise ConfigurationError(
-            f"output: what is at {output} is no comparison alone, for with it lies what does not "
-            f"belong to it: {named(foreign)}. Move that elsewhere, or choose another path"
+            f"output: what is at {output} is not only a comparison, because it also has files "
+            f"that do not belong to it: {named(foreign)}. Move that elsewhere, or choose another "
+            f"path"
         )
 
 

@@ -60,7 +60,7 @@ def profile_page(profile: Profile) -> str:
         ),
         Section("roles", "Proposed roles", [_roles(profile), *_unit(profile)]),
         Section("sets", "Columns together", _sets(profile)),
-        Section("dependencies", "What gives other columns away", _dependencies(profile)),
+        Section("dependencies", "Columns that give others away", _dependencies(profile)),
     ]
     return render(
         title="Profile",
@@ -75,7 +75,7 @@ def profile_page(profile: Profile) -> str:
 def _columns(profile: Profile) -> Table:
     rows, k = profile.rows, profile.k
     return Table(
-        "What each column has, counted over all rows",
+        "Values of each column, counted over all rows",
         ["column", "kind", "different values", "missing", "unique", f"shared by fewer than {k}",
          "looks like"],
         [
@@ -126,7 +126,7 @@ def _examples(profile: Profile) -> list[Block]:
 
 def _roles(profile: Profile) -> Table:
     return Table(
-        "What anonspark init would write. Correct it",
+        "Roles that anonspark init would write. Correct them",
         ["column", "role", "because"],
         [[one.name, ROLES[one.role], one.reason] for one in profile.columns],
     )

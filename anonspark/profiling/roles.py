@@ -259,7 +259,7 @@ def _identifier(one: Described) -> Proposal | None:
     enough = _SURE if one.kind == "whole number" else _NEARLY_ALL
     if not is_measure and one.unique >= enough * one.present:
         return Proposal(
-            "identifier", f"{one.unique / one.present:.0%} of its records have a value of their own"
+            "identifier", f"{one.unique / one.present:.0%} of its records have a unique value"
         )
     return None
 

@@ -90,7 +90,7 @@ class Source:
         if options.get("inferschema", "").lower() != "true":
             return "convert them, or set inferSchema beside dateFormat"
         return (
-            "convert them, for some are no days as dateFormat says. If that is one word for "
+            "convert them, because some do not match dateFormat. If that is one word for "
             "missing, set it as nullValue in input.options"
         )
 

@@ -181,7 +181,7 @@ class ReadAttribute:
             raise asking_error(
                 token.place,
                 _called(token),
-                f"{_EXPECTED[self.kind]}, for such are the values of {self.name!r}",
+                f"{_EXPECTED[self.kind]}, because the values have that type in {self.name!r}",
             ) from None
 
     def _code(self, token: Token) -> Interval:

@@ -162,7 +162,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
         rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
     if not rounds or any(row.get("levels") is None for row in rounds):
         raise ConfigurationError(
-            f"{path}: its classes were made one by one, so that a value has no label of its own. "
+            f"{path}: its classes were made one by one, so that a value has no single label. "
             "Expected a release by full-domain or rho-gain. Name one"
         )
     levels = {int(row["round"]): require_levels(row["levels"], names, path) for row in rounds}

@@ -295,7 +295,7 @@ class _Parser:
             by = self.column()
         if self.next.kind != "end":
             self.fail(
-                "the end, for by takes one column. Ask once for each"
+                "the end, because by takes one column. Ask once for each"
                 if by
                 else "and, or, by, or the end"
             )

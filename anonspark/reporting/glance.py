@@ -62,7 +62,7 @@ def quality(evidence: Evidence) -> Section | None:
     table = Table("Quality of each quasi-identifier", columns, cells)
     blocks: list[Block] = [Text(f"{text}: {limits}, E beyond."), table]
     if not has_original and not evidence.withholds_values:
-        blocks.insert(1, Text("With the original (option --original) distributions count, too."))
+        blocks.insert(1, Text("With the original (option --original) distributions also count."))
     return Section("quality", "Quality of each attribute", blocks)
 
 
@@ -140,7 +140,7 @@ def _lost(evidence: Evidence) -> Tile:
     counts = evidence.counts
     if evidence.manifest.parts or "rows_in" not in counts:
         published = int(evidence.verification.get("rows", 0))
-        text = f"{published:,} records are published. What each part lost stands in its report."
+        text = f"{published:,} records are published. The report of each part shows what it lost."
         return Tile("Records lost", "not known", text)
     dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
     total, known = counts["rows_in"], [int(one) for one in (dropped, without) if one is not None]
@@ -158,7 +158,7 @@ def _lost(evidence: Evidence) -> Tile:
     share = lost / total if total else 0.0
     tone = "good" if share <= 0.02 else "mixed"
     if evidence.only_untrue:
-        text, tone = f"{text} So says the run, of the table that it read.", "mixed"
+        text, tone = f"{text} The run reported this for the table that it read.", "mixed"
     return Tile("Records lost", value, text, tone)
 
 

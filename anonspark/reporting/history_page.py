@@ -112,7 +112,7 @@ def _tiles(nights: Sequence[Night]) -> list[Tile]:
         Tile(
             "Failed runs",
             f"{failed:,} of {len(nights):,}",
-            "A run that failed leaves the release before it alone.",
+            "A run that failed does not change the release before it.",
             "mixed" if failed else "good",
         ),
     ]

@@ -106,8 +106,8 @@ def make_report(
     manifest = read_manifest(engine.files, release)
     if manifest.parts and original is not None:
         raise ConfigurationError(
-            f"--original: {release} is a union, which has no original. Make the report of each of "
-            "its parts beside its own"
+            f"--original: {release} is a union, which has no original. Make a report of each of "
+            f"its parts with the original of that part"
         )
     where = f"{release}/data"
     given = (original_path, holdout if isinstance(holdout, str) else None)
@@ -185,7 +185,7 @@ def _page(evidence: Evidence) -> str:
     lead = [str(about["purpose"])] if about.get("purpose") else []
     if about.get("contact"):
         lead.append(f"Questions: {about['contact']}")
-    privacy = "It names classes of the release: keep it inside."
+    privacy = "It names classes of the release: keep it internal."
     if not evidence.inside:
         privacy = (
             "Aggregates and one published class only: no record of the input is in this file, and "
@@ -202,7 +202,7 @@ def _page(evidence: Evidence) -> str:
         sections=_sections(evidence, _MAIN),
         footer=f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. {privacy}",
         lead=lead,
-        notice="Inside edition: it names the worst classes. Do not pass it on with the release."
+        notice="Internal edition: it names the worst classes. Do not pass it on with the release."
         if evidence.inside
         else "",
         appendix=_sections(evidence, _APPENDIX),

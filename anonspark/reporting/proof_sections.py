@@ -75,7 +75,7 @@ def guarantee(evidence: Evidence) -> Section:
     blocks: list[Block] = [
         Text(verdict, "good" if evidence.holds else "bad"),
         Table(
-            "What was required, and what was measured in the published files",
+            "Requirements, and measurements in the published files",
             ("requirement", "required", "measured", "verdict"),
             rows,
         ),
@@ -95,7 +95,7 @@ def _measured_how(evidence: Evidence, units: Row | None) -> str:
         text += "Everyone who has the files can repeat the proof"
         if evidence.original is None:
             return f"{text}:"
-        return f"{text}, and with the original test for truthfulness and a linkage attack, too:"
+        return f"{text}, and with the original also test for truthfulness and a linkage attack:"
     if not units or units["proven"]:
         return (
             "Measured for this report from the published files only. It does not rely on anything "
@@ -174,7 +174,7 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     if truth:
         rows.append(
             [
-                "truthfulness: records without a counterpart, beside those left out",
+                "truthfulness: records without a counterpart, except those left out",
                 "0",
                 _untruthful(truth, evidence),
                 Verdict(bool(truth.get("holds", True))),

@@ -82,13 +82,13 @@ def risk_curve(evidence: Evidence) -> Section | None:
     )
     found = "people whose records look alike" if evidence.people else "records that look alike"
     text = (
-        f"Who knows all quasi-identifiers of a person finds the {found}, and takes "
+        f"An attacker who knows all quasi-identifiers of a person finds the {found}, and takes "
         "one of them: the fewer they are, the higher the risk. The curve has the share of the "
         f"{what} above each probability. Shares are rounded to multiples of k = {rules.k:,} "
         f"{what}."
     )
     if evidence.people:
-        text += " Who has records in several classes counts in each of them."
+        text += " A person with records in several classes counts in each of them."
     return Section("risk-curve", "Risk curve", [Text(text), chart])
 
 
@@ -176,7 +176,7 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
         "The probability that an attacker who knows all quasi-identifiers of a person takes the "
         "right "
         "one of the people whose records are in the class. At risk is a person whose probability "
-        f"exceeds {threshold}. Who has records in several classes counts in each of them."
+        f"exceeds {threshold}. A person with records in several classes counts in each of them."
     )
     if evidence.figures.original is not None:
         text += " The people of the original were not counted, so the risk before is not shown."

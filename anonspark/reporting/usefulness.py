@@ -102,7 +102,7 @@ def usefulness(evidence: Evidence) -> Section:
     if evidence.manifest.parts:
         told = (
             "This release is a union of releases of several holders. A union has no original, and "
-            "no run made it: what each part lost stands in its own metrics and its own report."
+            "no run made it: the metrics and the report of each part show what it lost."
         )
         return Section("utility", "How useful it is", [Text(told)])
     sentences = utility_sentences(

@@ -214,7 +214,7 @@ def worst_classes(evidence: Evidence) -> Section | None:
         "Worst classes",
         [
             Text("The classes in which one value of a sensitive attribute has the largest share"
-                 f"{of_records}. They are in the inside edition alone."),
+                 f"{of_records}. They are only in the internal edition."),
             *(
                 _table(name, [one for one in found if one.attribute == name])
                 for name in dict.fromkeys(one.attribute for one in found)
@@ -287,7 +287,7 @@ def learn(
     if original is None:
         raise ConfigurationError(
             "--target: found no --original. Models are trained on the release and on the table "
-            "that it was made of. Name that, too"
+            "that it was made of. Name it also"
         )
     if hides_original(manifest):
         raise ConfigurationError(

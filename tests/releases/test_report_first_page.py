@@ -246,8 +246,8 @@ def test_what_a_chart_says_is_in_the_table_below_it(adult: Path) -> None:
 
 def test_only_the_inside_edition_names_the_worst_classes(adult: Path, inside: str) -> None:
     assert "Worst classes" not in report_of(adult)
-    assert "Inside edition" in inside
-    assert "Inside edition" not in report_of(adult)
+    assert "Internal edition" in inside
+    assert "Internal edition" not in report_of(adult)
     found = re.findall(r'<th scope="row">(age .*?)</th><td[^>]*>(\d+)</td>', inside)
     assert len(found) == 10
     shares = sorted(

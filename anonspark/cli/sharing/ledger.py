@@ -92,8 +92,8 @@ def init(
     lines = [f"Ledger: {ledger_made.layout.path}. Key {key.fingerprint}"]
     if made:
         lines.append(
-            f"A new key is in {key_file}: keep a copy in another place, for without it nothing can "
-            "be added"
+            f"A new key is in {key_file}: keep a copy in another place, because without it "
+            f"nothing can be added"
         )
     call.say({}, *lines)
 

@@ -98,9 +98,9 @@ def test_paths_do_as_well(tmp_path: Path) -> None:
         assert from_path.workload == anonspark.evaluate(release, people()).workload
         page = anonspark.report(release, tmp_path / "report.html", original=path)
         assert (tmp_path / "report.html").read_text() == page.html
-        with pytest.raises(ConfigurationError, match="found a table beside the directory"):
+        with pytest.raises(ConfigurationError, match="found a table together with the directory"):
             anonspark.verify(release.path, original=people())
-        with pytest.raises(ConfigurationError, match="found a path beside a table"):
+        with pytest.raises(ConfigurationError, match="found a path together with a table"):
             anonspark.verify(people(), quasi_identifiers=["age"], original=str(path))
 
 
@@ -129,7 +129,7 @@ def test_the_inside_edition_has_a_place_apart(tmp_path: Path) -> None:
     sensitive = {"quasi_identifiers": ["age"], "sensitive": ["visits"]}
     with anonspark.anonymize(people(), k=5, **sensitive) as release:
         page = anonspark.report(release, str(tmp_path / "inside.html"), inside=True)
-        assert "Inside edition" in page.html
+        assert "Internal edition" in page.html
         assert "Worst classes" in page.html
         assert (tmp_path / "inside.html").read_text() == page.html
         assert "Worst classes" not in anonspark.report(release).html

@@ -304,7 +304,7 @@ def test_an_original_that_does_not_match_may_be_another_table() -> None:
     tiles = texts(glance(found))
     assert "not kept" not in tiles
     assert "Truthfulness was not shown: perhaps the original that was given is another" in tiles
-    assert "No record was left out. So says the run, of the table that it read." in tiles
+    assert "No record was left out. The run reported this for the table that it read." in tiles
     proven = guarantee(found)
     assert "may be another table than the one that the release was made of" in texts(proven)
     (table,) = (block for block in proven.blocks if isinstance(block, Table))
