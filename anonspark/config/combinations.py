@@ -25,8 +25,8 @@ def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
         if other != name:
             yield Finding(
                 ("attributes", name),
-                f"found the name {other!r} again, but for upper and lower case, which Spark "
-                "does not tell apart. Expected each column once. Remove one of the two",
+                f"found the name {other!r} again, only with other upper and lower case, which "
+                "Spark does not distinguish. Expected each column once. Remove one of the two",
             )
 
 
@@ -112,7 +112,7 @@ def unusable_pseudonyms(
             yield Finding(
                 where,
                 f"found {found(name)}, which privacy.unit does not name. Expected one of the "
-                "attributes that tell people apart, for without privacy.unit the records of a "
+                "attributes that identify people, because without privacy.unit the records of a "
                 "person could be a class. Set privacy.unit, or remove it",
             )
         elif name in attributes and attributes[name].role != "identifier":
@@ -135,7 +135,7 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> Iterator[Find
     if style == "mean" and evaluate.information:
         yield Finding(
             ("evaluate", "information"),
-            "found true together with output.style 'mean', which does not tell what values a class "
+            "found true together with output.style 'mean', which hides the values that a class "
             "covers. Expected another style. Choose 'interval' or 'bounds', or set it to false",
         )
     if style == "mean" and evaluate.association is not None:

@@ -27,24 +27,24 @@ class AssociationOptions(Section):
     """With what column association is measured."""
 
     target: str = Field(min_length=1)
-    """A sensitive or insensitive attribute of 2 to 100 different values that quasi-identifiers tell
-    of."""
+    """A sensitive or insensitive attribute of 2 to 100 different values that quasi-identifiers
+    predict."""
 
 
 class EvaluateOptions(Section):
     """Additional measures."""
 
     compare_baseline: bool = False
-    """Tell what the same model loses without outlier handling, and the decision rules, also where
-    the model has none. Models with rounds tell it in any case."""
+    """Report what the same model loses without outlier handling, and the decision rules, also if
+    the model has none. Models with rounds always report it."""
 
     information: bool = False
     """Also measure entropy and Kullback-Leibler divergence of the release. Costs some passes over
     the input for every quasi-identifier. Not for the style mean."""
 
     association: AssociationOptions | None = None
-    """Also measure what quasi-identifiers tell of a target before and after. Costs some passes over
-    the snapshot and one over the release. null: not measured."""
+    """Also measure how well quasi-identifiers predict a target before and after. Costs some passes
+    over the snapshot and one over the release. null: not measured."""
 
     risk: RiskOptions = RiskOptions()
     """From where on the risk of re-identification is called high."""

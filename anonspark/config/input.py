@@ -119,8 +119,8 @@ class InputOptions(Section):
     """A path or a list of paths. Any Hadoop URI."""
 
     format: NonEmptyText = "parquet"
-    """Name of the Spark data source: parquet, csv, orc, json, .... Left out, the names of the files
-    tell it."""
+    """Name of the Spark data source: parquet, csv, orc, json, .... If it is left out, the names of
+    the files decide."""
 
     options: SourceOptions = Field(default={})
     """Options of the Spark data source, such as header and inferSchema of csv."""

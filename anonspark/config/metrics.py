@@ -23,7 +23,7 @@ class MetricsOptions(Section):
     """Options to follow runs over time."""
 
     job: str = Field(default="anonspark", min_length=1)
-    """Name of the job: runs are compared with earlier runs of the same job, and told apart by it in
+    """Name of the job: runs are compared with earlier runs of the same job. It identifies them in
     the tables of all runs and in Prometheus."""
 
     append_to: _Path | None = None
@@ -35,8 +35,8 @@ class MetricsOptions(Section):
     same job, such as {rows_in: 0.2}. Beyond it nothing is published."""
 
     prometheus_textfile: _Path | None = None
-    """File that tells Prometheus of the last run, successful or not. A path without scheme is on
-    the driver's local disk. null: none."""
+    """File that describes the last run, successful or not, for Prometheus. A path without scheme is
+    on the driver's local disk. null: none."""
 
 
 def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:

@@ -254,7 +254,7 @@ class FullDomainOptions(ModelOptions):
 
     residual: Literal["drop", "suppress"] = "drop"
     """Records that no round finds a class for: drop leaves them out, suppress publishes them as one
-    class whose quasi-identifiers tell nothing, if it satisfies the criteria."""
+    class whose quasi-identifiers show nothing, if it satisfies the criteria."""
 
     driver_tuples: int = Field(default=5_000_000, ge=1)
     """Distinct tuples of quasi-identifiers (with their sensitive values, where criteria need them)

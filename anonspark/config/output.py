@@ -14,7 +14,7 @@ OutputMode = Literal["error", "overwrite"]
 OutputStyle = Literal["interval", "bounds", "mean"]
 
 # What cannot be read back as it was written, or moved.
-_NO_TYPES = "keeps no types, nor tells missing values from empty ones"
+_NO_TYPES = "keeps no types, and does not distinguish missing values from empty ones"
 _UNFIT_FORMATS = {
     **dict.fromkeys(("csv", "json", "text", "xml"), _NO_TYPES),
     "iceberg": "writes absolute paths into its files, so that a release could not be renamed",

@@ -93,7 +93,8 @@ class DeltaPresence(Section):
     """Path of the population table, which has all quasi-identifiers as columns."""
 
     format: str = Field(default="parquet", min_length=1)
-    """Spark data source of the population table. Left out, its name tells it."""
+    """Spark data source of the population table. If it is left out, the name of the table
+    decides."""
 
     options: SourceOptions = Field(default={})
     """Options of the data source of the population table."""
@@ -188,15 +189,15 @@ class PrivacyOptions(_WithOneBound):
     """
 
     unit: Annotated[list[str], BeforeValidator(name_or_names)] = Field(default=[])
-    """The attribute, or attributes, that tell people apart, such as a patient number: k then counts
-    people, of whom several records may be about one. Without it every record counts as a person."""
+    """The attribute, or attributes, that identify people, such as a patient number. k then counts
+    people, each of whom may have several records. Without it every record counts as a person."""
 
     delta_presence: DeltaPresence | None = None
     """Bounds on the probability that a person of a population is in the release. Checked before
     publishing, not aimed at."""
 
     allow_k_1: bool = False
-    """Whether k may be 1, which protects nobody: only to compare with a release without
+    """Whether k may be 1, which protects no one. Only to compare with a release without
     protection."""
 
     foreign_keys: ClassVar[frozenset[str]] = frozenset()
@@ -221,8 +222,9 @@ class PrivacyOptions(_WithOneBound):
     def _problems(self) -> Iterator[Finding]:
         if self.k == 1 and not self.allow_k_1:
             text = (
-                "found 1, which protects nobody: every record may be a class of its own. Expected "
-                "at least 2. Raise it, or set privacy.allow_k_1 to true if you only compare"
+                "found 1, which protects no one because every record may be a class alone. "
+                "Expected at least 2. Raise it, or set privacy.allow_k_1 to true if you only "
+                "compare"
             )
             yield Finding(("k",), text)
 

@@ -280,7 +280,7 @@ SUMMARY = (
         "long",
         "of them withheld for other recipients' sake",
         needs="request",
-        help="Records kept out so that no coalition of recipients can tell too few people apart.",
+        help="Records kept out so that no coalition of recipients can single out too few people.",
     ),
     Figure("baseline_classes", "long", "classes without outlier handling", needs="baseline"),
     Figure("baseline_dm", _SQUARES, "dm without outlier handling", needs="baseline"),

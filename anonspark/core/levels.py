@@ -50,7 +50,7 @@ def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]
     found = read_levels(text, names)
     if found is None:
         raise DataError(
-            f"{key}: metrics/rounds does not tell a level of each quasi-identifier. Restore the "
-            "release, or publish it again"
+            f"{key}: metrics/rounds lacks the level of a quasi-identifier. Restore the release, or "
+            "publish it again"
         )
     return found

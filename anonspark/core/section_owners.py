@@ -28,7 +28,7 @@ def owner_of(section: str) -> Any:
     """
     if section not in _OWNERS:
         raise ConfigurationError(
-            f"{section}: found a section that nothing here reads; expected what reads it to be "
-            "loaded before; import anonspark.sharing"
+            f"{section}: found a section that no loaded module reads. Import anonspark.sharing "
+            "before"
         )
     return _OWNERS[section]()

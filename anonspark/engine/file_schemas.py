@@ -97,7 +97,7 @@ def lacking_columns(
             continue
         problems += [
             f"{path_key}: {_a_file(found, [place])} has {len(own[place])} columns that Spark "
-            f"cannot tell apart, {', '.join(repr(field.name) for field in own[place])}. Rename one"
+            f"cannot distinguish, {', '.join(repr(field.name) for field in own[place])}. Rename one"
             for place in there
             if len(own[place]) > 1
         ]

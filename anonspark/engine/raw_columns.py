@@ -251,7 +251,7 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
         found = alike.get(name.lower(), [])
         if len(found) > 1:
             problems.append(
-                f"{subject}: has {len(found)} columns that Spark cannot tell apart, "
+                f"{subject}: has {len(found)} columns that Spark cannot distinguish, "
                 f"{', '.join(map(repr, found))}. Expected one of the name {name!r}, whatever the "
                 "case of its letters. Drop or rename the others"
             )

@@ -276,7 +276,7 @@ def another_format(where: str, found: str) -> DataError:
     name = "Parquet" if found == "parquet" else found.upper()
     return DataError(
         f"{where}: the file is {name} by its first bytes, not CSV. Say {format_of(where, found)}, "
-        "or give the file a name that tells it"
+        "or give the file a name with that ending"
     )
 
 

@@ -229,7 +229,7 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     if settings and (found.file is not None or "format" in settings):
         words = {"sep": separator_in_words(found.separator or "")}
         listed = ", ".join(f"{name} {words.get(name, value)}" for name, value in settings.items())
-        _LOGGER.info("the input is read with what its files tell: %s", listed)
+        _LOGGER.info("the input is read with what its files show: %s", listed)
     return settings
 
 

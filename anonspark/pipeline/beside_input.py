@@ -134,7 +134,7 @@ def measure_association_kept(
         )
     if found.loss is None:
         _LOGGER.warning(
-            "association_loss is null: the quasi-identifiers tell next to nothing of %r",
+            "association_loss is null: the quasi-identifiers predict next to nothing of %r",
             target.name,
         )
     return found

@@ -104,8 +104,8 @@ def apply_mapping(
     regions = MappedRegions.of(read, wide)
     if not regions.number:
         raise ConfigurationError(
-            f"{_KEY}: no class of the release tells of anything, or none of what the new table "
-            "can hold. Expected regions. Name another release"
+            f"{_KEY}: no class of the release covers a region of the new table. Expected at least "
+            "one. Name another release"
         )
     return AppliedMapping(wide, partial(MappedRelease, options, regions))
 

@@ -124,7 +124,7 @@ def run_rounds(
         What classes have to satisfy. Records that violate them as a whole cannot have a round of
         their own, unless the model may leave a residual.
     columns : sequence of PublishedColumn
-        Of the release, those that tell of quasi-identifiers.
+        Of the release, those of quasi-identifiers.
     staging : Staging
         Where each round's result is staged, and the rounds that an earlier attempt has finished:
         they are taken from there.

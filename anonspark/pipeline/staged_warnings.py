@@ -117,11 +117,10 @@ def earlier_release_warnings(
     if found:
         yield ReleaseWarning(
             "released_before",
-            "input.path: a release of this input was made before, and lies at output.path or "
-            "beside it. Whoever has several releases about the same people can intersect their "
-            "classes, and is left with fewer than k. Make them by a plan with a ledger "
-            "(anonspark distribute), which lets no release tell with the others what it does not "
-            "tell alone",
+            "input.path: a release of this input exists at output.path or next to it. A person who "
+            "has several releases about the same people can intersect their classes, and is left "
+            "with fewer than k. Make them by a plan with a ledger (anonspark distribute), so that "
+            "releases together show no more than each of them alone",
             figures={"releases": found},
         )
 

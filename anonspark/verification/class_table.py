@@ -54,7 +54,7 @@ class ClassLabels:
 
     @property
     def columns(self) -> list[str]:
-        """The published columns that tell of quasi-identifiers."""
+        """Return the published columns of quasi-identifiers."""
         return [name for one in self.readers for name in one.attribute.columns]
 
     def misread(self, schema: pa.Schema) -> list[str]:

@@ -81,7 +81,7 @@ def count_published_classes(
     data : Table
         Published records, read from their files.
     quasi_identifiers : sequence of str
-        Published columns that tell of quasi-identifiers.
+        Published columns of quasi-identifiers.
     attributes : sequence of str
         Published columns of which classes with only one value are counted, too. Missing is one
         more value. Values are compared by 64-bit hashes, of which a class needs the smallest and

@@ -343,7 +343,7 @@ def measure_criteria(
     data : Table
         Published records, read from their files.
     quasi_identifiers : sequence of str
-        Published columns that tell of quasi-identifiers. They form the classes.
+        Published columns of quasi-identifiers. They form the classes.
     asked : sequence of (Criterion, SensitiveValues)
         With the values that the whole input has.
     uncertainty : mapping of str to Uncertainty or None

@@ -84,15 +84,15 @@ class Homogeneity:
             return "This release has no such class, but nothing requires that"
         share = share_of_records(self.homogeneous, self.records, k)
         return (
-            f"{share[:1].upper()}{share[1:]} lie in such classes, and whoever knows that a person "
-            "is in one of them learns the value"
+            f"{share[:1].upper()}{share[1:]} lie in such classes. An attacker who knows that a "
+            "person is in one of them learns the value"
         )
 
     def _remedy(self, name: str, privacy: PrivacyOptions, *, is_only: bool) -> str:
         if self.values is not None and self.values < 2:
             return (
                 "Apart from missing values, the attribute has only one value, which no criterion "
-                "can hide: leave it out if nobody may learn it"
+                "can hide. Leave it out if it must stay private"
             )
         least = self.proposed_l
         if least is None:

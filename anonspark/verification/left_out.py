@@ -84,16 +84,16 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
         table = engine.published(path, "parquet")
         if dict(zip(table.schema.names, table.schema.types, strict=True)) != _TYPES:
             raise GuaranteeError(
-                f"{path}: found other columns or types than those that tell of records left out. "
-                "Restore the release or publish it again"
+                f"{path}: found other columns or types than those of records left out. Restore the "
+                "release or publish it again"
             )
         values = table.select(_COLUMNS.names).collect().cast(_COLUMNS)
         totals = values.group_by("attribute").aggregate([("records", "sum")])
         told = frozenset(totals["attribute"].to_pylist())
         if any(records != rows for records in totals["records_sum"].to_pylist()):
             failures = (
-                f"{path}: tells of another number of records than the {rows:,} that the manifest "
-                "says were left out. Restore the release or publish it again",
+                f"{path}: found another number of records than the {rows:,} that the manifest says "
+                "were left out. Restore the release or publish it again",
             )
     # Without their sensitive values, the distribution of the whole input is known but for the
     # share of the records left out, and their own values may be further ones.

@@ -137,7 +137,7 @@ def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[st
     share = rounded_share(found.fewer_than_k, found.records, found.k)
     records = f"fewer than {found.k:,}" if share is None else f"about {share:.1%} of the"
     return [
-        f"linkage attack: for {records} records of the original, somebody who also knows the "
+        f"linkage attack: for {records} records of the original, an attacker who also knows the "
         f"insensitive attributes has fewer than k = {found.k:,} candidates, and k does not protect "
         "against that. Leave such columns out, make them coarser, or make them quasi-identifiers"
     ]

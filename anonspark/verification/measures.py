@@ -45,7 +45,7 @@ class Uncertainty:
 
 @dataclass(frozen=True)
 class PeopleOfClasses:
-    """Whom the records of each class are about, where somebody may have several values in it.
+    """The people of each class, where a person may have several values in it.
 
     Parameters
     ----------

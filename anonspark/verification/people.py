@@ -100,7 +100,7 @@ class MeasuredUnits:
             return []
         counted = "k and the criteria beyond it count" if self.with_criteria else "k counts"
         return [
-            f"{counted} people, told apart by {_listed(self.unit)}. {_listed(self.not_published)} "
+            f"{counted} people, identified by {_listed(self.unit)}. {_listed(self.not_published)} "
             "is not published, so the files prove that each class has k records, not that they are "
             "about k people: the run counted them before it published"
         ]
@@ -116,7 +116,7 @@ def people_of_records(data: Table, attribute: str, unit: Sequence[str], by: Sequ
     attribute : str
         A sensitive one.
     unit : sequence of str
-        Attributes that tell people apart, published as they came.
+        Attributes that identify people, published as they came.
     by : sequence of str
         Columns that form classes.
 

@@ -42,7 +42,7 @@ class SensitiveFigures:
         Figures of the worst class under the names that
         :data:`anonspark.core.criterion.CRITERIA` has for them: ``distinct`` (the fewest different
         values), ``entropy`` (the smallest exponential of an entropy), ``recursive`` (what c must
-        exceed for recursive (c, 2)-diversity; infinite where a class has one value), and so on.
+        exceed for recursive (c, 2)-diversity, infinite where a class has one value), and so on.
         Distances from the whole release lack where values have no order, or no hierarchy is known.
     distinct_merged : int or None
         Distinct l, were values one that are equal but for what :func:`plain_spelling` passes over,
@@ -185,8 +185,8 @@ def _measure_attribute(
     key = f"attributes.{name}"
     if not required and not is_plain(data_type):
         text = (
-            f"{key}: has type {type_name(data_type)}, whose values cannot be compared, so that it "
-            "is not measured what classes tell of it. Make columns of its single values to know"
+            f"{key}: has type {type_name(data_type)}, whose values cannot be compared, so what "
+            "classes show of it is not measured. Make columns of its single values to measure it"
         )
         return MeasuredSensitive([], [SensitiveFigures(name, None)], [text], [])
     by_hierarchy = any(one.kind == "hierarchical distance" for one in required)

@@ -29,8 +29,8 @@ TEXTS = r"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html
 LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|orc))|{TEXTS}")
 BATCH = 2**16  # records, or rows of counts, that are looked at together
 NEVER = """labels: whether they are true (anonspark verify --original), or are labels at all
-bytes and metadata that no reader of tables shows. What other files than those of data/ say
-delta-presence. And criteria that take more than these files have, which are named here:"""
+bytes and metadata that no reader of tables shows, and what other files than those of data/ say
+delta-presence, and criteria that take more than these files have, which are named here:"""
 
 
 class Release:

@@ -268,7 +268,7 @@ def test_attributes_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     document["attributes"] = {"age": "quasi_identifier", "ill": "sensitive"}
     shown = command(capsys, "run", written(tmp_path, document))
     assert shown.code == 0, shown.err
-    assert "association_loss is null: the quasi-identifiers tell next to nothing" in shown.err
+    assert "association_loss is null: the quasi-identifiers predict next to nothing" in shown.err
     loss, own = told(tmp_path)
     assert loss is None
     assert own["age"] == pytest.approx((0.0, 0.0), abs=1e-9)

@@ -193,7 +193,7 @@ class TestWrongData:
             3,
             f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
             "files have",
-            "or set input.missing_columns to null",
+            "set input.missing_columns to null",
             commands=("check", "plan", "run") if place == "first" else ("check",),
         )
         assert "no such column" not in message

@@ -86,4 +86,4 @@ def test_columns_that_it_has_not_are_refused(
     list_files(tmp_path / "release")
     outcome = command(capsys, "verify", tmp_path / "release")
     assert outcome.code == 4
-    assert "found other columns or types than those that tell" in outcome.err
+    assert "found other columns or types than those of" in outcome.err

@@ -169,11 +169,11 @@ def test_what_counts_records_is_refused(tmp_path: Path) -> None:
 def test_records_that_are_there_twice(tmp_path: Path) -> None:
     table = visits(np.random.default_rng(0))
     plan = plan_of(tmp_path, pa.concat_tables([table, table.slice(0, 3)]), "smondrian")
-    with pytest.raises(DataError, match="record: 3 records are there several times"):
+    with pytest.raises(DataError, match="record: 3 records occur several times"):
         carry_out(plan)
     without = plan_of(tmp_path, table, "smondrian")
     del without["record"]
-    with pytest.raises(DataError, match="Name the columns that tell records apart as record"):
+    with pytest.raises(DataError, match="Name the columns that distinguish records as record"):
         carry_out(without)
 
 

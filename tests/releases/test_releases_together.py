@@ -114,7 +114,7 @@ def test_nobody_says_who_is_there(
 ) -> None:
     outcome = command(capsys, "verify", releases["first"], "--with", releases["second"])
     assert outcome.code == 0
-    assert "nothing tells whether their people are the same" in outcome.err
+    assert "it is unknown whether their people are the same" in outcome.err
     assert "The files do not decide it: --original or the ledger does" in outcome.err
 
 

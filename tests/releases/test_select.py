@@ -545,6 +545,7 @@ def test_formats_whose_types_are_those_of_the_records(
     shown = command(capsys, "select", written(tmp_path, document))
     assert shown.code == 2
     assert (
-        "input.format: found 'json', whose columns and types are made of all records" in shown.err
+        "input.format: found 'json', whose columns and types are derived from all "
+        "records" in shown.err
     )
     assert not (tmp_path / "ledger").exists()

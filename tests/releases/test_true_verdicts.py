@@ -179,11 +179,11 @@ def test_k_1_protects_nobody(
     for name in ("check", "plan", "run"):
         refused = command(capsys, name, configured, "--set", "privacy.k=1")
         assert refused.code == 2, name
-        assert "privacy.k: found 1, which protects nobody" in refused.err
+        assert "privacy.k: found 1, which protects no one" in refused.err
         assert "set privacy.allow_k_1 to true" in refused.err
     allowed = ("--set", "privacy.k=1", "--set", "privacy.allow_k_1=true")
     checked = command(capsys, "check", configured, "--quiet", *allowed)
-    assert "privacy.k is 1: every record may be a class of its own" in checked.err
+    assert "privacy.k is 1: every record may be a class alone" in checked.err
     done = command(capsys, "run", configured, "--quiet", *allowed, "--report")
     assert done.code == 0, done.err
     assert "no protection, because k = 1 lets every record" in done.out
@@ -196,8 +196,8 @@ def test_k_1_protects_nobody(
     assert "no protection" in page
     assert "excellent" not in page
     proved = command(capsys, "verify", release, "--quiet")
-    assert "All criteria hold, but k = 1 protects no one." in proved.out
-    with pytest.raises(ConfigurationError, match="which protects nobody"):
+    assert "All criteria hold, but k = 1 protects nobody." in proved.out
+    with pytest.raises(ConfigurationError, match="which protects no one"):
         anonspark.anonymize(pd.DataFrame(people()), k=1, quasi_identifiers=["age"])
     config = {"attributes": ATTRIBUTES, "privacy": {"k": 1, "allow_k_1": True}}
     with anonspark.anonymize(pd.DataFrame(people()), config) as one:
@@ -222,7 +222,7 @@ def test_a_plan_does_not_let_recipients_single_people_out(tmp_path: Path) -> Non
         "recipients": {"office": {"approved": "a test", "columns": ["age"]}},
     }
     table = pd.DataFrame(people())
-    with pytest.raises(ConfigurationError, match=r"collusion\.k: found 1, which protects nobody"):
+    with pytest.raises(ConfigurationError, match=r"collusion\.k: found 1, which protects no one"):
         anonspark.distribute(table, document)
 
 

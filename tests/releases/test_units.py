@@ -666,9 +666,12 @@ def test_a_release_about_fewer_people_fails(folder: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ({"patient": ["a", None, "b", " ", "?"]}, "3 records do not tell whom they are about"),
-        ({"patient": ["a", " a", "b", "b ", "c"]}, "the input is about 3, told apart by patient"),
-        ({"patient": [1.5, float("nan"), 2.0, 3.0, 4.0]}, "1 records do not tell whom"),
+        ({"patient": ["a", None, "b", " ", "?"]}, "3 records have no person"),
+        (
+            {"patient": ["a", " a", "b", "b ", "c"]},
+            ("but the input is about 3, identified by patient"),
+        ),
+        ({"patient": [1.5, float("nan"), 2.0, 3.0, 4.0]}, "1 records have no person"),
     ],
 )
 def test_records_of_nobody_and_too_few_people(
@@ -734,7 +737,7 @@ def test_types_that_tell_nobody_apart(tmp_path: Path) -> None:
         attributes={"patient": "identifier", "age": "quasi_identifier"},
         privacy={"k": 2, "unit": "patient"},
     )
-    with pytest.raises(DataError, match="people cannot be told apart by a column of type"):
+    with pytest.raises(DataError, match="people cannot be identified by a column of type"):
         run(path)
 
 

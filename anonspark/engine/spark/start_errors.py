@@ -38,9 +38,9 @@ _KNOWN = (
         r"Could not reserve enough space|insufficient memory|Not enough space"
         r"|Cannot allocate memory|Invalid (maximum|initial) heap size"
         r"|System memory \d+ must be at least",
-        "Java did not get the memory that it was told to take. What to do: set "
-        "SPARK_DRIVER_MEMORY to a size that this machine has and Spark can live with, as in "
-        "2g, or spark.driver.memory in spark-defaults.conf.",
+        "Java did not get the memory that it was set to take. What to do: set SPARK_DRIVER_MEMORY "
+        "to a size that this machine has and Spark can live with, as in 2g, or spark.driver.memory "
+        "in spark-defaults.conf.",
     ),
     (
         r"HADOOP_CONF_DIR or YARN_CONF_DIR must be set",

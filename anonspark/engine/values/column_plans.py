@@ -289,8 +289,8 @@ def unpublishable(name: str, found: pa.DataType) -> str:
 def no_unit(name: str, found: pa.DataType) -> str:
     """Return the error that a column of a type cannot distinguish people."""
     return (
-        f"people cannot be told apart by a column of type {type_name(found)}, as "
-        f"privacy.unit says{_instead(name, found)}"
+        f"people cannot be identified by a column of type {type_name(found)}, as privacy.unit "
+        f"says{_instead(name, found)}"
     )
 
 

@@ -62,7 +62,7 @@ class GateResult:
         bounds = (("at least", self.min), ("at most", self.max))
         expected = " and ".join(f"{word} {one:g}" for word, one in bounds if one is not None)
         return (
-            f"gates.{self.metric}: found a number that is withheld, for it tells of fewer than k "
+            f"gates.{self.metric}: found a number that is withheld because it counts fewer than k "
             f"records. Expected {expected}"
         )
 

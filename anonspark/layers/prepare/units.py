@@ -74,14 +74,13 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     told = ", ".join(names)
     if missing:
         raise DataError(
-            f"privacy.unit: {missing:,} records do not tell whom they are about, for {told} is "
-            "missing. Expected it in every record. Complete them, or leave these records out of "
-            "the input"
+            f"privacy.unit: {missing:,} records have no person because {told} is missing. Expected "
+            "it in every record. Complete them, or leave these records out of the input"
         )
     if units < k:
         raise DataError(
-            f"privacy.k: {k} needs at least {k} people, the input is about {units:,}, told apart "
-            f"by {told}. Nothing can be published"
+            f"privacy.k: {k} needs at least {k} people, but the input is about {units:,}, "
+            f"identified by {told}. Nothing can be published"
         )
     every = [np.asarray(one, np.int64) for one in found["largest"].to_pylist()]
     largest = _largest(np.concatenate(every), max(k - 1, 1))
@@ -103,10 +102,10 @@ def require_countable(units: Units, privacy: PrivacyOptions) -> None:
     keys = privacy.counting_records()
     if units.repeat and keys:
         raise DataError(
-            f"privacy.{' and privacy.'.join(keys)}: found beside privacy.unit, of whom somebody "
-            f"has {units.most_records:,} records. Expected one record of everybody, for these "
-            "criteria count records and would promise more than they keep. Remove them, or bring "
-            "the input to one record a person"
+            f"privacy.{' and privacy.'.join(keys)}: found together with privacy.unit, and a person "
+            f"has {units.most_records:,} records. Expected one record of every person, because "
+            "these criteria count records and would promise more than they keep. Remove them, or "
+            "bring the input to one record a person"
         )
 
 

@@ -488,7 +488,7 @@ def _open(files: Files, place: Place) -> RunState:
         key = place.key if directory == place.root else "execution.staging_path"
         raise PublishingError(
             f"{key}: cannot create the staging directory {directory}, or make it private. Check "
-            "that its parent can be written and has room, and that nobody else has made it"
+            "that its parent can be written and has room, and that no other user has made it"
         ) from error
 
 

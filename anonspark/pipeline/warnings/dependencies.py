@@ -188,9 +188,9 @@ def _warning(
     return ReleaseWarning(
         "gives_away",
         f"published as it is ({configuration.attributes[columns[0]].role}), {with_it}it shows "
-        f"{', '.join(said)}. Whoever knows that of a person finds the records of a class that fit, "
-        f"which may be fewer than k = {k:,}. Leave the column out, make it coarser, or make it a "
-        "quasi_identifier",
+        f"{', '.join(said)}. An attacker who knows that of a person finds the records of a class "
+        f"that fit, which may be fewer than k = {k:,}. Leave the column out, make it coarser, or "
+        "make it a quasi_identifier",
         columns[0],
         {"columns": list(columns), "gives_away": figures, "exact": exact},
     )

@@ -116,7 +116,8 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
             text += f" (k = {k:,} identifiers have {many:,} records or more)"
         text += (
             ": k counts records. Where one identifier is one person, a class of k records is of "
-            "fewer than k people. Name what tells people apart in privacy.unit, and k counts them"
+            "fewer than k people. Name the column that identifies people in privacy.unit, so that "
+            "k counts people"
         )
         yield ReleaseWarning(
             "identifier_repeats",
@@ -140,8 +141,8 @@ def withheld_warnings(sizes: Mapping[str, ValueSizes]) -> list[ReleaseWarning]:
     return [
         ReleaseWarning(
             "identifier_not_told",
-            "records were left out, so whether identifiers repeat is told in the log of the run "
-            "alone: k counts records, and may count fewer people",
+            "records were left out, so only the log of the run says whether identifiers repeat. k "
+            "counts records, and may count fewer people",
             name,
         )
         for name in sizes

@@ -47,7 +47,7 @@ def published_value_warnings(
         )
         if unique and k > 1:
             text += f", {share_of_records(unique, own.records, k)} one that no other record has"
-        text += ". Whoever knows it of a person finds the record, whatever its class. "
+        text += ". An attacker who knows it of a person finds the record, whatever its class. "
         identifies = rare >= _IDENTIFIES * own.records
         if identifies:
             text += (

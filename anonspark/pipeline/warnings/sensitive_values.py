@@ -218,8 +218,8 @@ def _privacy_warnings(
 ) -> Iterator[ReleaseWarning]:
     if configuration.privacy.k == 1:
         text = (
-            "privacy.k is 1: every record may be a class of its own, and nobody is protected. "
-            "Compare with this release, and publish one with a larger k"
+            "privacy.k is 1: every record may be a class alone, and no one is protected. Only "
+            "compare with this release, and publish one with a larger k"
         )
         yield ReleaseWarning("no_protection", text)
     for name in filter(measured.__contains__, configuration.sensitive):

@@ -52,8 +52,8 @@ def _what_it_is(manifest: Manifest) -> str:
     made = f"anonspark {manifest.version}".strip()
     text = (
         f"{rows:,} records about people, made by {made}. Records that are alike in all "
-        "quasi-identifiers are a class: whoever knows a person's values finds the class and not "
-        "the person.\n\n"
+        "quasi-identifiers are a class. A reader who knows a person's values finds the class and "
+        "not the person.\n\n"
     )
     text += "\n".join(f"- {sentence}" for sentence in promises(manifest))
     if manifest.parts:
@@ -98,8 +98,8 @@ def _labels(manifest: Manifest) -> str:
         )
     if any(has_unknown_labels(one, manifest) for one in attributes):
         lines.append(
-            "The label of a hierarchy stands for a value or for all values of a group. Which these "
-            "are the hierarchy tells, which is not in the release."
+            "The label of a hierarchy stands for a value or for all values of a group. The "
+            "hierarchy lists them, and it is not in the release."
         )
     if rules - {None} or any(has_unknown_labels(one, manifest) for one in attributes):
         lines.append("`*` is any value.")
@@ -111,7 +111,7 @@ def _labels(manifest: Manifest) -> str:
             "values are missing."
         )
     if manifest.style == "mean":
-        lines.append("A mean tells nothing of how far the values of a class lie apart.")
+        lines.append("A mean does not show how far the values of a class lie apart.")
     if not lines:
         return ""
     return "## Labels\n\n" + "\n".join(f"- {line}" for line in lines)
@@ -124,7 +124,7 @@ def _levels(manifest: Manifest) -> str:
     return """## Levels
 
 - Every quasi-identifier has one level of its hierarchy for all records of a round, see
-  `metrics/rounds`. `metrics/nodes`, where it is there, tells what levels above would be like.
+  `metrics/rounds`. `metrics/nodes`, if it exists, describes the levels above.
 - `anonspark mapping .` prints which value has which label, for who has the hierarchies' files."""
 
 
@@ -220,15 +220,15 @@ def _limits(manifest: Manifest) -> str:
     lines = [
         "Do not try to find out who a record is about, and do not join it with what would.",
         "Columns that are published as they were are true of single people: a class whose records "
-        "agree in one of them tells it of everybody in the class.",
-        "Counts of few records have wide bounds. Say them, and not the estimate alone.",
+        "agree in one of them shows it of every person in the class.",
+        "Counts of few records have wide bounds. Quote the bounds with the estimate.",
     ]
     columns = columns_text(manifest.summary)
     if columns:
         lines.append(f"{columns}. The release holds nothing of the others.")
     left_out = [manifest.summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")]
     if None in left_out:
-        lines.append("Records may have been left out. How many is not told.")
+        lines.append("Records may have been left out. The release does not say how many.")
     elif any(left_out):
         number = sum(int(one or 0) for one in left_out)
         lines.append(f"{number:,} records of the table that it was made of were left out.")

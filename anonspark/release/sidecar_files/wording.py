@@ -41,7 +41,7 @@ def promises(manifest: Manifest) -> list[str]:
         dict(manifest.configuration["privacy"]) | {"delta_presence": None}
     )
     whom = "people" if privacy.unit else "records"
-    told = ["k = 1 protects nobody: every record may be a class of its own."] * (privacy.k == 1)
+    told = ["k = 1 protects no one: every record may be a class alone."] * (privacy.k == 1)
     told += [
         f"Every combination of published quasi-identifiers is that of at least {privacy.k} {whom}"
         " (k-anonymity)."

@@ -135,7 +135,7 @@ def _require_countable(privacy: PrivacyOptions) -> None:
         (
             "unit",
             bool(privacy.unit),
-            "which tells people apart. Nobody can tell the people of two holders apart",
+            "which identifies people. The people of two holders cannot be compared",
         ),
     ):
         if asked:
@@ -166,12 +166,12 @@ def _holders(
     if twice:
         raise ConfigurationError(
             f"--holder-column: {names.count(twice[0])} releases lie in directories called "
-            f"{twice[0]!r}, by which the column would tell them apart. Expected different names. "
+            f"{twice[0]!r}, so the column could not distinguish them. Expected different names. "
             "Rename the directories"
         )
     if any(name in (".", "..") for name in names):
         raise ConfigurationError(
-            "--holder-column: found a release that is called '.' or '..', which tells no holder. "
+            "--holder-column: found a release that is called '.' or '..', which names no holder. "
             "Expected the name of its directory. Give the path from another place"
         )
     return tuple(names)

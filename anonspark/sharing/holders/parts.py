@@ -136,7 +136,7 @@ def _require_different(one: Part, other: Part) -> None:
     if one_table or relation_of(people[0], people[1], None) != "unknown":
         raise ConfigurationError(
             f"union: {one.path} and {other.path} are about the same people, as their manifests "
-            "tell. A union is of holders of different people, else a person counts twice in k"
+            "show. Holders of a union have different people. Otherwise a person counts twice in k"
         )
 
 

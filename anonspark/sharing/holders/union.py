@@ -187,7 +187,7 @@ def prove_parts(
             # What fails may be a count of few people, or the name of a column that is too many.
             raise GuaranteeError(
                 f"union: {part.path} does not keep its own promise. Nothing was published. Its "
-                f"holder has to put it right: anonspark verify {part.path} tells what is wrong"
+                f"holder has to put it right: anonspark verify {part.path} shows what is wrong"
             )
         proofs.append(proof)
     return proofs
@@ -346,7 +346,7 @@ def unite(
     holder_column : str or None
         Name of a column with the holder of a record, by the name of the release's directory. Then
         every class is of one holder, and the coding's criteria are required of each holder's
-        records. None tells nobody.
+        records. None reports nothing.
     seed : int or None
         Key of the order of the records, 64 bits, signed. A secret. None draws one.
     progress : Progress or None

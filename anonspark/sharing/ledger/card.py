@@ -18,7 +18,7 @@ _WORST = 10
 
 def check_blocks(found: LedgerCheck) -> Iterator[Table | Text]:
     """Return what a check of a ledger looked at, and the worst coalitions."""
-    yield Text(f"{found.releases:,} releases count; events and files were looked at")
+    yield Text(f"{found.releases:,} releases count. Events and files were checked")
     yield from coalition_tables(found.coalitions)
     if not found.coalitions:
         yield Text("Joint check: no coalition has two releases, or collusion.k is 1")

@@ -1,4 +1,4 @@
-"""What several releases tell together, as a card."""
+"""Show what several releases reveal together, as a card."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TITLES: Mapping[str, str] = {
     "payload_pairs": "such pairs with a payload of both",
     "impossible": "impossible pairs",
     "possible": "pairs that fewer than k people can be in",
-    "proven": "pairs that somebody is in",
-    "breaches": "breaches: somebody among fewer than k",
+    "proven": "pairs that certainly hold a person",
+    "breaches": "breaches: a person among fewer than k",
     "breaches_absent": "... by absence from one release",
     "persons_in_breaches": "people in breaches, at least",
     "absent_from_first": "people of the second who are not in the first, at least",

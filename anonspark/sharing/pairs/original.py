@@ -258,7 +258,7 @@ def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType
         if table.num_rows > _MOST_LABELS:
             raise DataError(
                 f"{release.path}: column {name!r} has more than {_MOST_LABELS:,} different labels. "
-                "Give --original, which tells what they are"
+                "Give --original, which has their values"
             )
         labels += pc.drop_null(table["label"]).to_pylist()
     for kind in _TRIED:

@@ -56,8 +56,8 @@ def relation_of(first: People, second: People, said: Statement | None) -> Relati
         return "second inside first" if first.rows >= second.rows else "first inside second"
     if first.manifest is None or second.manifest is None:
         raise ConfigurationError(
-            "verify --with: found a release without a manifest, which does not tell whose records "
-            "it holds. Say --same-people, or --inside if the people of one are among those of the "
+            "verify --with: found a release without a manifest, so that the people in it are "
+            "unknown. Say --same-people, or --inside if the people of one are among those of the "
             "other"
         )
     return "unknown"

@@ -390,20 +390,22 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
         of_them = f", {absent:,} of them by their absence from one" if absent else ""
         told.append(
             f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
-            f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}. Whoever has "
-            "both can tell them apart: withdraw one, or make both of one plan with strategy: nested"
+            f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}. A recipient "
+            "of both can single them out. Withdraw one, or make both of one plan with strategy: "
+            "nested"
         )
     if figures.disclosed_required:
         told.append(
-            f"{where}: {figures.disclosed_required:,} pairs of classes certainly hold somebody and "
+            f"{where}: {figures.disclosed_required:,} pairs of classes certainly hold a person and "
             "leave fewer values of a sensitive attribute than collusion.l_diversity requires. "
             "Withdraw one, or make both of one plan with strategy: nested"
         )
     if original is not None and original.persons_below_k and whole:
         told.append(
             f"{where}: {original.persons_below_k:,} of {original.records:,} original records match "
-            f"fewer than k = {found.k} people. Whoever has both and knows their quasi-identifiers "
-            "can tell them apart: withdraw one, or make both of one plan with strategy: nested"
+            f"fewer than k = {found.k} people. A recipient of both who knows their "
+            "quasi-identifiers can single them out. Withdraw one, or make both of one plan with "
+            "strategy: nested"
         )
     if original is not None and original.persons_disclosed_required and whole:
         told.append(
@@ -421,14 +423,14 @@ def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
     told = []
     if found.relation == "unknown":
         told.append(
-            f"{where}: nothing tells whether their people are the same, so that nothing is proven. "
+            f"{where}: it is unknown whether their people are the same, so that nothing is proven. "
             "Say --same-people or --inside if you know it"
         )
     if found.figures.possible and found.original is None:
         told.append(
             f"{where}: {found.figures.possible:,} pairs of classes can hold fewer than k = "
-            f"{found.k} people, if they hold anybody. The files do not decide it: --original or "
-            "the ledger does"
+            f"{found.k} people, if they hold any. The files do not decide it: --original or the "
+            "ledger does"
         )
     if found.original is not None and found.original.persons_below_k and not whole:
         told.append(

@@ -64,7 +64,7 @@ def distribution_card(
     verdict = f"{number:,} recipient{'s have a release each' if number > 1 else ' has a release'}"
     smallest = [row["smallest"] for row in coalitions if row["smallest"] is not None]
     if smallest:
-        verdict += f"; together, any of them tell no fewer than {min(smallest):,} people apart"
+        verdict += f". No coalition can narrow a person down to fewer than {min(smallest):,} people"
     return Card(
         "Distribution",
         verdict,

@@ -341,8 +341,8 @@ class _Carrying:
         if known is not None and known != self.subject_types:
             raise DataError(
                 f"subject: found columns of type {', '.join(self.subject_types)}. In the ledger "
-                f"they are {', '.join(known)}, whose values have other texts, so nobody would be "
-                "known again. Bring the columns to the types of before"
+                f"they are {', '.join(known)}, whose values have other texts, so no person would "
+                "be recognized. Bring the columns to the types of before"
             )
 
     def _strategy(self, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:

@@ -138,7 +138,7 @@ def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str
     ----------
     frozen : FrozenSource
     subject : sequence of str
-        The columns that tell people apart. Without any, sources of one run alone can be the same.
+        The columns that identify people. Without any, sources of one run alone can be the same.
     run_id : str
 
     Notes
@@ -193,9 +193,9 @@ def require_subjects(
     ----------
     frozen : FrozenSource
     subject : sequence of str
-        The columns that tell people apart.
+        The columns that identify people.
     record : sequence of str
-        The columns that tell the records of a person apart. Empty where everybody has one.
+        The columns that distinguish the records of a person. Empty where each has one.
 
     Raises
     ------
@@ -211,18 +211,18 @@ def require_subjects(
     told = ", ".join([*subject, *record])
     if numbers.get(0):
         raise DataError(
-            f"subject: {numbers[0]:,} records do not tell whom they are about, for {told} is "
-            "missing. Expected it in every record. Complete them, or leave them out of the input"
+            f"subject: {numbers[0]:,} records have no person because {told} is missing. Expected "
+            "it in every record. Complete them, or leave them out of the input"
         )
     if numbers.get(2) and record:
         raise DataError(
-            f"record: {numbers[2]:,} records are there several times, told apart by {told}. "
-            "Expected each once. Name the columns that tell the records of a person apart"
+            f"record: {numbers[2]:,} records occur several times, identified by {told}. Expected "
+            "each once. Name the columns that distinguish the records of a person"
         )
     if numbers.get(2):
         raise DataError(
-            f"subject: {numbers[2]:,} people have several records, told apart by {told}. Expected "
-            "one record a person. Name the columns that tell records apart as record, so that "
+            f"subject: {numbers[2]:,} people have several records, identified by {told}. Expected "
+            "one record a person. Name the columns that distinguish records as record, so that "
             "people are counted, or bring the table to one record each"
         )
 

@@ -64,7 +64,7 @@ class StagedMembers:
     def again(
         cls, told: Mapping[str, Any], release: str, recipient: str, path: str
     ) -> StagedMembers:
-        """Return what an earlier attempt has staged, given what it told of it."""
+        """Return what an earlier attempt has staged, given what it recorded."""
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
         return cls(release, recipient, path, told["sensitive"], told["columns"], schema)
 
@@ -102,7 +102,7 @@ def stage_members(
     configuration : Configuration
         Of the release.
     columns : sequence of str
-        Published columns that tell of quasi-identifiers.
+        Published columns of quasi-identifiers.
     key : Key
     path : str
         A new directory, private.

@@ -82,7 +82,7 @@ def reused_atoms(
     hash_key : int
         Of the hashes of sensitive values.
     repeated : bool
-        Whether somebody may have several records.
+        Whether a person may have several records.
 
     Returns
     -------

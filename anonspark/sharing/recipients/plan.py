@@ -284,8 +284,8 @@ class _Reading:
             )
         if file.ledger is not None and not file.subject:
             self.problems.append(
-                "subject: missing. A ledger has to know people again. Expected the column, or "
-                "columns, that tell them apart. Add it"
+                "subject: missing. A ledger has to recognize people. Expected the column, or "
+                "columns, that identify them. Add it"
             )
         if base.privacy.delta_presence is not None:
             self.problems.append(
@@ -358,13 +358,14 @@ class _Reading:
             return
         if not file.subject:
             self.problems.append(
-                "record: found without subject. Expected the column, or columns, that tell people "
-                "apart, too. Add subject"
+                "record: found without subject. Expected also the column, or columns, that "
+                "identify people. Add subject"
             )
         if set(file.record) <= set(file.subject):
             self.problems.append(
-                "record: found columns of subject alone, of whom somebody would have one record. "
-                "Expected what tells the records of a person apart. Correct it, or remove it"
+                "record: found only columns of subject, by which every person would have one "
+                "record. Expected columns that distinguish the records of a person. Correct it, or "
+                "remove it"
             )
         if file.collusion.l_diversity:
             self.problems.append(
@@ -408,7 +409,9 @@ class _Reading:
             if name not in base.attributes:
                 self._unknown(at, name, list(base.attributes))
             elif base.attributes[name].role == "identifier":
-                self.problems.append(f"{at}: {name!r} is an identifier, which nobody gets. Remove")
+                self.problems.append(
+                    f"{at}: {name!r} is an identifier, which no recipient gets. Remove it"
+                )
         if not set(request.columns) & set(base.quasi_identifiers):
             self.problems.append(
                 f"{where}.columns: found no quasi_identifier of the base. Expected one at least. "
@@ -432,7 +435,7 @@ class _Reading:
                 )
             elif role == "sensitive" and request.presence is None:
                 self.problems.append(
-                    f"{at}: a condition on a sensitive attribute tells it of everybody in the "
+                    f"{at}: a condition on a sensitive attribute shows it of every person in the "
                     f"release. Add {where}.presence, or drop the condition"
                 )
             yield Condition(name, one)
@@ -549,9 +552,9 @@ class _Reading:
             )
         if k == 1 and collusion.k is not None and not base.privacy.allow_k_1:
             self.problems.append(
-                "collusion.k: found 1, which protects nobody from recipients who put together what "
-                "they have. Expected at least 2. Raise it, or set privacy.allow_k_1 of the base to "
-                "true if you only compare"
+                "collusion.k: found 1, which protects no one from recipients who combine what they "
+                "have. Expected at least 2. Raise it, or set privacy.allow_k_1 of the base to true "
+                "if you only compare"
             )
         diversity = {one.attribute: one.l for one in collusion.l_diversity}
         return Demand(k, diversity)

@@ -88,7 +88,7 @@ class CollusionFile(Section):
 
 
 class LedgerFile(Section):
-    """Where is written down what was given to whom."""
+    """The ledger that records which recipient was given which release."""
 
     path: NonEmptyText
     """Directory of the ledger. Any Hadoop URI."""
@@ -105,7 +105,7 @@ class BasePartitionFile(Section):
 
 
 class PresenceFile(Section):
-    """How sure nobody may be that somebody is in a release."""
+    """Limit how sure a recipient may be that a person is in a release."""
 
     max: float = Field(ge=0.0, le=1.0)
     """Largest probability of presence, the source as population."""
@@ -189,21 +189,21 @@ class PlanFile(Section):
     """Key paths and values that replace those of the base."""
 
     subject: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(default=[])
-    """The identifier, or identifiers, that tell people apart."""
+    """The identifier, or identifiers, of people."""
 
     record: Annotated[list[NonEmptyText], BeforeValidator(name_or_names)] = Field(default=[])
-    """The identifier, or identifiers, that tell records apart, where somebody has several: people
-    are counted then, not records."""
+    """The identifier, or identifiers, of records, if a person has several. People are counted then,
+    not records."""
 
     strategy: Literal["nested", "independent"] = "nested"
     """nested: releases are made of groups that none divides, so that all coalitions are held off.
     Independent: each is made by itself, and all are refused if one fails."""
 
     collusion: CollusionFile = CollusionFile()
-    """What recipients together must not tell."""
+    """Limits on what recipients learn together."""
 
     ledger: LedgerFile | None = None
-    """Where is written down what was given to whom."""
+    """The ledger that records which recipient was given which release."""
 
     base_partition: BasePartitionFile = BasePartitionFile()
     """The groups that no release divides."""

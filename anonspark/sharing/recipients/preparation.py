@@ -15,9 +15,9 @@ from anonspark.sharing.recipients.strategy import Making
 def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> DataError:
     """Return the error of a request of which too little is left."""
     return DataError(
-        f"{where}{withheld:,} of {requested:,} records are withheld, so that "
-        f"nobody's coming or going is told. Expected at least privacy.k = {k} that are left. "
-        "Ask for more records, or withdraw releases that nobody has any more"
+        f"{where}{withheld:,} of {requested:,} records are withheld so that the release does not "
+        f"show who came or left. Expected at least privacy.k = {k} that are left. Ask for more "
+        "records, or withdraw releases that no recipient has any more"
     )
 
 

@@ -246,9 +246,9 @@ def _without_inference(configuration: Configuration) -> Configuration:
     own = configuration.input
     if own.format.lower() in _TYPES_OF_VALUES:
         raise ConfigurationError(
-            f"input.format: found {own.format!r}, whose columns and types are made of all records, "
-            "so that one would change how the others are counted. Expected a format that tells "
-            "them, or csv. Write the table as parquet"
+            f"input.format: found {own.format!r}, whose columns and types are derived from all "
+            "records, so that one record would change how the others are counted. Expected a "
+            "format that declares them, or csv. Write the table as parquet"
         )
     if own.format.lower() != "csv":
         # Nor does a file say of itself what it is.

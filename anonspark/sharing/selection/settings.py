@@ -110,7 +110,7 @@ class SelectionOptions(Section):
     """The attributes that are chosen, the method and its price."""
 
     target: NonEmptyText
-    """What the attributes are to tell of."""
+    """The attribute that the chosen ones are to predict."""
 
     candidates: list[NonEmptyText] | None = None
     """Attributes to choose from. All but identifiers and the target."""
@@ -134,7 +134,7 @@ class SelectionOptions(Section):
     """Whether tables differ by a record, or in one."""
 
     person: NonEmptyText | None = None
-    """Column that tells whose a record is, where somebody may have several."""
+    """Column that identifies the person of a record, if a person may have several."""
 
     rows_per_person: int = Field(default=1, ge=1)
     """Records of a person that count at most. With person."""
@@ -166,10 +166,10 @@ class SelectionOptions(Section):
             text = "missing. Information_gain needs a public bound on the records. Or use gini"
             yield Finding(("records_at_most",), text)
         if self.person is None and self.rows_per_person > 1:
-            text = "found without person. Name the column that tells people apart, or remove it"
+            text = "found without person. Name the column that identifies people, or remove it"
             yield Finding(("rows_per_person",), text)
         if self.person is not None and self.person == self.target:
-            text = "found the target. Expected the column that tells people apart. Correct it"
+            text = "found the target. Expected the column that identifies people. Correct it"
             yield Finding(("person",), text)
 
     @property

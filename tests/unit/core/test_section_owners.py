@@ -20,7 +20,9 @@ def test_an_owner_is_loaded_when_its_section_is_met() -> None:
 
 
 def test_a_section_that_nobody_owns_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="climate: found a section that nothing here"):
+    with pytest.raises(
+        ConfigurationError, match="climate: found a section that no loaded module reads"
+    ):
         owner_of("climate")
 
 

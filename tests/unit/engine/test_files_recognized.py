@@ -284,7 +284,7 @@ def test_files_of_several_formats_are_named(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text("{}")
     (tmp_path / "notes.md").write_text("no table")
     with pytest.raises(
-        ConfigurationError, match=r"/a\.csv \(csv\) and .*/b\.json \(json\); .* such as \*\.csv"
+        ConfigurationError, match=r"/a\.csv \(csv\) and .*/b\.json \(json\)\. .* such as \*\.csv"
     ):
         found(tmp_path)
     (tmp_path / "b.json").unlink()
@@ -299,7 +299,7 @@ def test_nothing_is_told_of_files_that_are_not_there(
     assert not caplog.records
     (tmp_path / "a.csv").write_text(text_of(PEOPLE))
     found(tmp_path / "a.csv")
-    assert "read with what its files tell" in caplog.text
+    assert "read with what its files show" in caplog.text
 
 
 WORD = st.text("abcdefgh ", min_size=1, max_size=6).map(lambda one: f"x{one}y")
@@ -382,6 +382,6 @@ def test_names_that_differ_in_case_are_refused(
         assert names()[0] == "town"
         return
     with pytest.raises(
-        DataError, match=r"DATA: .*a\.csv: has 2 columns that Spark cannot tell apart"
+        DataError, match=r"DATA: .*a\.csv: has 2 columns that Spark cannot distinguish"
     ):
         names()

@@ -166,7 +166,7 @@ def test_nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_nothing_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(
-        EnvironmentProblem, match=r"JAVA_HOME: not set. Java on PATH: none. The jdk"
+        EnvironmentProblem, match=r"JAVA_HOME: not set. java on PATH: none; the jdk"
     ):
         find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))

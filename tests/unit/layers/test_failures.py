@@ -27,7 +27,7 @@ output: {path: out}
     [
         (
             DataError("input.path: nothing is at file:/data/Tr0ub4dor/people.csv. 3/8 of 12"),
-            "input.path: nothing is at file:/data/Tr0ub4dor/people.csv; … of …",
+            "input.path: nothing is at file:/data/Tr0ub4dor/people.csv. … of …",
         ),
         (ValueError("Tr0ub4dor"), "ended by ValueError"),
     ],

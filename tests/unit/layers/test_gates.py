@@ -58,7 +58,7 @@ def test_a_figure_that_is_withheld_is_judged_and_not_told() -> None:
             )
         )
     assert str(refused.value).splitlines()[0] == (
-        "gates.rows_suppressed: found a number that is withheld, for it tells of fewer than k "
+        "gates.rows_suppressed: found a number that is withheld because it counts fewer than k "
         "records. Expected at most 2"
     )
 

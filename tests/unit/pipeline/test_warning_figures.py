@@ -165,10 +165,10 @@ def test_words_of_what_l_would_be() -> None:
     )
     told = describe_merged(figures(5, 4, 5, 2, 2))
     assert told is not None
-    assert "if those that say the same were one, distinct l would be 2 instead of 5;" in told[1]
+    assert "if those that say the same were one, distinct l would be 2 instead of 5." in told[1]
     told = describe_merged(figures(5, 4, 2, 2, 2))
     assert told is not None
-    assert "were they one, distinct l would still be 2;" in told[1]
+    assert "were they one, distinct l would still be 2." in told[1]
     told = describe_merged(figures(3, 3, 3, 3, 2, required=3.0))
     assert told is not None
     assert told[0] == "missing_values"

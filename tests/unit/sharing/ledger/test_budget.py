@@ -136,11 +136,12 @@ def test_replacing_is_removing_and_adding(tmp_path: Path) -> None:
 def test_limit_and_unit_are_fixed(tmp_path: Path) -> None:
     files, path = LocalEngine().files, str(tmp_path / "people")
     charge(files, path, LIMIT, TENTH, TOLD)
-    with pytest.raises(ConfigurationError, match=r"ledger\.limit: found 2; .* has 1;"):
+    with pytest.raises(ConfigurationError, match=r"ledger\.limit: found 2\. .* has 1\."):
         charge(files, path, Limit(Fraction(2), "add_remove", "record"), TENTH, TOLD)
     person = {"person": "patient", "rows": 2}
     with pytest.raises(
-        ConfigurationError, match=r"selection\.person: found a person of 'patient' .* has a record;"
+        ConfigurationError,
+        match=r"selection\.person: found a person of 'patient' .* has a record\.",
     ):
         charge(files, path, Limit(Fraction(1), "add_remove", person), TENTH, TOLD)
 

@@ -70,7 +70,7 @@ def test_too_many_recipients_and_a_ledger_without_subject() -> None:
     assert "recipients: " in problems(changed({"recipients": many}))
     plan = changed({"ledger": {"path": "l", "key_file": "k"}})
     del plan["subject"]
-    assert "subject: missing. A ledger has to know people again" in problems(plan)
+    assert "subject: missing. A ledger has to recognize people" in problems(plan)
 
 
 def test_all_mistakes_at_once() -> None:
