@@ -196,7 +196,7 @@ def test_k_1_protects_nobody(
     assert "no protection" in page
     assert "excellent" not in page
     proved = command(capsys, "verify", release, "--quiet")
-    assert "All criteria hold, but k = 1 protects nobody." in proved.out
+    assert "All criteria hold, but k = 1 protects no one." in proved.out
     with pytest.raises(ConfigurationError, match="which protects no one"):
         anonspark.anonymize(pd.DataFrame(people()), k=1, quasi_identifiers=["age"])
     config = {"attributes": ATTRIBUTES, "privacy": {"k": 1, "allow_k_1": True}}
