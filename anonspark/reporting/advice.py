@@ -11,7 +11,7 @@ import yaml
 
 from anonspark.core.criterion import Criterion
 from anonspark.core.figure_text import figure_text
-from anonspark.presentation.blocks import Item, Items, Section, Table, Text
+from anonspark.presentation.blocks import Block, Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.verification.criteria import MeasuredCriterion
@@ -33,15 +33,12 @@ def advice(evidence: Evidence) -> Section | None:
     if not items:
         text = "Nothing has to be done. To try other settings, use anonspark compare."
         return Section("advice", "What to do next", [Text(text)])
-    blocks: list[Any] = [
+    blocks: list[Block] = [
         Text("Add one or more of these options to the command anonspark run. How many classes "
              "would break a stricter promise was measured in this release. A new run puts their "
              "records together with others, which costs usefulness."),
         Items(items),
     ]  # fmt: skip
-    table = _table(evidence)
-    if table is not None:
-        blocks.append(table)
     return Section("advice", "What to do next", blocks)
 
 
@@ -165,8 +162,7 @@ def _item(key: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> I
 
 def _title(asked: Sequence[MeasuredCriterion]) -> str:
     first, several = asked[0].criterion, len(asked) > 1
-    names = [one.criterion.attribute for one in asked]
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    listed = _listed([one.criterion.attribute for one in asked])
     if first.kind == "distinct":
         return f"Ask for {first.bound:g} different values of {listed} in every class"
     if first.kind == "alpha" and several:
@@ -251,6 +247,7 @@ def _not_to_publish(evidence: Evidence) -> set[str]:
 
 def _columns(evidence: Evidence) -> Iterator[Item]:
     """Say what to do with columns that single people out by themselves."""
+    sensitive = []
     for one in evidence.manifest.document.get("warnings") or ():
         name = one.get("attribute")
         if one.get("code") == "column_identifies":
@@ -260,23 +257,27 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
                 code=_role_line(str(name), "identifier", evidence),
             )
         elif one.get("code") == "rare_values":
-            role = evidence.manifest.attributes.get(str(name), {}).get("role")
+            if evidence.manifest.attributes.get(str(name), {}).get("role") == "sensitive":
+                # One that is generalized is not protected as a sensitive attribute any more.
+                sensitive.append(str(name))
+                continue
             text = (
                 "An attacker who knows a person's rare value finds the record. As a "
                 "quasi-identifier it is "
                 "generalized like the others. Or join its rare values in the input."
             )
-            # A sensitive attribute that is generalized is not protected as one any more.
-            line = (
-                "" if role == "sensitive" else _role_line(str(name), "quasi_identifier", evidence)
-            )
-            if role == "sensitive":
-                text = (
-                    "An attacker who knows a person's rare value finds the record, and with it "
-                    "the class. "
-                    "Join its rare values in the input, as a separate group."
-                )
+            line = _role_line(str(name), "quasi_identifier", evidence)
             yield Item(f"Join the rare values of {name}", text, code=line)
+    if sensitive:
+        yield Item(
+            f"Join the rare values of {_listed(sensitive)}",
+            "An attacker who knows a person's rare value finds the record, and with it the class. "
+            "Join rare values in the input, as a separate group.",
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _role_line(name: str, role: str, evidence: Evidence) -> str:
@@ -294,7 +295,7 @@ def _role_line(name: str, role: str, evidence: Evidence) -> str:
     return f"--set {shlex.quote(f'attributes.{name}={role}')}"
 
 
-def _table(evidence: Evidence) -> Table | None:
+def stricter(evidence: Evidence) -> Section | None:
     """Show what every promise that was tried would cost."""
     total = int(evidence.verification.get("rows", 0))
     rows = [
@@ -317,13 +318,13 @@ def _table(evidence: Evidence) -> Table | None:
         for one in stricter_than_required(evidence)
         if one.violating_classes
     ]
-    if not rows:
+    if not rows or evidence.manifest.parts:
         return None
     columns = ("attribute", "promise", "classes", "records", "share")
     title = "Stricter promises, and the classes that do not keep them now"
     if evidence.people:
         title = "Stricter promises, if records counted, and the classes that do not keep them now"
-    return Table(title, columns, rows)
+    return Section("stricter", "Stricter promises", [Table(title, columns, rows)])
 
 
 DISTANCES = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

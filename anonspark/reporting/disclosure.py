@@ -7,6 +7,7 @@ less another one, or less one of the release, is then about no fewer than k peop
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,3 +109,8 @@ def percent_or_nothing(share: Any) -> str:
 def round_percent(share: float) -> str:
     """Return a share as text as :func:`percent` does, but 10 % for 10.0 %."""
     return percent(share).replace(".0 %", " %")
+
+
+def spaced(text: str) -> str:
+    """Return a text of the terminal with its percentages as the report writes them."""
+    return re.sub(r"(?<=\d)%", " %", text)

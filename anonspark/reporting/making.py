@@ -22,7 +22,7 @@ from anonspark.reporting import (
     risk_sections,
     value_sections,
 )
-from anonspark.reporting.advice import advice, trials
+from anonspark.reporting.advice import advice, stricter, trials
 from anonspark.reporting.class_sizes import class_sizes
 from anonspark.reporting.classes import show_classes
 from anonspark.reporting.evidence import Evidence, hides_original
@@ -239,6 +239,7 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
 )
 
 _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
+    stricter,
     loss_sections.loss,
     loss_sections.rounds,
     proof_sections.timings,

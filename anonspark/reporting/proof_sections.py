@@ -82,8 +82,10 @@ def guarantee(evidence: Evidence) -> Section:
         Text(_measured_how(evidence, units)),
         Code(_command(evidence), "Command that proves the guarantee"),
         Text(
-            "k-anonymity means that the quasi-identifiers single out no one. What it does "
-            "not protect against is in the documentation of anonspark, docs/privacy.md."
+            "k-anonymity means that the quasi-identifiers single out no one. It does not "
+            "hide a sensitive value that most records of a class share. It does not protect "
+            "columns that are published as they are, nor people whose records are in several "
+            "releases."
         ),
     ]
     return Section("guarantee", "Guarantee and proof", blocks)

@@ -138,7 +138,7 @@ def risk(evidence: Evidence) -> Section | None:
         at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people, what)
         texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
     blocks: list[Block] = [
-        Text(_what_is_at_risk(evidence, percent_or_nothing(threshold))),
+        Text(_what_is_at_risk(evidence, "" if threshold is None else round_percent(threshold))),
         bar_chart(
             "risk",
             Bars(

@@ -11,7 +11,7 @@ from anonspark.core.utility_score import describe_utility
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.tips import words_of
-from anonspark.reporting.disclosure import Disclosure, percent
+from anonspark.reporting.disclosure import Disclosure, round_percent, spaced
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
 from anonspark.utility.models import Learning
@@ -37,13 +37,12 @@ def utility_sentences(
     """
     sentences = []
     if counts.get("utility_score") is not None:
-        sentences.append(f"The usefulness is {describe_utility(counts)}.")
+        sentences.append(spaced(f"The usefulness is {describe_utility(counts)}."))
     lost = counts.get("association_loss")
     if lost is not None:
         sentences.append(
-            f"Of the information that the quasi-identifiers have about the target, "
-            f"{percent(max(0.0, float(lost)))} "
-            "is lost (association)."
+            "Of the information that the quasi-identifiers have about the target, "
+            f"{round_percent(max(0.0, float(lost)))} is lost (association)."
             if float(lost) <= 1
             else "Nothing is left of the information that the quasi-identifiers have about the "
             "target. Conclusions from the release would mislead (association)."
@@ -55,8 +54,9 @@ def utility_sentences(
         ordered = sorted(attributes, key=lambda row: (row["ncp"], row["position"]))
         best, worst = ordered[0], ordered[-1]
         sentences.append(
-            f"Kept best is {best['attribute']}, of which {percent(best['ncp'])} of the range is "
-            f"left open. Most was lost of {worst['attribute']}, with {percent(worst['ncp'])}."
+            f"Kept best is {best['attribute']}, of which {round_percent(best['ncp'])} of the range "
+            f"is left open. Most was lost of {worst['attribute']}, with "
+            f"{round_percent(worst['ncp'])}."
         )
     distances = [
         (distance(rules.shares(one.before), rules.shares(one.after)), one.attribute)
@@ -67,8 +67,8 @@ def utility_sentences(
         largest, name = max(distances)
         middle = float(np.median([one for one, _ in distances]))
         sentences.append(
-            f"{name} changed most: {percent(largest)} of the records moved to another bin of its "
-            f"chart, or out of it (median column: {percent(middle)})."
+            f"{name} changed most: {round_percent(largest)} of the records moved to another bin of "
+            f"its chart, or out of it (median column: {round_percent(middle)})."
         )
     change = _largest_change(figures.associations)
     if change is not None:
@@ -92,8 +92,8 @@ def _largest_change(found: Associations) -> str | None:
     first, second = np.unravel_index(int(np.nanargmax(change)), change.shape)
     return (
         f"The correlation that changed most is that of {found.names[first]} and "
-        f"{found.names[second]}: {found.before[first, second]:.2f} in the original, "
-        f"{found.after[first, second]:.2f} in the release."
+        f"{found.names[second]}: {found.before[first, second]:z.2f} in the original, "
+        f"{found.after[first, second]:z.2f} in the release."
     )
 
 

@@ -104,7 +104,10 @@ def correlations(evidence: Evidence) -> Section | None:
         return None
     titles, matrices = ["release"], [found.after]
     if found.before is not None:
-        titles, matrices = ["original", "release"], [found.before, found.after]
+        titles = ["original", "release", "change"]
+        # Unrounded, the change would tell more of the original than its matrix does.
+        change = found.after.round(2) - found.before.round(2)
+        matrices = [found.before, found.after, change]
     pairs = [
         (row, column)
         for row in range(len(found.names))
@@ -117,7 +120,7 @@ def correlations(evidence: Evidence) -> Section | None:
             *(
                 "does not vary"
                 if np.isnan(matrix[first, second])
-                else f"{matrix[first, second]:.2f}"
+                else f"{matrix[first, second]:z.2f}"
                 for matrix in matrices
             ),
         ]
@@ -127,7 +130,7 @@ def correlations(evidence: Evidence) -> Section | None:
         Chart(
             draw_heat_map(
                 HeatMap(
-                    f"Correlations in the {title}",
+                    _CORRELATIONS[title],
                     found.names,
                     matrix,
                     words={
@@ -136,8 +139,8 @@ def correlations(evidence: Evidence) -> Section | None:
                         for cell in ((first, second), (second, first))
                     },
                 ),
-                f"Heat map of the correlations of {len(found.names)} attributes in the "
-                f"{title}: {', '.join(found.names)}.",
+                f"Heat map of {len(found.names)} attributes: {_CORRELATIONS[title].lower()}. "
+                f"{', '.join(found.names)}.",
             ),
             Table("Correlations of pairs of attributes", ("pair", "measure", *titles), rows),
         )
@@ -154,6 +157,13 @@ def correlations(evidence: Evidence) -> Section | None:
             *charts,
         ],
     )  # fmt: skip
+
+
+_CORRELATIONS = {
+    "original": "Correlations in the original",
+    "release": "Correlations in the release",
+    "change": "Change of correlations, release less original",
+}
 
 
 def _measure(first: bool, second: bool) -> str:
@@ -224,10 +234,12 @@ def worst_classes(evidence: Evidence) -> Section | None:
 
 
 def _table(attribute: str, classes: list[ShownClass]) -> Table:
-    columns = ("class", "records", "different values", "largest share", "most frequent value")
+    columns = (
+        *classes[0].labels, "records", "different values", "largest share", "most frequent value"
+    )  # fmt: skip
     rows = [
         [
-            "; ".join(f"{column} {label}" for column, label in one.labels.items()),
+            *one.labels.values(),
             f"{one.size:,}",
             f"{one.distinct:,}",
             round_percent(one.share),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonspark.presentation.blocks import Block, Item, Items, Section, Text
-from anonspark.reporting.disclosure import round_percent
+from anonspark.reporting.disclosure import round_percent, spaced
 from anonspark.reporting.evidence import Evidence
 
 # From this share of one value on a class tells it almost surely.
@@ -151,7 +151,7 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
 
 def _sentence(text: object) -> str:
     """Return a warning as a sentence: in a log it follows a key."""
-    whole = str(text)
+    whole = spaced(str(text))
     if not whole.startswith(("execution.", "attributes.")):
         whole = whole[:1].upper() + whole[1:]
     return whole if whole.endswith(".") else f"{whole}."

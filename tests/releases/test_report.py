@@ -106,6 +106,7 @@ def test_the_report_begins_with_what_decides_and_has_all_sections(made: Made) ->
         "Correlations before and after",
         "Risk before and after",
         "Class sizes",
+        "Stricter promises",
         "Loss of each attribute",
         "Rounds",
         "Time it took",

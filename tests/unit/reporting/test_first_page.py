@@ -19,7 +19,7 @@ from anonspark.errors import ConfigurationError, DataError
 from anonspark.presentation.blocks import Chart, Items, Section, Table, Text, Tile, Tiles, Verdict
 from anonspark.presentation.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.advice import advice
+from anonspark.reporting.advice import advice, stricter
 from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
@@ -28,7 +28,13 @@ from anonspark.reporting.glance import glance, grade
 from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
 from anonspark.reporting.usefulness import usefulness
-from anonspark.reporting.value_sections import example, learn, require_many
+from anonspark.reporting.value_sections import (
+    correlations,
+    example,
+    learn,
+    require_many,
+    worst_classes,
+)
 from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.usefulness import describe_usefulness
@@ -433,11 +439,42 @@ def test_every_bound_that_was_tried_is_shown_and_nothing_without_a_run() -> None
         *(tried("equal distance", *one) for one in ((0.5, 2, 30), (0.3, 9, 200), (0.2, 30, 700))),
         *(tried("alpha", *one) for one in ((0.75, 0, 0), (0.5, 40, 800))),
     ]
-    section = advice(evidence(tried=found))
+    section = stricter(evidence(tried=found))
     assert section is not None
-    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    (table,) = section.blocks
+    assert isinstance(table, Table)
     assert len(table.rows) == 4
-    assert advice(evidence(manifest={"parts": [{"run_id": "a"}]}, tried=found)) is None
+    union = evidence(manifest={"parts": [{"run_id": "a"}]}, tried=found)
+    assert advice(union) is None
+    assert stricter(union) is None
+
+
+def test_columns_of_rare_values_that_are_sensitive_have_one_advice() -> None:
+    names = ["diag_1", "diag_2", "diag_3"]
+    manifest = {
+        "warnings": [{"code": "rare_values", "attribute": one, "text": "few"} for one in names],
+        "configuration": {
+            "privacy": {"k": 10},
+            "attributes": {one: {"role": "sensitive"} for one in names},
+        },
+    }
+    section = advice(evidence(manifest=manifest))
+    assert section is not None
+    (items,) = (block for block in section.blocks if isinstance(block, Items))
+    assert [one.title for one in items.items] == [
+        "Join the rare values of diag_1, diag_2 and diag_3"
+    ]
+
+
+def test_worst_classes_have_a_column_for_each_quasi_identifier() -> None:
+    labels = {"race": "{Other, missing}", "age": "[0-10)"}
+    worst = [ShownClass(labels, 12, "job", 2, 0.5, "cook")]
+    section = worst_classes(evidence(shown=ShownClasses(None, worst), inside=True))
+    assert section is not None
+    table = section.blocks[1]
+    assert isinstance(table, Table)
+    assert tuple(table.columns[:3]) == ("race", "age", "records")
+    assert table.rows[0][:3] == ["{Other, missing}", "[0-10)", "12"]
 
 
 @cases(__file__, "required", "kind", "bound", "advised")
@@ -451,7 +488,7 @@ def test_what_is_required_already_is_not_advised(
         one.title for block in section.blocks if isinstance(block, Items) for one in block.items
     ]
     assert len(titles) == 1 + advised
-    assert any(isinstance(block, Table) for block in section.blocks) == advised
+    assert (stricter(evidence(proof, tried=[tried(kind, bound, 1, 1)])) is not None) == advised
 
 
 def test_a_broken_promise_is_not_called_kept_above_its_weaknesses() -> None:
@@ -560,3 +597,13 @@ def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> N
     assert "Equal &lt;records&gt;." in text
     assert text.endswith(". Class &amp; classes")
     assert str(Glossary().explained("a < b")) == "a &lt; b"
+
+
+def test_the_change_of_correlations_is_that_of_what_is_shown() -> None:
+    before, after = (np.array([[1.0, one], [one, 1.0]]) for one in (0.1049, -0.0049))
+    found = Associations(("age", "pay"), (True, True), before, after)
+    section = correlations(replace(evidence(), figures=Figures((), found, None)))
+    assert section is not None
+    charts = [one for one in section.blocks if isinstance(one, Chart)]
+    assert len(charts) == 3
+    assert charts[0].table.rows == [["age and pay", "Pearson", "0.10", "0.00", "-0.10"]]

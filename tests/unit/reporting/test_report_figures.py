@@ -480,7 +480,7 @@ def test_few_records_left_out_are_not_told_by_the_utility() -> None:
         "utility_score": 90.0,
     }
     (first, *_) = usefulness(evidence(manifest={"summary": counts})).blocks
-    assert "span 10.00% of their column's range on average, and fewer than" in first.text  # type: ignore[union-attr]
+    assert "span 10.00 % of their column's range on average, and fewer than" in first.text  # type: ignore[union-attr]
     assert first.text.endswith(", and fewer than 10 records were left out.")  # type: ignore[union-attr]
 
 
