@@ -78,7 +78,7 @@ def test_none_of_its_files_is_read_as_a_plain_one(
         given = path if isinstance(path, list) else str(path)
         outcome = check(capsys, tmp_path, path=given, **said)
         assert outcome.code == 2, path
-        assert f"Set input.format to {kind}" in outcome.err
+        assert f"set input.format to {kind}" in outcome.err
         assert str(table) in outcome.err
 
 

@@ -286,7 +286,7 @@ def test_what_fails_after_the_charge_says_so(
 
     monkeypatch.setattr("anonspark.sharing.selection.writing._write", fail)
     settings = parse_selection(document_at(tmp_path, 100, mechanism="tables"))
-    with pytest.raises(PublishingError, match="entry 1 of the ledger stays charged"):
+    with pytest.raises(PublishingError, match="Entry 1 of the ledger stays charged"):
         select(LocalEngine(), settings, run_id="one")
     assert "run one was charged (entry 1 of the ledger) and left no result" in caplog.text
     assert sorted(one.name for one in tmp_path.iterdir()) == ["ledger", "people.parquet"]

@@ -191,7 +191,7 @@ def test_k_1_protects_nobody(
     release = tmp_path / "release"
     codes = {one["code"] for one in manifest_of(release)["warnings"]}
     assert codes == {"no_protection", "no_criterion"}
-    assert "- k = 1 protects nobody" in (release / "README.md").read_text()
+    assert "- k = 1 protects no one" in (release / "README.md").read_text()
     page = (release / "report.html").read_text()
     assert "no protection" in page
     assert "excellent" not in page

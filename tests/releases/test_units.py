@@ -724,7 +724,7 @@ def test_what_counts_records_where_people_have_several(folder: Path) -> None:
         "unit": "patient",
         "delta_presence": {"population": str(folder / "input.parquet"), "max": 0.5},
     }
-    told = "privacy.delta_presence: found beside privacy.unit, of whom somebody has"
+    told = "privacy.delta_presence: found together with privacy.unit, and a person has"
     with pytest.raises(DataError, match=told):
         run(with_input(folder, place(folder, "records"), privacy=privacy))
 
