@@ -63,7 +63,7 @@ def test_commands_need_no_spark(tmp_path: Path) -> None:
     codes, loaded = json.loads(done.stdout.splitlines()[-1])
     assert codes == [0] * len(commands), done.stderr
     assert loaded == []
-    assert "Engine: local, for no Spark is given" in done.stdout
+    assert "Engine: local, because no Spark is given" in done.stdout
     assert "</html>" in (tmp_path / "report.html").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["release", "report.html"]
 
