@@ -472,6 +472,9 @@ def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _left_out_problems(manifest: _Manifest, model: Mapping[str, Any]) -> Iterator[str]:
     """Find more records left out than the model may leave out, which for most is none."""
     published, chosen = manifest.published, manifest.chosen_model
+    units = [number for number, _ in published.units or ()]
+    if units != sorted({*units}):
+        yield "published.units: expected each number once, the smallest first"
     if (chosen is None) != (model["name"] != "auto"):
         yield "chosen_model: expected it where configuration.model is auto, and only there"
     if chosen is not None:

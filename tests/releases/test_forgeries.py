@@ -183,6 +183,15 @@ def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_pat
     assert "its bytes are not those that anonspark writes" in str(verified(forged))
 
 
+def test_a_number_of_units_twice(tmp_path: Path) -> None:
+    """The second entry was believed."""
+    release = make_release(3, tmp_path / "sound").path
+    document = read_manifest(release)
+    document["published"]["units"].append(document["published"]["units"][0])
+    save_manifest(release, document)
+    assert "published.units: expected each number once" in str(verified(release))
+
+
 @pytest.mark.parametrize("seed", [1615, 2139])
 def test_bytes_that_say_nothing(seed: int, tmp_path: Path) -> None:
     """A width of no numbers and an encoding that no page has were not looked at."""
