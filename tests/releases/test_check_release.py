@@ -41,24 +41,22 @@ CHECK: dict[str, Any] = runpy.run_path(str(SOURCE), run_name="check_release")
 ILLNESSES = ["flu", "asthma", "gout", "ulcer", "none"]
 SEVERITIES = ["none", "mild", "severe", "deadly"]
 
-CRITERIA: dict[str, dict[str, Any]] = {
-    "values": {
-        "l_diversity": [
-            {"attribute": "illness", "l": 3},
-            {"attribute": "severity", "kind": "entropy", "l": 1.8},
-            {"attribute": "cost", "kind": "recursive", "l": 2, "c": 2.5},
-        ],
-        "alpha_k_anonymity": {"attribute": "illness", "alpha": 0.6},
-    },
-    "distances": {
-        "t_closeness": [
-            {"attribute": "illness", "t": 0.5},
-            {"attribute": "severity", "t": 0.35, "distance": "ordered"},
-            {"attribute": "cost", "t": 0.4, "distance": "ordered"},
-            {"attribute": "score", "t": 0.6, "distance": "ordered"},
-        ],
-        "beta_likeness": {"attribute": "severity", "beta": 5.0},
-    },
+VALUES: dict[str, Any] = {
+    "l_diversity": [
+        {"attribute": "illness", "l": 3},
+        {"attribute": "severity", "kind": "entropy", "l": 1.8},
+        {"attribute": "cost", "kind": "recursive", "l": 2, "c": 2.5},
+    ],
+    "alpha_k_anonymity": {"attribute": "illness", "alpha": 0.6},
+}
+DISTANCES: dict[str, Any] = {
+    "t_closeness": [
+        {"attribute": "illness", "t": 0.5},
+        {"attribute": "severity", "t": 0.35, "distance": "ordered"},
+        {"attribute": "cost", "t": 0.4, "distance": "ordered"},
+        {"attribute": "score", "t": 0.6, "distance": "ordered"},
+    ],
+    "beta_likeness": {"attribute": "severity", "beta": 5.0},
 }
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
@@ -157,22 +155,35 @@ def test_every_style(name: str, read_releases: Path, capsys: pytest.CaptureFixtu
     require_agreement(capsys, read_releases / name)
 
 
-@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
-@pytest.mark.parametrize("criteria", CRITERIA)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "style", "criteria"),
+    [
+        # Levels have labels alone.
+        *(
+            pytest.param(model, style, VALUES | DISTANCES, id=f"{model} {style}")
+            for model in sorted(MODELS.keys() - {"rho-gain"})
+            for style in ("interval", "bounds", "mean")[: 1 if model == "full-domain" else 3]
+        ),
+        # For values it leaves records out that nobody is told of: no distance is known then.
+        pytest.param("rho-gain", "interval", VALUES, id="rho-gain values"),
+        pytest.param("rho-gain", "interval", DISTANCES, id="rho-gain distances"),
+    ],
+)
 def test_every_criterion_at_the_figure_that_verify_measures(
-    model: str, criteria: str, style: str, make: Make, capsys: pytest.CaptureFixture[str]
+    model: str,
+    style: str,
+    criteria: dict[str, Any],
+    make: Make,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What a release has of a criterion is kept, and anything stricter is broken."""
-    if style != "interval" and model in ("full-domain", "rho-gain"):
-        pytest.skip("levels have labels alone")
-    name = f"{model} {criteria} {style}"
     release = make(
-        name,
+        f"{model} {style} {len(criteria)}",
         model=MODELS[model],
-        privacy={"k": 4, **CRITERIA[criteria]},
+        privacy={"k": 4, **criteria},
         output={"style": style},
     )
+    assert verified(release).published.classes > 10
     text = require_agreement(capsys, release)
     opened = CHECK["Release"](str(release))
     measured = verified(release).criteria
