@@ -184,6 +184,7 @@ lint: $(READY)  ## formatting, linting, types, the rooms that may import each ot
 	$(RUN)/lint-imports
 	$(RUN)/mypy
 	$(RUN)/python tools/size.py --check
+	$(RUN)/python tools/words.py --check
 
 format: $(READY)  ## format the code and apply safe lint fixes
 	$(RUN)/ruff check --fix .
