@@ -42,6 +42,17 @@ from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import Need
 from anonspark.redaction import redact_options, redact_values
 
+_LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (
+    ("input", "missing_columns", "error"),
+    ("model", "objective", "gcp"),
+    ("model", "passes", 20),
+    ("privacy", "unit", []),
+    ("privacy", "allow_k_1", False),
+    *(("privacy", one.key, []) for one in CRITERIA.values() if one.is_later),
+    ("evaluate", "association", None),
+    ("output", "pseudonyms", {}),
+)
+
 
 def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document without keys that say what was so before there was the key.
@@ -53,30 +64,13 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     else:
         # Wherever its file lies.
         document["coding"] = document["coding"]["fingerprint"]
-    if document["input"]["missing_columns"] == "error":
-        del document["input"]["missing_columns"]
-    model = document.get("model", {})
-    if model.get("objective") == "gcp":
-        del model["objective"]
-    if model.get("passes") == 20:
-        del model["passes"]
+    for section, key, default in _LATER_DEFAULTS:
+        options = document.get(section, {})
+        if key in options and options[key] == default:
+            del options[key]
     for attribute in document["attributes"].values():
         if attribute["range"] is None:
             del attribute["range"]
-    privacy = document.get("privacy", {})
-    for key in {one.key for one in CRITERIA.values() if one.is_later}:
-        if privacy.get(key) == []:
-            del privacy[key]
-    if privacy.get("unit") == []:
-        del privacy["unit"]
-    if privacy.get("allow_k_1") is False:
-        del privacy["allow_k_1"]
-    evaluate = document.get("evaluate", {})
-    if "association" in evaluate and evaluate["association"] is None:
-        del evaluate["association"]
-    output = document.get("output", {})
-    if output.get("pseudonyms") == {}:
-        del output["pseudonyms"]
     return document
 
 

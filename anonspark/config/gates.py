@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from pydantic import Field
 
 from anonspark.config.problems import Finding, did_you_mean, found
-from anonspark.config.section import Section
+from anonspark.config.section import Section, reversed_bounds
 from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
 
 _ATTACKERS = ("prosecutor", "journalist", "marketer")
@@ -36,11 +36,7 @@ class Gate(Section):
     def _problems(self) -> Iterator[Finding]:
         if self.min is None and self.max is None:
             yield Finding((), "found neither min nor max. Expected at least one of them. Add it")
-        elif self.min is not None and self.max is not None and self.min > self.max:
-            yield Finding(
-                ("min",),
-                f"found {found(self.min)}, more than max. Expected at most max. Correct one",
-            )
+        yield from reversed_bounds(self.min, self.max)
 
 
 def unusable_gates(

@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from anonspark.config.attributes import Role
 from anonspark.config.configuration import Configuration
-from anonspark.config.models import DEFAULT_MODEL, foreign_model, options_classes
+from anonspark.config.models import DEFAULT_MODEL, default_model, foreign_model, options_classes
 from anonspark.config.privacy import PrivacyOptions, privacy_class
 from anonspark.config.short_forms import ROLE_LISTS, bound_of
 from anonspark.core import extensions
@@ -89,9 +89,6 @@ _ATTRIBUTE_RULES: list[JsonObject] = [
     _hierarchy_type(_given("intervals"), "number"),
     _hierarchy_type(_given("calendar"), "date"),
 ]
-
-
-_BOUND: JsonObject = {"type": "number"}
 
 
 class _Sections:
@@ -199,12 +196,11 @@ def _allow_each_model(model: JsonObject, sections: _Sections) -> None:
             others = [key for key in section.get("required", []) if key != "name"]
             section["required"] = ["name", *others]
         alternatives.append(sections.reference(options))
-    default = options_classes()[DEFAULT_MODEL](name=DEFAULT_MODEL)
     description = model["description"]
     model.clear()
     model |= {
         "anyOf": [*alternatives, {"type": "string", "enum": list(options_classes())}],
-        "default": default.model_dump(mode="json"),
+        "default": default_model().model_dump(mode="json"),
         "description": description,
     }
 
@@ -233,7 +229,8 @@ def _allow_one_for_a_list(criteria: JsonObject) -> None:
     for name, section in criteria.items():
         if section.get("type") == "array":
             items = section["items"]
-            bounds = [{"type": "number"}, {"type": "object", "additionalProperties": _BOUND}]
+            bound = {"type": "number"}
+            bounds = [bound, {"type": "object", "additionalProperties": bound}]
             criteria[name] = {
                 "anyOf": [
                     items,

@@ -10,10 +10,8 @@ from pydantic import Field
 
 from anonspark.config.gates import summary_figures, unmeasured
 from anonspark.config.problems import Finding, did_you_mean, found
-from anonspark.config.section import Section
+from anonspark.config.section import NonEmptyText, Section
 from anonspark.core.figures import Need
-
-_Path = Annotated[str, Field(min_length=1)]
 
 # The upper end keeps out what would be no bound at all.
 _Bound = Annotated[float, Field(ge=0.0, le=100_000.0)]
@@ -26,7 +24,7 @@ class MetricsOptions(Section):
     """Name of the job: runs are compared with earlier runs of the same job. It identifies them in
     the tables of all runs and in Prometheus."""
 
-    append_to: _Path | None = None
+    append_to: NonEmptyText | None = None
     """Directory to whose tables summary and rounds the rows of every release are appended, by date.
     Any Hadoop URI. null: none."""
 
@@ -34,7 +32,7 @@ class MetricsOptions(Section):
     """Largest relative change of figures of the table summary against the last earlier run of the
     same job, such as {rows_in: 0.2}. Beyond it nothing is published."""
 
-    prometheus_textfile: _Path | None = None
+    prometheus_textfile: NonEmptyText | None = None
     """File that describes the last run, successful or not, for Prometheus. A path without scheme is
     on the driver's local disk. null: none."""
 

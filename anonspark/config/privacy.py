@@ -16,7 +16,7 @@ from pydantic import (
 
 from anonspark.config.input import SourceOptions, take_format_of_names
 from anonspark.config.problems import Finding, found
-from anonspark.config.section import Section, name_or_names, one_or_more
+from anonspark.config.section import Section, name_or_names, one_or_more, reversed_bounds
 from anonspark.core.criterion import CRITERIA, Criterion, Option, foreign_criterion
 
 _KEYS = {one.key for one in CRITERIA.values()}
@@ -117,11 +117,7 @@ class DeltaPresence(Section):
                 f"found {found(self.format)}. Expected the format of files, for a table of a "
                 "database may be another one at each look. Export it first",
             )
-        if self.min > self.max:
-            yield Finding(
-                ("min",),
-                f"found {found(self.min)}, more than max. Expected at most max. Correct one",
-            )
+        yield from reversed_bounds(self.min, self.max)
 
 
 class _WithSeveralBounds(Section):

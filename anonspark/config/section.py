@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_v
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from anonspark.config.problems import Finding, impossible
+from anonspark.config.problems import Finding, found, impossible
 from anonspark.redaction import redact_options, redact_values
 
 
@@ -93,6 +93,13 @@ class Section(BaseModel):
             else:
                 # Sections inside stay what they are, and show themselves.
                 yield name, redact_values(value)
+
+
+def reversed_bounds(low: float | None, high: float | None) -> Iterator[Finding]:
+    """Find that ``min`` is above ``max``."""
+    if low is not None and high is not None and low > high:
+        text = f"found {found(low)}, more than max. Expected at most max. Correct one"
+        yield Finding(("min",), text)
 
 
 def unique_entries(schema: dict[str, Any]) -> None:
