@@ -51,9 +51,7 @@ def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
     return [f"{one:,.{decimals}f}" if isinstance(one, float) else _whole_text(one) for one in plain]
 
 
-def figure_rows(
-    rows: Sequence[Mapping[str, object]], names: Sequence[str], digits: int = 4
-) -> list[list[str]]:
+def figure_rows(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[list[str]]:
     """Return some figures of each row as texts. See :func:`figure_texts`.
 
     Parameters
@@ -62,9 +60,8 @@ def figure_rows(
         One that lacks a figure has an empty text.
     names : sequence of str
         Of the columns.
-    digits : int
     """
-    columns = [figure_texts([row.get(name) for row in rows], digits) for name in names]
+    columns = [figure_texts([row.get(name) for row in rows]) for name in names]
     return [[column[place] for column in columns] for place in range(len(rows))]
 
 

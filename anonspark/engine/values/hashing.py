@@ -57,7 +57,11 @@ def xxhash64(columns: Sequence[Column], seed: int = _SEED, *, rows: int | None =
     One pass over each column. Of nested values one over the first of each row, one over the second,
     and so on.
     """
-    hashes = _start(columns, seed, rows)
+    if rows is None:
+        if not columns:
+            raise ValueError("the number of rows is needed where there are no columns")
+        rows = len(columns[0])
+    hashes: _State = np.full(rows, seed, np.int64).view(np.uint64)
     for column in columns:
         _add(_whole(column), hashes)
     return hashes.view(np.int64)
@@ -86,9 +90,7 @@ def content_hash(
         # As Spark has a number that is written in a query: in 32 bits if it fits.
         small = -(2**31) <= key < 2**31
         _add(pa.array([key], pa.int32() if small else pa.int64()), seed)
-    hashes = _start(columns, int(seed.view(np.int64)[0]), rows)
-    for column in columns:
-        _add(_whole(column), hashes)
+    hashes = xxhash64(columns, int(seed.view(np.int64)[0]), rows=rows).view(np.uint64)
     # Of columns without nulls, which are most, no array of flags is made.
     plain = 0
     for column in columns:
@@ -100,14 +102,6 @@ def content_hash(
         plain = 0
     hash_one_value(0, plain, hashes)
     return hashes.view(np.int64)
-
-
-def _start(columns: Sequence[Column], seed: int, rows: int | None) -> _State:
-    if rows is None:
-        if not columns:
-            raise ValueError("the number of rows is needed where there are no columns")
-        rows = len(columns[0])
-    return np.full(rows, seed, np.int64).view(np.uint64)
 
 
 def _whole(column: Column) -> pa.Array:

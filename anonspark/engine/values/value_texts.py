@@ -144,12 +144,12 @@ def _decimal(text: str, target: pa.DataType) -> Decimal | None:
         return None  # nobody counts that far
 
 
-def rounded(value: Decimal, target: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal | None:
+def rounded(value: Decimal, target: pa.DataType) -> Decimal | None:
     """Return a decimal with the places of a type. None where it has too many digits."""
     if value and value.adjusted() > target.precision:
         return None
     try:
-        found = value.quantize(Decimal(1).scaleb(-target.scale), rounding, _MANY_DIGITS)
+        found = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _MANY_DIGITS)
     except InvalidOperation:
         return None
     return found if not found or found.adjusted() + target.scale < target.precision else None
