@@ -67,8 +67,6 @@ class PlannedColumn:
         What layers know of it.
     read_as : pyarrow.DataType or None
         The type that its texts are read as. None leaves values as they are.
-    kind_read : Kind
-        What the values are then.
     in_text : Reading or None
         How values become the texts that a hierarchy, or the declared type, has. ``column`` and
         ``name`` are the attribute's.
@@ -76,7 +74,6 @@ class PlannedColumn:
 
     column: InputColumn
     read_as: pa.DataType | None
-    kind_read: Kind
     in_text: Reading | None
 
 
@@ -136,16 +133,16 @@ def plan_column(
             f"declared as {declared}, but the column has type {told}. Correct "
             f"attributes.{name}.type, or the column"
         )
-    in_text, kind_read = None, kind
+    in_text = None
     if has_hierarchy:
         blanks = BLANKS if kind == "category" else ""
         in_text = Reading(name, name, pa.string(), blanks=blanks, whole=kind == "float")
         kind = "category"
     elif not texts and declared == "text":
-        in_text, kind, kind_read = Reading(name, name, pa.string()), "category", "category"
+        in_text, kind = Reading(name, name, pa.string()), "category"
     undeclared = texts and declared is None
     column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy, brought_order)
-    return PlannedColumn(column, read_as, kind_read, in_text)
+    return PlannedColumn(column, read_as, in_text)
 
 
 def plan_columns(
