@@ -34,7 +34,7 @@ _LOGGER = logging.getLogger("anonspark")
 class EndedError(BaseException):
     """A signal arrived: clean up and end."""
 
-    def __init__(self, number: int, what: str = "no release was published") -> None:
+    def __init__(self, number: int, what: str = "No release was published") -> None:
         self.number = number
         self.exit_code = 128 + number
         super().__init__(f"{SIGNALS[signal.Signals(number)]}. {what}")

@@ -69,7 +69,7 @@ def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixt
     ("arguments", "code", "message"),
     [
         (("nowhere.csv",), 3, "DATA: no file is at nowhere.csv. Check the path"),
-        (("hdfs:///people",), 2, "DATA: the name 'hdfs:///people' tells the format"),
+        (("hdfs:///people",), 2, "DATA: the name 'hdfs:///people' does not show the format"),
         (("data/people.csv", "--option", "header"), 2, "--option: found 'header'. Expected NAME="),
         (("data/people.csv", "--engine", "odd"), 2, "--engine: found 'odd'. Expected one of"),
     ],

@@ -383,7 +383,7 @@ def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixt
     options = ("--original", tmp_path / "other.parquet", "--out", page)
     outcome = command(capsys, "report", release, *options)
     assert outcome.code == 0, outcome.err
-    assert "That the release tells the truth was not shown" in page.read_text()
+    assert "The release was not shown to be true" in page.read_text()
     assert re.search(r"[\d,]+ published records</td>", page.read_text())
     # Outside of a gate nothing is published, and all that is wrong is said.
     gates = ("gates.gcp.max=0.001", "gates.classes.min=1000", 'gates."risk.marketer.average".max=0')

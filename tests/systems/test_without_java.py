@@ -120,7 +120,7 @@ def test_a_signal_ends_a_run_that_leaves_nothing(tmp_path: Path, number: signal.
         process.send_signal(number)
         _, told = process.communicate(timeout=120)
     assert process.returncode == 128 + number, told
-    assert "no release was published" in told
+    assert "No release was published" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "configuration.yaml",
         "input.parquet",

@@ -52,7 +52,7 @@ def test_a_signal_in_any_thread_cancels_the_work(
         assert cancelled.wait(PATIENCE)
         raise RuntimeError("a task was cancelled")
 
-    with pytest.raises(EndedError, match="no release was published") as ended:
+    with pytest.raises(EndedError, match="No release was published") as ended:
         work_in_thread(
             work, LocalEngine(), cancelled.set, lambda _engine, error: told.append(error)
         )
