@@ -624,7 +624,7 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
     assert told in page
     assert ("as the run counted" in page) == (role == "identifier")
     # Who knows all records of a person sees them together where the number is published.
-    assert ("people who agree with somebody" in page) == (role == "insensitive")
+    assert ("people who agree in the classes" in page) == (role == "insensitive")
     # Risks are of people; what a class tells of a sensitive attribute is of records.
     assert "People above each threshold of risk" in page
     assert "for any person" in page

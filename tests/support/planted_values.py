@@ -59,7 +59,7 @@ def planted_table() -> pa.Table:
             [start + timedelta(hours=5 * int(row), microseconds=7 * int(row)) for row in rows]
         ),
         "${town}": texts("quasi_identifier", 24),
-        "1). DROP TABLE t. --": texts("sensitive", 9),
+        "1); DROP TABLE t; --": texts("sensitive", 9),
         "*": texts("insensitive", 2),
         "<b>amount</b>": shuffled([917_301.0319 + int(row) * 17.0321 for row in rows]),
         "secret": texts("unlisted", ROWS),
@@ -121,7 +121,7 @@ ATTRIBUTES: dict[str, Any] = {
     "birth_date": "quasi_identifier",
     "last_seen": "quasi_identifier",
     "${town}": "quasi_identifier",
-    "1). DROP TABLE t. --": "sensitive",
+    "1); DROP TABLE t; --": "sensitive",
     "*": "insensitive",
     "<b>amount</b>": "insensitive",
 }

@@ -24,7 +24,7 @@ from planted_values import (
 from service_jars import locked_jars
 from spark_client import run_client
 
-SENSITIVE = "1). DROP TABLE t. --"
+SENSITIVE = "1); DROP TABLE t; --"
 RUN = "night-1"
 SUPPORT = REPOSITORY / "tests" / "support"
 
