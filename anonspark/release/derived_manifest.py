@@ -65,7 +65,7 @@ def sections_of_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         "run_id": row["run_id"],
-        "started": row["started"].isoformat(timespec="seconds"),
+        "started": row["started"] and row["started"].isoformat(timespec="seconds"),
         "fingerprints": prints,
         "summary": {
             name: value

@@ -342,9 +342,8 @@ def _require_columns(
             used = {*claim.names, *data.schema.names}
             require_distinct(table.schema.names, used, subject)
             require_read(table.schema, used, f"{subject}: ")
-    lacking = [
-        column for column in (*claim.columns, *claim.sensitive) if column not in data.schema.names
-    ]
+    needed = dict.fromkeys((*claim.columns, *claim.sensitive, *claim.people_columns))
+    lacking = [column for column in needed if column not in data.schema.names]
     if lacking:
         raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
     used = {*claim.columns, *claim.sensitive}

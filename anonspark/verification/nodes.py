@@ -105,5 +105,5 @@ def count_nodes(classes: pa.Table, nodes: Sequence[Row], heights: Mapping[str, i
         if not of_round.num_rows:
             continue
         sizes = of_round.group_by(kept).aggregate([("size", "sum")]).column("size_sum")
-        counted[row["round"], row["node"]] = len(sizes), int(pc.min(sizes).as_py())
+        counted[row["round"], row["node"]] = len(sizes), int(pc.min(sizes).as_py() or 0)
     return counted

@@ -183,6 +183,17 @@ def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_pat
     assert "its bytes are not those that anonspark writes" in str(verified(forged))
 
 
+def test_no_class_of_a_recoding_has_a_size(tmp_path: Path) -> None:
+    """They ended verify with an error of ours."""
+    release = make_release(6, tmp_path / "sound").path
+    table = read_table(release, "metrics/classes")
+    index = table.schema.get_field_index("size")
+    sizes = pa.nulls(len(table), table["size"].type)
+    save_table(release, "metrics/classes", table.set_column(index, "size", sizes))
+    list_files(release)
+    assert "metrics/nodes: min_class_size" in str(verified(release))
+
+
 def test_a_number_of_units_twice(tmp_path: Path) -> None:
     """The second entry was believed."""
     release = make_release(3, tmp_path / "sound").path
@@ -204,18 +215,19 @@ def test_bytes_that_say_nothing(seed: int, tmp_path: Path) -> None:
     assert "hold more than anonspark writes" in str(verified(release))
 
 
-def test_a_summary_without_a_fingerprint(by_day: list[SoundRelease], tmp_path: Path) -> None:
-    """A null was compared with nothing."""
+@pytest.mark.parametrize("name", ["output_fingerprint", "started"])
+def test_a_summary_without_a_value(name: str, by_day: list[SoundRelease], tmp_path: Path) -> None:
+    """A null was compared with nothing, or ended verify with an error of ours."""
     forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
     table = read_table(forged, "metrics/summary")
-    index = table.schema.get_field_index("output_fingerprint")
+    index = table.schema.get_field_index(name)
     save_table(
         forged,
         "metrics/summary",
         table.set_column(index, table.field(index), pa.nulls(1, table.field(index).type)),
     )
     list_files(forged)
-    assert "output_fingerprint: found" in str(verified(forged))
+    assert f"{name}: found" in str(verified(forged))
 
 
 @pytest.mark.parametrize("size", [None, 0, -1])
