@@ -365,7 +365,7 @@ def test_clean_leaves_what_is_not_ours(
     before = contents(tmp_path)
     outcome = command(capsys, "clean", configuration)
     assert outcome.code == 5
-    assert f"the release that was there before is at file:{staging}/replaced" in outcome.err
+    assert f"The release that was there before is at file:{staging}/replaced" in outcome.err
     assert {name: text for name, text in before.items() if "state" not in name} == contents(
         tmp_path
     )

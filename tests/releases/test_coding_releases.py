@@ -198,7 +198,7 @@ def test_arranging_by_a_coding_is_warned_of(
     outcome = command(capsys, "arrange", path, *options)
     assert outcome.code == 0
     assert "Do not put it into the coding" in outcome.err
-    assert "put it into no coding" in (tmp_path / "arranged" / "orders.yaml").read_text()
+    assert "Do not put it into a coding" in (tmp_path / "arranged" / "orders.yaml").read_text()
 
 
 def test_a_configuration_of_python(tmp_path: Path) -> None:

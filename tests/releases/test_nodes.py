@@ -301,7 +301,7 @@ def test_a_plan_shows_the_nodes_of_the_search(
     assert contents(tmp_path) == before
     shown = command(capsys, "plan", path, "--nodes", "--quiet")
     assert "suppresses too much" in shown.out
-    assert "keep them inside" in shown.out
+    assert "keep them internal" in shown.out
     assert command(capsys, "run", path, "--quiet").code == 0
     (of_run,) = metrics(tmp_path / "release", "rounds")
     (chosen,) = (one for one in found[1] if one["is_chosen"])
