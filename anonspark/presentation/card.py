@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from anonspark.foreign_text import blanked
 from anonspark.presentation.blocks import Cell, Chart, Table, cell_text
 from anonspark.presentation.svg import clean
 from anonspark.redaction import redact
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MOST_LINES = 25
 """Lines of a card as text."""
@@ -236,6 +239,9 @@ def _scoped() -> Markup:
 
 @cache
 def _template() -> Template:
+    # Late: a terminal needs no templates.
+    from jinja2 import BaseLoader, Environment, StrictUndefined
+
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

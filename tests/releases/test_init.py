@@ -214,7 +214,10 @@ def test_a_word_among_days_of_a_form_that_was_said(
     for option, told in (
         ("dateFormat=dd.MM.yyyy", "convert them, or set dateFormat"),
         ("inferSchema=true", "convert them, or set inferSchema beside dateFormat"),
-        ("nullValue=k.A.", "not match dateFormat. If that is one word for missing, set it as nullV"),
+        (
+            "nullValue=k.A.",
+            "not match dateFormat. If that is one word for missing, set it as nullV",
+        ),
     ):
         assert command(capsys, "init", "days.csv", "--quiet", *given).code == 0
         text = (tmp_path / "days.yaml").read_text()
