@@ -27,5 +27,5 @@ def test_they_are_not_read_as_plain_files(spark: SparkSession, tmp_path: Path, p
                 tmp_path, input={"path": given, **said}, attributes={"age": "quasi_identifier"}
             )
         )
-        with pytest.raises(ConfigurationError, match=r"Set input\.format to delta"):
+        with pytest.raises(ConfigurationError, match=r"set input\.format to delta"):
             check_input(SparkEngine(spark), configuration)
