@@ -29,6 +29,7 @@ from anonspark.release.regions import (
     read_label,
     read_regions,
 )
+from anonspark.staged.keys import normalized_positions, positions_of
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -323,12 +324,8 @@ class MappedRegions:
     @cached_property
     def positions(self) -> tuple[Positions, Positions]:
         """Ends of each region on the real line, missing values where they lie there."""
-        own = self.quasi_identifiers
-        ends = [
-            np.stack([one.positions(codes[:, j]) for j, one in enumerate(own)], axis=1)
-            for codes in self._ends
-        ]
-        return ends[0], ends[1]
+        low, high = (positions_of(codes, self.quasi_identifiers) for codes in self._ends)
+        return low, high
 
     @cached_property
     def _tree(self) -> tuple[npt.NDArray[Any], ...]:
@@ -356,8 +353,8 @@ class MappedRegions:
         """
         d = codes.shape[1]
         points = np.zeros((len(codes), d + len(self._with_missing)), np.float64)
+        points[:, :d] = normalized_positions(codes, self.quasi_identifiers)
         for j, own in enumerate(self.quasi_identifiers):
-            points[:, j] = own.normalized(own.positions(codes[:, j]))
             if own.has_missing:
                 missing = codes[:, j] == own.missing_code
                 points[missing, j] = np.nan
