@@ -187,8 +187,7 @@ def detail_blocks(release: Release) -> Iterator[Table | Text]:
     rounds = [one for one in shown(ROUNDS) if one.name != "levels" or release.rounds[0]["levels"]]
     yield figures_table("Rounds", rounds, release.rounds, "withheld")
     yield figures_table("Attributes", shown(ATTRIBUTES), release.attributes, "withheld")
-    whole = [row for row in release.risk if row.get("round") is None]
-    yield figures_table("Risk of re-identification, as probabilities", shown(RISK), whole)
+    yield risk_table([row for row in release.risk if row.get("round") is None])
     yield from privacy_blocks(release.privacy)
 
 
@@ -199,6 +198,11 @@ def figures_table(
     names = [figure.name for figure in figures]
     cells = [[withheld if row.get(name) is None else row[name] for name in names] for row in rows]
     return Table(title, names, cells)
+
+
+def risk_table(rows: Sequence[Row]) -> Table:
+    """Return the risk from each attacker. `rows` are those of the table ``risk``."""
+    return figures_table("Risk of re-identification, as probabilities", shown(RISK), rows)
 
 
 def privacy_blocks(criteria: Sequence[Row]) -> Iterator[Table]:

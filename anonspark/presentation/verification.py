@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from anonspark.core.criterion import CRITERIA
-from anonspark.core.figures import RISK, shown
 from anonspark.core.utility_score import columns_text
 from anonspark.presentation.blocks import Cell, Chart, Table
 from anonspark.presentation.card import Card
+from anonspark.presentation.release import risk_table
 from anonspark.verification.result import Verification
 
 
@@ -120,18 +120,11 @@ def _cell(value: Cell | None) -> Cell:
 
 
 def _risk(found: Verification) -> Table:
-    columns = [figure.name for figure in shown(RISK)]
-    rows = [
-        [
-            *("" if row[name] is None else row[name] for name in columns),
-            ", ".join(
-                name for name in ("highest", "average", "at_risk", "unique") if row[f"high_{name}"]
-            ),
-        ]
-        for row in found.risk
-    ]
-    title = "Risk of re-identification, as probabilities"
-    return Table(title, [*columns, "called high"], rows)  # type: ignore[arg-type]
+    table = risk_table(found.risk)
+    names = ("highest", "average", "at_risk", "unique")
+    high = [", ".join(name for name in names if row[f"high_{name}"]) for row in found.risk]
+    rows = [[*cells, called] for cells, called in zip(table.rows, high, strict=True)]
+    return Table(table.caption, [*table.columns, "called high"], rows)
 
 
 def _attacks(found: Verification) -> Iterator[Table]:
