@@ -13,7 +13,7 @@ import json
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,15 +51,17 @@ def count_code_lines(source: str) -> int:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in _NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
-        # Docstrings, of attributes too.
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
+    for text in find_docstrings(ast.parse(source)):
+        lines.difference_update(range(text.lineno, (text.end_lineno or 0) + 1))
     return len(lines)
+
+
+def find_docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the docstrings of a module, those of attributes too."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()) as text):
+                yield text
 
 
 def room_of(path: Path) -> str:

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from size import find_docstrings
+
 ROOT = Path(__file__).resolve().parent.parent
 
 PATTERNS = {
@@ -26,7 +28,7 @@ PATTERNS = {
 
 AT_MOST = {"tell": 0.3, "whoever": 0.1, "semicolon": 1.0}
 AT_LEAST = {"you": 6.0}
-"""Of the pages only: a docstring has nobody to address."""
+"""Only of the pages, because a docstring addresses no one."""
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`]*`")
@@ -49,18 +51,10 @@ def read_prose(markdown: str) -> str:
     return _ENTITY.sub("", _LINK.sub("", text))
 
 
-def _docstrings(tree: ast.AST) -> set[int]:
-    return {
-        id(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
-
-
 def read_strings(source: str) -> tuple[str, str]:
     """Return the docstrings of a module, and its messages: other texts of four words or more."""
     tree = ast.parse(source)
-    described = _docstrings(tree)
+    described = {id(text): text for text in find_docstrings(tree)}
     docstrings: list[str] = []
     messages: list[str] = []
     for node in ast.walk(tree):
