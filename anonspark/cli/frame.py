@@ -99,11 +99,15 @@ class Call:
         stage : str
             Name in the progress. Empty if the function begins stages.
         """
+        wanted, of_paths = self.work_on(*paths, written=written)
+        function = self._staged(function, stage)
+        return work_with_engine(wanted, work or of_paths, self.master, function)
+
+    def work_on(self, *paths: str | None, written: Sequence[str] = ()) -> tuple[EngineName, Work]:
+        """Return the engine that was asked for, and the work on some paths. See :meth:`work`."""
         from anonspark.engine.choice import Work, engine_name
 
-        work = work or Work(tuple(filter(None, paths)), tuple(written))
-        function = self._staged(function, stage)
-        return work_with_engine(engine_name(self.engine), work, self.master, function)
+        return engine_name(self.engine), Work(tuple(filter(None, paths)), tuple(written))
 
     def load(
         self,

@@ -37,7 +37,7 @@ def check(
 
     checked = call.load(config, loads(config, overrides), inspect)
     coding = checked.coding
-    told = {
+    document = {
         "rows": checked.rows,
         "rows_to_drop": checked.rows_dropped,
         "missing": checked.missing,
@@ -45,7 +45,7 @@ def check(
         "repeats": [asdict(one) | {"remedy": one.remedy} for one in checked.repeats],
         "warnings": [one.as_dict() for one in checked.warnings],
     }
-    call.show(told, lambda _: checked_blocks(config, checked))
+    call.show(document, lambda _: checked_blocks(config, checked))
 
 
 @command(*CONFIGURED)

@@ -55,14 +55,14 @@ def compare(
     wanted, comparison = call.load(
         grid, lambda read: load_comparison(grid, overrides or (), read), run_cells, _of_grid
     )
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "path": comparison.path,
         "cells": comparison.rows,
         "notes": comparison.notes,
     }
     if wanted.trial is not None and comparison.advice is not None:
-        told |= {"refused": wanted.trial.refused, "advice": comparison.advice.as_dict()}
-    call.show(told, lambda _: _blocks(wanted, comparison))
+        document |= {"refused": wanted.trial.refused, "advice": comparison.advice.as_dict()}
+    call.show(document, lambda _: _blocks(wanted, comparison))
 
 
 def _blocks(grid: Grid, comparison: Comparison) -> Iterator[Block]:

@@ -78,8 +78,8 @@ def demo(
             ),
         )
 
-    told = {"configuration": str(path), "path": release.path, "summary": release.summary}
-    call.show(told, blocks)
+    document = {"configuration": str(path), "path": release.path, "summary": release.summary}
+    call.show(document, blocks)
 
 
 @command("master", "as_json", "quiet")
@@ -99,8 +99,8 @@ def generate(
             write_people(engine.session, rows, out, seed, format)
 
     work_with_spark(call.master, write)
-    told = {"rows": rows, "path": out, "format": format}
-    call.say(told, f"{rows:,} people at {out}")
+    document = {"rows": rows, "path": out, "format": format}
+    call.say(document, f"{rows:,} people at {out}")
 
 
 @command("as_json", "quiet")

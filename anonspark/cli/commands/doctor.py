@@ -22,7 +22,7 @@ def doctor(call: Call) -> None:
     from anonspark.cli.doctor import run_checks
 
     checks = run_checks()
-    told = [
+    document = [
         {
             "name": one.name,
             "passed": one.passed,
@@ -31,7 +31,7 @@ def doctor(call: Call) -> None:
         }
         for one in checks
     ]
-    call.show({"checks": told}, lambda _: _blocks(checks))
+    call.show({"checks": document}, lambda _: _blocks(checks))
     failed = sum(not one.passed for one in checks)
     if failed:
         raise EnvironmentProblem(f"{failed} of the checks above failed. Each names its remedy")

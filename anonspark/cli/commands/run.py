@@ -135,7 +135,7 @@ def _show_run(call: Call, release: Release, *, details: bool, has_report: bool =
         if details:
             yield from detail_blocks(release)
 
-    told = {
+    document = {
         "path": release.path,
         "published_earlier": release.earlier,
         "summary": release.summary,
@@ -146,4 +146,4 @@ def _show_run(call: Call, release: Release, *, details: bool, has_report: bool =
         "unpublished": release.unpublished,
         "warnings": [one.as_dict() for one in release.warnings],
     }
-    call.show(told, blocks)
+    call.show(document, blocks)

@@ -13,7 +13,6 @@ from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
-    from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
     from anonspark.presentation.terminal import Block
     from anonspark.sharing.pairs.relation import Statement
@@ -176,17 +175,16 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             population=population,
         )
 
-    def describe(_: object) -> tuple[EngineName, Work]:
-        from anonspark.engine.choice import Work, engine_name
-
-        return engine_name(call.engine), Work(tuple(filter(None, paths)))
-
     paths = (published, *(beside or ()), original, population)
     found = (
         call.work(prove, *paths, stage="verify")
         if config is None
         else call.load(
-            config, loads(config, None, needs_seed=False), prove, describe, stage="verify"
+            config,
+            loads(config, None, needs_seed=False),
+            prove,
+            lambda _: call.work_on(*paths),
+            stage="verify",
         )
     )
     call.show(found, _blocks)
