@@ -56,8 +56,8 @@ def _broken(evidence: Evidence) -> Iterator[Item]:
 
 def _larger_classes(evidence: Evidence) -> Iterator[Item]:
     """Say which k brings the highest risk below the threshold, where it is above."""
-    row: Mapping[str, Any] = next(iter(evidence.verification.get("risk") or ()), {})
-    if not row.get("high_highest") or not row.get("threshold"):
+    row = evidence.prosecutor
+    if row is None or not row["high_highest"]:
         return
     # A threshold of 1 / 3 asks for 3 records, however it is rounded.
     wanted = math.ceil(1 / float(row["threshold"]) - 1e-9)
@@ -85,7 +85,7 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
         one for one in stricter_than_required(evidence) if one.criterion.attribute not in hidden
     ]
     names = list(dict.fromkeys(one.criterion.attribute for one in found))
-    if evidence.verification.get("units"):
+    if evidence.people:
         # What was tried counts records, and what would be asked for counts people.
         return
     by_key: dict[str, list[MeasuredCriterion]] = {}
@@ -111,16 +111,11 @@ def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
 
     Where a release holds, none of its classes violates that. Where it does not, some may.
     """
-    required = [
-        Criterion(
-            one["attribute"], one["criterion"], float(one["required"]), float(one.get("c") or 0.0)
-        )
-        for one in evidence.verification.get("criteria") or ()
-    ]
+    proof = evidence.verification
     return [
         one
-        for one in evidence.tried
-        if not any(_asks_for(other, one.criterion) for other in required)
+        for one in proof.tried
+        if not any(_asks_for(other.criterion, one.criterion) for other in proof.criteria)
     ]
 
 
@@ -142,9 +137,8 @@ def _within_reach(
     tried: Sequence[MeasuredCriterion], evidence: Evidence
 ) -> MeasuredCriterion | None:
     """Return the strictest bound that few enough records violate, of those that some violate."""
-    records = int(evidence.verification.get("rows", 0))
     some = [one for one in tried if one.violating_classes]
-    few = [one for one in some if one.violating_records <= _BEARABLE * records]
+    few = [one for one in some if one.violating_records <= _BEARABLE * evidence.rows]
     if few:
         return min(few, key=lambda one: one.criterion.bound)
     return max(some, key=lambda one: one.criterion.bound, default=None)
@@ -189,15 +183,14 @@ def _text(one: MeasuredCriterion, evidence: Evidence) -> str:
 
 def _failing(classes: int, records: int | None, evidence: Evidence) -> str:
     """Say how many classes do not keep a promise, and their records where those are known."""
-    total = int(evidence.verification.get("classes", 0))
+    total = evidence.verification.published.classes
     if not classes:
         return f"All {total:,} classes of this release keep it already."
     if classes == 1:
         return f"One of {total:,} classes does not keep it now."
     if records is None:
         return f"{classes:,} of {total:,} classes do not keep it now."
-    rows = int(evidence.verification.get("rows", 0))
-    share = evidence.rules.share(records / max(rows, 1), rows)
+    share = evidence.rules.share(records / evidence.rows, evidence.rows)
     return (
         f"{classes:,} of {total:,} classes do not keep it now, with "
         f"{evidence.rules.count(records)} records ({share})."
@@ -297,7 +290,7 @@ def _role_line(name: str, role: str, evidence: Evidence) -> str:
 
 def stricter(evidence: Evidence) -> Section | None:
     """Show what every promise that was tried would cost."""
-    total = int(evidence.verification.get("rows", 0))
+    total = evidence.rows
     rows = [
         [
             one.criterion.attribute,
@@ -311,7 +304,7 @@ def stricter(evidence: Evidence) -> Section | None:
                 if one.violating_classes == 1
                 else (
                     evidence.rules.count(one.violating_records),
-                    evidence.rules.share(one.violating_records / max(total, 1), total),
+                    evidence.rules.share(one.violating_records / total, total),
                 )
             ),
         ]

@@ -13,7 +13,7 @@ _MOST_BINS = 14
 
 def class_sizes(evidence: Evidence) -> Section | None:
     """Show how large the classes are, as far as the proof shows it."""
-    sizes = {int(size): int(classes) for size, classes in evidence.verification.get("sizes") or ()}
+    sizes = evidence.verification.published.sizes
     if not sizes:
         return None
     bins = size_bins(sizes, evidence.k)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from anonspark.reporting.classes import ShownClasses
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.figures import Figures
 from anonspark.utility.models import Learning
-from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.result import Verification
 
 Row = Mapping[str, Any]
 
@@ -27,8 +27,7 @@ class Evidence:
     release : str
         Path of the release, as it was given. Credentials in it are redacted.
     manifest : Manifest
-    verification : mapping
-        What ``anonspark verify --json`` prints.
+    verification : Verification
     figures : Figures
     summary, rounds, attributes : sequence of mapping
         Rows of the metrics tables. Empty where a release came without them.
@@ -36,34 +35,28 @@ class Evidence:
         Path of the original, likewise. None without one.
     risk_before : sequence of mapping
         Rows as those of the table ``risk``, of the original.
-    tried : sequence of MeasuredCriterion
-        Stricter promises, and how many classes do not keep them.
     shown : ShownClasses
     proven_by_run : bool
         Whether the verification is that of the run, before it published.
     learning : Learning or None
         What models learn from the release and from its original, with a loss. None where none were
         trained.
-    only_untrue : bool
-        Whether nothing failed but the match with the original, which may be another table.
     inside : bool
         Whether the report may name the worst classes.
     """
 
     release: str
     manifest: Manifest
-    verification: Mapping[str, Any]
+    verification: Verification
     figures: Figures
     summary: Sequence[Row] = ()
     rounds: Sequence[Row] = ()
     attributes: Sequence[Row] = ()
     original: str | None = None
     risk_before: Sequence[Row] = ()
-    tried: Sequence[MeasuredCriterion] = ()
     shown: ShownClasses = field(default_factory=ShownClasses)
     proven_by_run: bool = False
     learning: Learning | None = None
-    only_untrue: bool = False
     inside: bool = False
     rules: Disclosure = field(init=False)
 
@@ -82,26 +75,40 @@ class Evidence:
     @property
     def holds(self) -> bool:
         """Return whether the release keeps everything that was required of it."""
-        return bool(self.verification.get("holds", True))
+        return self.verification.holds
+
+    @property
+    def only_untrue(self) -> bool:
+        """Return whether nothing failed but the match with the original."""
+        return self.verification.only_untrue
+
+    @property
+    def rows(self) -> int:
+        """Published records, as they were counted."""
+        return self.verification.published.rows
 
     @property
     def people(self) -> Mapping[int, int]:
         """Classes of each number of people. Empty where every record counts as a person."""
-        units = self.verification.get("units") or {}
-        return {int(people): int(classes) for people, classes in units.get("classes") or ()}
+        units = self.verification.units
+        return {} if units is None else units.classes
 
     @property
     def hidden_among(self) -> Mapping[int, int]:
         """Classes of each number of what a risk is one of: people, where they are distinguished."""
-        sizes = self.verification.get("sizes") or ()
-        return self.people or {int(size): int(classes) for size, classes in sizes}
+        return self.people or self.verification.published.sizes
 
     @property
     def at_risk(self) -> tuple[int, str]:
         """How many a risk is about, a person once in each class, and what they are."""
         if self.people:
             return sum(size * classes for size, classes in self.people.items()), "people"
-        return int(self.verification.get("rows", 0)), "records"
+        return self.rows, "records"
+
+    @property
+    def prosecutor(self) -> Row | None:
+        """The risk from an attacker who knows that a person is in the release."""
+        return prosecutor_of(self.verification.risk)
 
     @property
     def withholds_values(self) -> bool:
@@ -123,6 +130,11 @@ class Evidence:
     def k(self) -> int:
         """Smallest class size that was required."""
         return self.rules.k
+
+
+def prosecutor_of(risk: Iterable[Row]) -> Row | None:
+    """Return the risk from an attacker who knows that a person is in a table."""
+    return next((row for row in risk if row["attacker"] == "prosecutor"), None)
 
 
 def withholds_values(manifest: Manifest) -> bool:

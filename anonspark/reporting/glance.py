@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from anonspark.core.utility_score import columns_text, utility_word
 from anonspark.presentation.blocks import Block, Cell, Grade, Section, Table, Text, Tile, Tiles
 from anonspark.reporting.disclosure import round_percent
-from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.evidence import Evidence, prosecutor_of
 from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.usefulness import distance, sentence_of
 from anonspark.reporting.weaknesses import weakness_items
@@ -87,7 +85,7 @@ def glance(evidence: Evidence) -> Section:
 
 def _verdict(evidence: Evidence) -> Tile:
     promise = f"k = {evidence.k:,}"
-    criteria = len(evidence.verification.get("criteria") or ())
+    criteria = len(evidence.verification.criteria)
     if criteria:
         promise += f" and {criteria:,} more requirement{'s' * (criteria > 1)}"
     if evidence.only_untrue:
@@ -111,13 +109,8 @@ def _verdict(evidence: Evidence) -> Tile:
     return Tile("Verdict", "holds", text, "mixed")
 
 
-def _prosecutor(rows: Any) -> Mapping[str, Any] | None:
-    return next((row for row in rows or () if row["attacker"] == "prosecutor"), None)
-
-
 def _risk(evidence: Evidence) -> Tile:
-    after = _prosecutor(evidence.verification.get("risk"))
-    before = _prosecutor(evidence.risk_before)
+    after, before = evidence.prosecutor, prosecutor_of(evidence.risk_before)
     if after is None:
         return Tile("Risk of re-identification", "not measured", "The proof found no class.", "bad")
     value = round_percent(float(after["highest"]))
@@ -139,8 +132,9 @@ def _risk(evidence: Evidence) -> Tile:
 def _lost(evidence: Evidence) -> Tile:
     counts = evidence.counts
     if evidence.manifest.parts or "rows_in" not in counts:
-        published = int(evidence.verification.get("rows", 0))
-        text = f"{published:,} records are published. The report of each part shows what it lost."
+        text = (
+            f"{evidence.rows:,} records are published. The report of each part shows what it lost."
+        )
         return Tile("Records lost", "not known", text)
     dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
     total, known = counts["rows_in"], [int(one) for one in (dropped, without) if one is not None]
@@ -202,20 +196,16 @@ def _of_figures(evidence: Evidence) -> Tile:
 def _weakest(evidence: Evidence) -> Tile:
     measured = [
         # Of several attributes that a class tells for sure, the one that most records are told of.
-        (
-            float(one["largest_share"]),
-            int(one.get("homogeneous_records") or 0),
-            str(one["attribute"]),
-        )
-        for one in evidence.verification.get("sensitive") or ()
-        if one.get("largest_share") is not None
+        (one.worst["largest_share"], one.homogeneous_records or 0, one.attribute)
+        for one in evidence.verification.sensitive
+        if "largest_share" in one.worst
     ]
-    smallest = evidence.rules.count(int(evidence.verification.get("smallest", 0)))
+    smallest = evidence.rules.count(evidence.verification.published.smallest)
     if not measured:
         text = "The smallest class has so many records. "
         text += (
             "What it reveals of the sensitive attributes is not measured."
-            if evidence.verification.get("sensitive")
+            if evidence.verification.sensitive
             else "Nothing sensitive is published."
         )
         return Tile("Weakest class", f"{smallest} records", text)

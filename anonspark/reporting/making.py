@@ -136,18 +136,16 @@ def make_report(
     evidence = Evidence(
         release,
         manifest,
-        verification.as_dict(),
+        verification,
         figures,
         summary=_metrics(engine, release, "summary"),
         rounds=_metrics(engine, release, "rounds", "round"),
         attributes=_metrics(engine, release, "attributes", "position"),
         original=original_path if is_matched else None,
         risk_before=before,
-        tried=verification.tried,
         shown=classes,
         proven_by_run=verified is not None,
         learning=learning,
-        only_untrue=verification.only_untrue,
         inside=inside,
     )
     return Report(_page(evidence), evidence.holds)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import yaml
 
-from anonspark.core.criterion import criterion_type
 from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Code, Section, Table, Text, Verdict
+from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence, Row
+from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.people import MeasuredUnits
+from anonspark.verification.truthfulness import Truthfulness
 
 _ROLES = {
     "identifier": "not published",
@@ -28,8 +33,7 @@ _WITHHELD = "withheld"
 def guarantee(evidence: Evidence) -> Section:
     """Show what was required and what was measured, and how to repeat the proof."""
     proof, rules = evidence.verification, evidence.rules
-    required = int(proof.get("k", rules.k))
-    smallest = int(proof.get("smallest", 0))
+    required, smallest, units = proof.k, proof.published.smallest, proof.units
     rows: list[list[str | Verdict]] = [
         [
             "k-anonymity: records in the smallest class",
@@ -38,22 +42,19 @@ def guarantee(evidence: Evidence) -> Section:
             Verdict(smallest >= required),
         ]
     ]
-    units = proof.get("units")
     if units:
-        rows.append(_units_row(units, required, evidence))
-        rows += _agreeing_rows(units, evidence)
-    rows += [_criterion_row(one) for one in proof.get("criteria") or ()]
+        rows += _units_rows(units, required, rules)
+    rows += map(_criterion_row, proof.criteria)
     rows += _presence_rows(evidence)
-    promised = evidence.manifest.fingerprint
-    if "fingerprint" in proof:
-        rows.append(
-            [
-                "the files are those that were published",
-                "the manifest's fingerprint",
-                "the same" if proof["fingerprint"] == promised else "another one",
-                Verdict(proof["fingerprint"] == promised),
-            ]
-        )
+    same = proof.published.fingerprint == evidence.manifest.fingerprint
+    rows.append(
+        [
+            "the files are those that were published",
+            "the manifest's fingerprint",
+            "the same" if same else "another one",
+            Verdict(same),
+        ]
+    )
     rows += _attack_rows(evidence)
     if evidence.holds:
         whom = "records of others" if units else "others"
@@ -91,14 +92,14 @@ def guarantee(evidence: Evidence) -> Section:
     return Section("guarantee", "Guarantee and proof", blocks)
 
 
-def _measured_how(evidence: Evidence, units: Row | None) -> str:
+def _measured_how(evidence: Evidence, units: MeasuredUnits | None) -> str:
     if evidence.proven_by_run:
         text = "Measured by the run in the files that it had written, before it published them. "
         text += "Everyone who has the files can repeat the proof"
         if evidence.original is None:
             return f"{text}:"
         return f"{text}, and with the original also test for truthfulness and a linkage attack:"
-    if not units or units["proven"]:
+    if units is None or not units.not_published:
         return (
             "Measured for this report from the published files only. It does not rely on anything "
             "the run reported. Everyone who has the files can repeat the proof:"
@@ -117,53 +118,50 @@ def _command(evidence: Evidence) -> str:
     return command
 
 
-def _units_row(units: Row, required: int, evidence: Evidence) -> list[str | Verdict]:
-    fewest = int(units["fewest"])
-    told = "" if units["proven"] else ", as the run counted"
-    return [
+def _units_rows(
+    units: MeasuredUnits, required: int, rules: Disclosure
+) -> Iterator[list[str | Verdict]]:
+    told = ", as the run counted" if units.not_published else ""
+    yield [
         f"k-anonymity: people of the class that has the fewest{told}",
         f"at least {required:,}",
-        evidence.rules.count(fewest),
-        Verdict(fewest >= required),
+        rules.count(units.fewest),
+        Verdict(units.fewest >= required),
     ]
+    # An attacker learns this who knows all records of a person that stay together.
+    if units.fewest_agreeing is not None:
+        yield [
+            "people who agree in the classes of all records, the fewest",
+            "not bounded",
+            rules.count(units.fewest_agreeing),
+            "",
+        ]
 
 
-def _agreeing_rows(units: Row, evidence: Evidence) -> list[list[str | Verdict]]:
-    """Return what an attacker learns who knows all records of a person that stay together."""
-    fewest = units.get("fewest_agreeing")
-    if fewest is None:
-        return []
-    row: list[str | Verdict] = [
-        "people who agree in the classes of all records, the fewest",
-        "not bounded",
-        evidence.rules.count(int(fewest)),
-        "",
+def _criterion_row(one: MeasuredCriterion) -> list[str | Verdict]:
+    asked = one.criterion
+    what = asked.type.measured.format(bound=figure_text(asked.bound))
+    limit = asked.bound if asked.told_c is None else asked.told_c
+    measured = figure_text(one.measured) if isfinite(one.measured) else "unbounded"
+    return [
+        f"{asked.attribute}: {what}",
+        f"{asked.type.bound} {figure_text(limit)}",
+        measured,
+        Verdict(not one.violating_classes),
     ]
-    return [row]
-
-
-def _criterion_row(one: Row) -> list[str | Verdict]:
-    criterion = criterion_type(one["criterion"])
-    what = criterion.measured.format(bound=figure_text(one["required"]))
-    limit = one["required"] if one.get("c") is None else one["c"]
-    name = f"{one['attribute']}: {what}"
-    measured = "unbounded" if one.get("measured") is None else figure_text(one["measured"])
-    holds = not one.get("violating_classes", 0)
-    return [name, f"{criterion.bound} {figure_text(limit)}", measured, Verdict(holds)]
 
 
 def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
-    presence = evidence.verification.get("presence")
+    presence = evidence.verification.presence
     wanted = evidence.manifest.configuration["privacy"].get("delta_presence")
     if not presence or not wanted:
         return []
-    holds = not presence.get("out_of_bounds") and not presence.get("classes_not_covered")
     return [
         [
             "delta-presence: how sure an attacker can be that a person is in the release",
             f"{figure_text(wanted.get('min', 0.0))} to {figure_text(wanted.get('max', 1.0))}",
-            f"{figure_text(presence['smallest'])} to {figure_text(presence['largest'])}",
-            Verdict(holds),
+            f"{figure_text(presence.smallest)} to {figure_text(presence.largest)}",
+            Verdict(presence.holds),
         ]
     ]
 
@@ -172,25 +170,25 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     """Return what was found with the original: truthfulness, and the linkage attack."""
     rows: list[list[str | Verdict]] = []
     rules = evidence.rules
-    truth = evidence.verification.get("truthfulness")
+    truth = evidence.verification.truthfulness
     if truth:
         rows.append(
             [
                 "truthfulness: records without a counterpart, except those left out",
                 "0",
                 _untruthful(truth, evidence),
-                Verdict(bool(truth.get("holds", True))),
+                Verdict(truth.holds),
             ]
         )
     # Who has several records is looked for by each of them.
     whom = "records" if evidence.people else "people"
-    for name, attack in (evidence.verification.get("linkage") or {}).items():
+    for name, attack in evidence.verification.linkage.items():
         rows.append(
             [
                 f"linkage attack with the {name}: {whom} with fewer than {rules.k:,} candidates",
                 "0",
-                rules.count(int(attack.get("fewer_than_k", 0))),
-                Verdict(not attack.get("fewer_than_k", 0)),
+                rules.count(attack.fewer_than_k),
+                Verdict(not attack.fewer_than_k),
             ]
         )
         if rules.k < 2:
@@ -201,25 +199,25 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
                 f"linkage attack with the {name}: records alone in their class that match one "
                 "record of it",
                 "0",
-                rules.count(int(attack.get("singled_out", 0))),
-                Verdict(not attack.get("singled_out", 0)),
+                rules.count(attack.singled_out),
+                Verdict(not attack.singled_out),
             ]
         )
     return rows
 
 
-def _untruthful(truth: Row, evidence: Evidence) -> str:
+def _untruthful(truth: Truthfulness, evidence: Evidence) -> str:
     """Return how many records of the original or the release do not fit, and how many may not."""
     if evidence.withholds_values:
         # They include those that were left out.
-        return "0" if truth.get("holds", True) else _WITHHELD
+        return "0" if truth.holds else _WITHHELD
     counts = {
-        "originals": int(truth.get("unpaired_originals", 0)),
-        "published records": int(truth.get("unpaired_published", 0)),
+        "originals": truth.unpaired_originals,
+        "published records": truth.unpaired_published,
     }
     told = [f"{evidence.rules.count(count)} {what}" for what, count in counts.items() if count]
     text = ", ".join(told) or "0"
-    unknown = int(truth.get("not_proven", 0))
+    unknown = truth.not_proven
     return f"{text}. {evidence.rules.count(unknown)} not proven" if unknown else text
 
 
@@ -291,7 +289,7 @@ def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, boo
 def published(evidence: Evidence) -> Section:
     """Show how many records and which columns were published."""
     rules, counts = evidence.rules, evidence.counts
-    published = int(evidence.verification.get("rows", counts.get("rows_published", 0)))
+    published = evidence.rows
     dropped = counts.get("rows_dropped_missing", 0)
     left_out = counts.get("rows_left_out", 0)
     total = counts.get("rows_in", published)
@@ -310,7 +308,7 @@ def published(evidence: Evidence) -> Section:
         ]
     rows += [
         ["records published", f"{published:,}"],
-        ["classes by published values", f"{int(evidence.verification.get('classes', 0)):,}"],
+        ["classes by published values", f"{evidence.verification.published.classes:,}"],
     ]
     configured = evidence.manifest.attributes
     kinds = {one["name"]: one["kind"] for one in evidence.manifest.quasi_identifiers}

@@ -12,7 +12,7 @@ from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.lines import Line, Lines, draw_lines
 from anonspark.presentation.tips import words_of
 from anonspark.reporting.disclosure import SHARE, percent, percent_or_nothing, round_percent
-from anonspark.reporting.evidence import Evidence, Row
+from anonspark.reporting.evidence import Evidence, Row, prosecutor_of
 
 THRESHOLDS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
 """Probabilities that the curve has points at."""
@@ -101,7 +101,7 @@ _ATTACKERS = {
 
 def risk(evidence: Evidence) -> Section | None:
     """Show how likely people are found again, before and after."""
-    after = list(evidence.verification.get("risk") or ())
+    after = evidence.verification.risk
     if not after:
         return None
     rules, figures = evidence.rules, evidence.figures
@@ -124,12 +124,12 @@ def risk(evidence: Evidence) -> Section | None:
                     ),
                 ]
             )
-    threshold = after[0].get("threshold")
+    threshold = float(str(after[0]["threshold"]))
     columns = ("attacker", "who", "highest", "average", f"{what} at risk", f"unique {what}")
     labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
     for name, found, people in sides:
-        prosecutor = next((row for row in found if row["attacker"] == "prosecutor"), None)
+        prosecutor = prosecutor_of(found)
         if prosecutor is None:
             continue
         at_risk = rules.rounded_share(float(prosecutor.get("at_risk") or 0.0), people)
@@ -138,7 +138,7 @@ def risk(evidence: Evidence) -> Section | None:
         at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people, what)
         texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
     blocks: list[Block] = [
-        Text(_what_is_at_risk(evidence, "" if threshold is None else round_percent(threshold))),
+        Text(_what_is_at_risk(evidence, round_percent(threshold))),
         bar_chart(
             "risk",
             Bars(
@@ -148,7 +148,7 @@ def risk(evidence: Evidence) -> Section | None:
                 f"probability, or share of the {what} (%)",
                 "prosecutor",
                 limit=100.0,
-                marks=[] if threshold is None else [(100 * threshold, "limit")],
+                marks=[(100 * threshold, "limit")],
                 words=[
                     words_of(label, {name: cells[number] for name, cells in texts.items()})
                     for number, label in enumerate(labels)
@@ -187,7 +187,7 @@ def _alike(evidence: Evidence) -> Chart | None:
     """Return how many records look alike, before and after."""
     k, rules = evidence.k, evidence.rules
     original = evidence.figures.original
-    sizes = {int(size): int(classes) for size, classes in evidence.verification.get("sizes") or ()}
+    sizes = evidence.verification.published.sizes
     if original is None or not sizes:
         return None
     starts = sorted({1, 2, max(2, k // 2), k, 2 * k, 5 * k, 20 * k})

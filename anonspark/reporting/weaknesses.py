@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from anonspark.presentation.blocks import Block, Item, Items, Section, Text
 from anonspark.reporting.disclosure import round_percent, spaced
@@ -55,21 +54,21 @@ def shares_tried(evidence: Evidence, attribute: str) -> dict[float, tuple[int, i
     """Return classes and records in which one value has more than each share that was tried."""
     return {
         one.criterion.bound: (one.violating_classes, one.violating_records)
-        for one in evidence.tried
+        for one in evidence.verification.tried
         if one.criterion.attribute == attribute and one.criterion.kind == "alpha"
     }
 
 
 def _inferred(evidence: Evidence) -> Iterator[Item]:
-    for one in evidence.verification.get("sensitive") or ():
-        name, rules = str(one["attribute"]), evidence.rules
-        share = one.get("largest_share")
+    for one in evidence.verification.sensitive:
+        name, rules = one.attribute, evidence.rules
+        share = one.worst.get("largest_share")
         if share is None:
             yield Item(f"{name}: not measured", _TOO_MANY_VALUES, "mixed")
             continue
-        homogeneous = int(one.get("homogeneous_classes") or 0)
+        homogeneous = one.homogeneous_classes or 0
         if homogeneous:
-            records = rules.count(int(one.get("homogeneous_records") or 0))
+            records = rules.count(one.homogeneous_records or 0)
             several = homogeneous > 1
             subject, place = ("They are", "one of them") if several else ("It is", "it")
             yield Item(
@@ -79,9 +78,9 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
                 "bad",
             )
             continue
-        if float(share) < _ALMOST_SURE:
+        if share < _ALMOST_SURE:
             text = f"In no class one value of {name} has a larger share."
-            title = f"{name}: {round_percent(float(share))} at most"
+            title = f"{name}: {round_percent(share)} at most"
             if evidence.people:
                 text = f"In no class one value of {name} has a larger share of the records. {_MORE}"
                 title += " of the records"
@@ -96,14 +95,14 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
         ]
         if evidence.people:
             yield Item(
-                f"{name}: {round_percent(float(share))} of one class's records share one value",
+                f"{name}: {round_percent(share)} of one class's records share one value",
                 f"So many of its records have the same value of {name}. {_MORE} No class has "
                 f"records of one value only{''.join(told)}.",
                 "mixed",
             )
             continue
         yield Item(
-            f"{name}: {round_percent(float(share))} of one class share one value",
+            f"{name}: {round_percent(share)} of one class share one value",
             f"A guess of the {name} of a person in that class is right with this probability"
             f"{', though every requirement is met' if evidence.holds else ''}. "
             f"No class has one value only{''.join(told)}.",
@@ -116,11 +115,11 @@ def _classes(number: int) -> str:
 
 
 def _risky(evidence: Evidence) -> Iterator[Item]:
-    row: Mapping[str, Any] = next(iter(evidence.verification.get("risk") or ()), {})
-    if row.get("high_highest"):
+    row = evidence.prosecutor
+    if row is not None and row["high_highest"]:
         highest, threshold = (round_percent(float(row[name])) for name in ("highest", "threshold"))
         counted, what = evidence.at_risk
-        at_risk = evidence.rules.share(float(row.get("at_risk") or 0.0), counted, what)
+        at_risk = evidence.rules.share(float(row["at_risk"]), counted, what)
         yield Item(
             "The highest risk is above the threshold",
             f"It is {highest}. More than {threshold} counts as high. So high is the risk of "
@@ -144,7 +143,7 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
         # Those have an item of their own, and the size of a block is about the machine.
         if one.get("code") not in ("rare_values", "column_identifies", "large_block"):
             yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), "mixed")
-    for text in evidence.verification.get("warnings") or ():
+    for text in evidence.verification.warnings:
         if not any(text.endswith(one) for one in told):
             yield Item("The proof", _sentence(text), "mixed")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from cases import cases
 from helpers import local_table
 from hypothesis import given
 from hypothesis import strategies as st
+from proofs import verification as verified
 
 from anonspark.core.criterion import Criterion
 from anonspark.core.model_scores import Difference
@@ -39,22 +41,29 @@ from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.usefulness import describe_usefulness
 from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.linkage import Linkage
+from anonspark.verification.truthfulness import Truthfulness
 
 NOTHING = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
 
 
 def evidence(
-    verification: dict[str, Any] | None = None,
+    proven: dict[str, Any] | None = None,
     privacy: dict[str, Any] | None = None,
     manifest: dict[str, Any] | None = None,
+    tried: Sequence[MeasuredCriterion] = (),
     **parts: Any,
 ) -> Evidence:
     configuration = {
         "attributes": {"job": {"role": "sensitive"}, "note": {"role": "insensitive"}},
         "privacy": {"k": 10, **(privacy or {})},
     }
-    proof = {"rows": 1000, "classes": 50, "smallest": 10, "holds": True, **(verification or {})}
-    document = {"configuration": configuration, **(manifest or {})}
+    proof = verified(**(proven or {}), tried=tried)
+    document = {
+        "configuration": configuration,
+        "fingerprints": {"output": proof.published.fingerprint},
+        **(manifest or {}),
+    }
     return Evidence("release", Manifest(document), proof, NOTHING, **parts)
 
 
@@ -295,18 +304,16 @@ def test_the_weakest_class_is_of_the_attribute_that_most_records_are_told_of() -
 
 
 def test_an_original_that_does_not_match_may_be_another_table() -> None:
-    truth = {"unpaired_originals": 808, "unpaired_published": 5808, "not_proven": 0}
-    counted = {"missing": 91, "surplus": 5091, "without_original": 5608, "unmatched": 808}
-    proof = {"holds": False, "truthfulness": {**truth, **counted, "holds": False}}
+    truth = Truthfulness(1000, 6000, 0, 91, 5091, 0, 5608, 0, 808, 5808, 0)
+    proof = {"failures": truth.describe(), "truthfulness": truth}
     manifest = {
-        "fingerprints": {"output": "f"},
         "published": {},
         "summary": {
             **{"rows_in": 1000, "rows_dropped_missing": 0, "rows_suppressed": 0},
             **{"rows_left_out": 0, "rows_published": 1000},
         },
     }
-    found = evidence(proof, manifest=manifest, only_untrue=True)
+    found = evidence(proof, manifest=manifest)
     tiles = texts(glance(found))
     assert "not kept" not in tiles
     assert "Truthfulness was not shown: perhaps the original that was given is another" in tiles
@@ -330,7 +337,7 @@ def of_people(share: float = 0.9, **proof: Any) -> Evidence:
         "classes": 2,
         "sizes": [[30, 2]],
         "risk": [{**risk, "threshold": 0.07, "high_highest": True}],
-        "units": {"unit": ["pid"], "fewest": 10, "classes": [[10, 1], [20, 1]], "proven": True},
+        "people": [[10, 1], [20, 1]],
         "sensitive": [{"attribute": "job", "largest_share": share, "homogeneous_classes": 0}],
         **proof,
     }
@@ -481,7 +488,7 @@ def test_worst_classes_have_a_column_for_each_quasi_identifier() -> None:
 def test_what_is_required_already_is_not_advised(
     required: dict[str, Any], kind: Any, bound: float, advised: bool
 ) -> None:
-    proof = {"holds": False, "criteria": [{"attribute": "job", "measured": 1.0, **required}]}
+    proof = {"holds": False, "criteria": [{"attribute": "job", **required}]}
     section = advice(evidence(proof, tried=[tried(kind, bound, 1, 1)]))
     assert section is not None
     titles = [
@@ -508,9 +515,8 @@ def test_a_broken_promise_is_not_called_kept_above_its_weaknesses() -> None:
 
 
 def test_the_row_of_the_attack_that_succeeded_is_the_one_that_fails() -> None:
-    attack = {"fewer_than_k": 0, "singled_out": 1, "re_identified": 0, "holds": False}
-    manifest = {"fingerprints": {"output": "f"}}
-    section = guarantee(evidence({"holds": False, "linkage": {"original": attack}}, {}, manifest))
+    attack = Linkage(9, 9, 0, 10, 1, 0)
+    section = guarantee(evidence({"holds": False, "linkage": {"original": attack}}))
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     rows = {str(row[0]): row[1:] for row in table.rows if str(row[0]).startswith("linkage")}
     assert rows == {

@@ -10,6 +10,7 @@ import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from proofs import verification
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.presentation.blocks import Code, Table
@@ -390,7 +391,7 @@ def test_sums_do_not_depend_on_the_order_of_records() -> None:
 def test_sizes_below_k_are_told_together(sizes: list[list[int]]) -> None:
     nothing = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
     manifest = Manifest({"configuration": {"privacy": {"k": 10}}})
-    section = class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
+    section = class_sizes(Evidence("release", manifest, verification(sizes=sizes), nothing))
     assert section is not None
     rows = section.blocks[1].table.rows  # type: ignore[union-attr]
     total = sum(size * classes for size, classes in sizes)
@@ -418,10 +419,9 @@ def evidence(**parts: Any) -> Evidence:
         "fingerprints": {"output": "f"},
         **parts.pop("manifest", {}),
     }
-    return Evidence("release", Manifest(manifest), parts.pop("verification", {}), nothing, **parts)
-
-
-RISK = {"attacker": "prosecutor", "highest": 0.1, "average": 0.1, "threshold": 0.2, "unique": 0.0}
+    return Evidence(
+        "release", Manifest(manifest), verification(**parts.pop("proof", {})), nothing, **parts
+    )
 
 
 def cells(section: Any, table: int = 0) -> list[list[str]]:
@@ -432,7 +432,7 @@ def cells(section: Any, table: int = 0) -> list[list[str]]:
 
 def test_no_credentials_are_in_the_command() -> None:
     whole = replace(
-        evidence(verification={"smallest": 10}),
+        evidence(),
         release="s3a://me:secret@bucket/release",
         original="s3a://me:secret@bucket/people.csv",
     )
@@ -497,8 +497,8 @@ def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     marginal = Marginal("age", "integer", ("a", "b", "c"), (6, 34, 60), (9.2, 30.8, 60.0))
     nothing = Associations((), (), None, np.zeros((0, 0)))
     whole = evidence(
-        verification={"sizes": [[30, 1], [70, 1]], "rows": 100, "risk": [{**RISK, "at_risk": 0.0}]},
-        risk_before=[{**RISK, "at_risk": 0.06}],
+        proof={"sizes": [[30, 1], [70, 1]], "rows": 100, "risk": [{}]},
+        risk_before=verification(risk=[{"at_risk": 0.06}]).risk,
     )
     whole = replace(
         whole, figures=Figures((marginal,), nothing, OriginalFigures(100, {1: 8, 2: 1, 90: 1}))
@@ -526,7 +526,7 @@ def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_few_records_left_out_are_told_neither_by_themselves_nor_by_the_total() -> None:
     summary = {"rows_in": 1000, "rows_dropped_missing": 3, "rows_suppressed": 0, "rows_left_out": 0}
     section = proof_sections.published(
-        evidence(manifest={"summary": summary}, verification={"rows": 997, "classes": 90})
+        evidence(manifest={"summary": summary}, proof={"rows": 997, "classes": 90})
     )
     rows = dict(cells(section))
     assert rows["left out because a quasi-identifier is missing"] == "fewer than 10"
@@ -535,27 +535,14 @@ def test_few_records_left_out_are_told_neither_by_themselves_nor_by_the_total() 
 
 
 def test_records_that_were_left_out_are_no_falsehood() -> None:
-    measured = Truthfulness(100, 80, 20, 0, 0, 20, 0, 80, 20, 0, 0)
-    truth = {"holds": True, "unpaired_originals": measured.unpaired_originals}
-    section = proof_sections.guarantee(
-        evidence(verification={"smallest": 10, "truthfulness": truth})
-    )
-    assert cells(section)[1][1:] == ["0", "0", "True"]
-    measured = replace(measured, without_counterpart=23, not_proven=40)
-    truth = {
-        "holds": False,
-        "unpaired_originals": measured.unpaired_originals,
-        "not_proven": measured.not_proven,
-    }
-    section = proof_sections.guarantee(
-        evidence(verification={"smallest": 10, "truthfulness": truth})
-    )
-    assert cells(section)[1][1:] == ["0", "fewer than 10 originals. 40 not proven", "False"]
+    def row(truth: Truthfulness, **manifest: Any) -> list[str]:
+        found = evidence(manifest=manifest, proof={"truthfulness": truth})
+        return cells(proof_sections.guarantee(found))[2][1:]
+
+    holding = Truthfulness(100, 80, 20, 0, 0, 20, 0, 80, 20, 0, 0)
+    broken = replace(holding, without_counterpart=23, not_proven=40)
+    assert row(holding) == ["0", "0", "True"]
+    assert row(broken) == ["0", "fewer than 10 originals. 40 not proven", "False"]
     summary = {"rows_in": 1003, "rows_dropped_missing": 0, "rows_suppressed": 3, "rows_left_out": 3}
-    truth |= {"holds": True}
-    section = proof_sections.guarantee(
-        evidence(
-            manifest={"summary": summary}, verification={"smallest": 10, "truthfulness": truth}
-        )
-    )
-    assert cells(section)[1][1:] == ["0", "0", "True"]
+    assert row(holding, summary=summary) == ["0", "0", "True"]
+    assert row(broken, summary=summary) == ["0", "withheld", "False"]
