@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from anonspark.config.attribute_range import AttributeRange, unfit_range
-from anonspark.config.hierarchy_rule import HierarchyRule
+from anonspark.config.hierarchy_rule import HierarchyRule, Rule
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section, unique_entries
 
@@ -24,6 +24,7 @@ _FILE: TypeAdapter[str | None] = TypeAdapter(NonEmptyText | None, config=ConfigD
 _TYPE_FOR_HIERARCHY: dict[str, tuple[AttributeType, str]] = {
     "intervals": ("number", "intervals need a number"),
     "prefix": ("text", "a prefix takes the text of the value"),
+    "keep": ("text", "the first characters are those of the text of the value"),
     "calendar": ("date", "a calendar needs a date"),
     "file": ("text", "a file takes the text of the value"),
 }
@@ -67,8 +68,8 @@ class Attribute(Section):
     hierarchy: _FileOrRule | None = None
     """Groups of values, from fine to coarse, by which a quasi-identifier is generalized: the path
     of a CSV file (each line a value and its groups), or one of the rules {intervals: [5, 10, 20]},
-    {prefix: [1, 2, 3]}, {calendar: [month, quarter, year]}. A file may describe a sensitive
-    attribute, too."""
+    {prefix: [1, 2, 3]}, {keep: [3, 1]}, {calendar: [month, quarter, year]}. A file may describe a
+    sensitive attribute, too."""
 
     @model_validator(mode="before")
     @classmethod
@@ -108,7 +109,7 @@ class Attribute(Section):
             )
 
     @property
-    def hierarchy_kind(self) -> Literal["file", "intervals", "prefix", "calendar"] | None:
+    def hierarchy_kind(self) -> Literal["file"] | Rule | None:
         """Return the source of the hierarchy, None where there is none."""
         if self.hierarchy is None:
             return None
@@ -119,7 +120,7 @@ class Attribute(Section):
         if self.range is None:
             return
         kind = self.hierarchy_kind
-        if self.order is not None or kind in ("file", "prefix"):
+        if self.order is not None or kind in ("file", "prefix", "keep"):
             beside = "an order" if self.order is not None else f"a hierarchy of the kind '{kind}'"
             text = f"found a range together with {beside}. Expected it of numbers and dates only"
         else:

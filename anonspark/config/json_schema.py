@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from anonspark.config.attributes import Role
 from anonspark.config.configuration import Configuration
+from anonspark.config.hierarchy_rule import Rule
 from anonspark.config.models import DEFAULT_MODEL, default_model, foreign_model, options_classes
 from anonspark.config.privacy import PrivacyOptions, privacy_class
 from anonspark.config.short_forms import ROLE_LISTS, bound_of
@@ -34,8 +35,8 @@ def _given(key: str, kind: str = "array") -> JsonObject:
 
 # The rules between the keys of a hierarchy's rule.
 _HIERARCHY_RULES: list[JsonObject] = [
-    {"oneOf": [_given("intervals"), _given("prefix"), _given("calendar")]},
-    {"if": _given("origin", "number"), "then": _given("intervals")},
+    {"oneOf": [_given(rule) for rule in get_args(Rule)]},
+    *({"if": _given(key, "number"), "then": _given("intervals")} for key in ("origin", "top")),
 ]
 
 # The rules between the keys of one attribute, which the fields alone do not say.
@@ -86,6 +87,7 @@ _ATTRIBUTE_RULES: list[JsonObject] = [
     },
     _hierarchy_type({"type": "string"}, "text"),
     _hierarchy_type(_given("prefix"), "text"),
+    _hierarchy_type(_given("keep"), "text"),
     _hierarchy_type(_given("intervals"), "number"),
     _hierarchy_type(_given("calendar"), "date"),
 ]

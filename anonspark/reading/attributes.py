@@ -82,13 +82,12 @@ class ReadAttribute:
     @property
     def is_code(self) -> bool:
         """Return whether its values are codes whose last characters a rule masks."""
-        return self.published is not None and self.published.rule == "prefix"
+        return self.published is not None and self.published.is_code
 
     @property
     def whole(self) -> bool:
         """Return whether all values are known to be whole numbers, days or microseconds."""
-        rule = None if self.published is None else self.published.rule
-        return self.kind in ("integer", "date", "timestamp") and rule != "prefix"
+        return self.kind in ("integer", "date", "timestamp") and not self.is_code
 
     @property
     def hides_regions(self) -> bool:

@@ -7,6 +7,7 @@ rule are known only as far as the release has published them.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -218,8 +219,10 @@ def _of_rule(
         if isinstance(region, OrderedRegion) and region.intervals:
             (interval,) = region.intervals
             order = interval.low
-            if level and attribute.rule != "prefix":
+            if level and not attribute.is_code:
                 text: Callable[[Any], str] = day_text if attribute.rule == "calendar" else str
-                ends = text(interval.low), text(interval.high), interval.high_included
+                ends = text(interval.low), None, None
+                if interval.high != math.inf:
+                    ends = text(interval.low), text(interval.high), interval.high_included
         mapped.append((order, Mapped(attribute.name, number, level, value, *ends, label)))
     return [one for _, one in sorted(mapped, key=lambda pair: pair[0])]

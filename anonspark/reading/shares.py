@@ -159,7 +159,11 @@ class Regions:
 
     @cached_property
     def _codes(self) -> _Codes:
-        return _Codes.of([one for one in self.regions if isinstance(one, OrderedRegion)])
+        published = self.attribute.published
+        return _Codes.of(
+            [one for one in self.regions if isinstance(one, OrderedRegion)],
+            by_length=published is not None and published.rule == "prefix",
+        )
 
     @cached_property
     def _axis(self) -> Axis:
@@ -214,17 +218,21 @@ class _Codes:
         Signs that a masked place may have.
     lengths : tuple of int
         Of the codes that are seen.
+    by_length : bool
+        Whether masks show how long codes are. Else a code may end at each place of the longest.
     """
 
     base: int
     lengths: tuple[int, ...]
+    by_length: bool
 
     @classmethod
-    def of(cls, regions: Sequence[OrderedRegion]) -> _Codes:
+    def of(cls, regions: Sequence[OrderedRegion], *, by_length: bool) -> _Codes:
         keys = {str(one.low) for region in regions for one in region.intervals or ()}
         digits = all(key[6:].isdecimal() or not key[6:] for key in keys)
-        lengths = {int(key[:6]) for key in keys}
-        return cls(_CODE_DIGITS if digits else _CODE_SIGNS, tuple(sorted(lengths)) or (1,))
+        lengths = {int(key[:6]) if by_length else len(key) - 6 for key in keys} or {1}
+        base = _CODE_DIGITS if digits else _CODE_SIGNS
+        return cls(base + (not by_length), tuple(sorted(lengths)), by_length)
 
     def ends(self, low: Cut, high: Cut) -> tuple[float, float]:
         """Return the first and last number of the codes between two cuts."""
@@ -250,6 +258,8 @@ class _Codes:
 
     def _number(self, key: str, *, last: bool) -> float:
         length, signs = int(key[:6]), key[6:]
+        if not self.by_length:
+            length, last = self.lengths[-1], signs.endswith("\U0010ffff")
         number = 0
         for place in range(length):
             number *= self.base
@@ -263,7 +273,8 @@ class _Codes:
     def _value(self, sign: str) -> int:
         if sign == "\U0010ffff":
             return self.base - 1
-        return min(int(sign, 36) if sign.isascii() and sign.isalnum() else 0, self.base - 1)
+        digit = int(sign, 36) if sign.isascii() and sign.isalnum() else 0
+        return min(digit + (not self.by_length), self.base - 1)
 
 
 def regions_of(attribute: ReadAttribute, columns: Sequence[pa.Array]) -> Regions:

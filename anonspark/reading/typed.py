@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -97,7 +98,9 @@ def _ends(region: object) -> tuple[Any, Any, bool | None]:
     if not isinstance(region, OrderedRegion) or not region.intervals:
         return None, None, None
     last: Interval = max(region.intervals, key=lambda one: (one.high, one.high_included))
-    return min(one.low for one in region.intervals), last.high, last.high_included
+    low = min(one.low for one in region.intervals)
+    # The end of 90+ is not known.
+    return (low, None, None) if last.high == math.inf else (low, last.high, last.high_included)
 
 
 def _as(arrow_type: pa.DataType | None, values: Sequence[Any]) -> pa.Array:
@@ -130,7 +133,8 @@ def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
         one.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for one in (low, high)
     )
     middle = pa.array(first / 2 + last / 2, pa.float64())
-    return pc.if_else(pc.is_null(low), pa.scalar(None, pa.float64()), middle)
+    unknown = pc.or_(pc.is_null(low), pc.is_null(high))
+    return pc.if_else(unknown, pa.scalar(None, pa.float64()), middle)
 
 
 def _sets(regions: Regions) -> pa.Array:

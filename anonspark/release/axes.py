@@ -114,6 +114,7 @@ class Axis:
             if isinstance(region, OrderedRegion)
             for one in region.intervals or ()
             for end in (one.low, one.high)
+            if end != math.inf
         ]
         if published.rule == "intervals" and ends:
             whole = whole or all(map(float.is_integer, ends))
@@ -129,7 +130,7 @@ class Axis:
         """Return an axis of some texts, or of the codes that there are."""
         different = {text.strip(" ") for text in texts}
         in_order = tuple(
-            CodeOrder(different).texts if published.rule == "prefix" else sorted(different)
+            _code_order(published, different).texts if published.is_code else sorted(different)
         )
         ends = np.array([0.0, len(in_order) - 1.0] if in_order else [])
         domain = Domain(ends, np.ones(len(ends)), evenly=True)
@@ -240,8 +241,7 @@ class Axis:
         if intervals is None:
             values = self.domain.values
             own = (float(values[0]), float(values[-1])) if len(values) else None
-            declared = None if self.published is None else self.published.ends
-            everything = [ends for ends in (declared or own,) if ends is not None]
+            everything = [ends for ends in (self._declared or own,) if ends is not None]
             missing = region.missing or not everything
             return Runs(joined_runs(everything, whole=self.whole), missing)
         ends = joined_runs((self._ends(interval) for interval in intervals), whole=self.whole)
@@ -283,12 +283,21 @@ class Axis:
             first, stop = self._codes.run(interval)
             return float(first), float(stop - 1)
         low, high = float(interval.low), float(interval.high)
+        if high == math.inf:
+            # As everything ends: at the declared end, or at the last one that is known.
+            ends = self._declared or [float(end) for end in self.domain.values[-1:]] or [low]
+            high = max(low, ends[-1])
         if not self.whole or low == high:
             return low, high
         first, last = math.ceil(low), math.floor(high)
         first += int(not interval.low_included and first == low)
         last -= int(not interval.high_included and last == high)
         return float(first), float(last)
+
+    @property
+    def _declared(self) -> tuple[float, float] | None:
+        """Ends of the range that was declared, if there is one."""
+        return None if self.published is None else self.published.ends
 
     @cached_property
     def _value_set(self) -> pa.Array:
@@ -300,4 +309,10 @@ class Axis:
 
     @cached_property
     def _codes(self) -> CodeOrder:
-        return CodeOrder(self.texts)
+        if self.published is None:
+            raise TypeError(f"{self.name} is published as it is")
+        return _code_order(self.published, self.texts)
+
+
+def _code_order(published: PublishedAttribute, texts: Iterable[str]) -> CodeOrder:
+    return CodeOrder(texts, by_length=published.rule == "prefix")

@@ -15,7 +15,7 @@ from anonspark.errors import DataError
 from anonspark.release.class_bounds import type_of_name
 from anonspark.release.regions import Leaves, PublishedAttribute
 
-Places = int | Literal["integer", "float", "code"]
+Places = int | Literal["integer", "float", "code", "beginning"]
 """The values as which an ordered attribute is compared, see :class:`PreparedTable`."""
 
 DECIMAL_DIGITS = 38
@@ -32,7 +32,7 @@ class PreparedTable:
     records : Table
         ``value_<i>`` and ``missing_value_<i>`` of each attribute. Neither where a value is
         unreadable. Behind them the columns that were to be carried along.
-    places : tuple of (int, "integer", "float", "code" or None)
+    places : tuple of (int, "integer", "float", "code", "beginning" or None)
         What ``value_<i>`` is: a decimal of so many places (0 and all others alike: 128 bits), an
         integer or a time (64 bits), a float, a code that may be masked, or (None) any other text.
     """
@@ -113,13 +113,19 @@ def prepare_table(
     return PreparedTable(records, tuple(places))
 
 
+def places_of_code(attribute: PublishedAttribute) -> Places | None:
+    """Return the order in which a rule's masks cover neighbours. None without such a rule."""
+    orders: dict[str | None, Places] = {"prefix": "code", "keep": "beginning"}
+    return orders.get(attribute.rule)
+
+
 def _comparable_type(
     attribute: PublishedAttribute, found: pa.DataType
 ) -> tuple[pa.DataType, Places | None, bool]:
     """Return the type in which values compare, its places, and whether texts lead there."""
     match attribute.kind:
         case "category":
-            return pa.string(), "code" if attribute.rule == "prefix" else None, False
+            return pa.string(), places_of_code(attribute), False
         case "boolean":
             return pa.bool_(), None, False
         case "date":

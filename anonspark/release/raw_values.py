@@ -62,7 +62,7 @@ def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale 
     str or None
         None for columns without such values, as arrays.
     """
-    if published is not None and published.rule != "prefix":
+    if published is not None and not published.is_code:
         match published.kind:
             case "integer" | "float" | "decimal":
                 return "number"

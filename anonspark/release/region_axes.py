@@ -31,7 +31,7 @@ class OrderedAxis:
     ----------
     ends : ndarray of shape (n,)
         The ends in order, each once: int64, float64, text, or 16 bytes for decimals.
-    places : int, "integer", "float" or "code"
+    places : int, "integer", "float", "code" or "beginning"
         See :class:`PreparedTable`.
     """
 
@@ -47,8 +47,10 @@ class OrderedAxis:
         """Return the code of each value, anything for nulls."""
         if self.places == "float":
             values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
-        elif self.places == "code":
-            lengths = pc.utf8_lpad(pc.cast(pc.utf8_length(column), pa.string()), 6, "0")
+        elif self.places in ("code", "beginning"):
+            lengths: Any = "000000"
+            if self.places == "code":
+                lengths = pc.utf8_lpad(pc.cast(pc.utf8_length(column), pa.string()), 6, "0")
             keys = pc.binary_join_element_wise(lengths, column, "").fill_null("")
             values = keys.to_numpy(zero_copy_only=False).astype(np.str_)
         elif isinstance(self.places, int):
@@ -164,14 +166,14 @@ def _ordered_sets(
 
 def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
     """Return the first and last value of an interval among the values of a type."""
-    if isinstance(interval.low, str) or isinstance(interval.high, str) or places == "code":
+    if isinstance(interval.low, str) or isinstance(interval.high, str):
         return interval.low, interval.high
     if places == "float":
         return (
             _next_float(interval.low, interval.low_included, math.inf),
             _next_float(interval.high, interval.high_included, -math.inf),
         )
-    exponent = 0 if places == "integer" else places
+    exponent = places if isinstance(places, int) else 0
     low, high = _scaled(interval.low, exponent), _scaled(interval.high, exponent)
     first, last = math.ceil(low), math.floor(high)
     first += int(not interval.low_included and first == low)
@@ -184,7 +186,9 @@ def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
 
 
 def _scaled(value: Number, places: int) -> Any:
-    """Return an exact number times a power of ten, exact."""
+    """Return an exact number times a power of ten, exact. Infinity is beyond all types."""
+    if value == math.inf:
+        return 2**127
     if isinstance(value, int):
         return value * 10**places
     return Fraction(value) * 10**places
@@ -202,7 +206,7 @@ def _next_float(value: Number, included: bool, direction: float) -> float:
 def _sortable(ends: Sequence[Any], places: Places) -> npt.NDArray[Any]:
     if places == "float":
         return np.array(ends, np.float64)
-    if places == "code":
+    if places in ("code", "beginning"):
         return np.array(ends, np.str_)
     if places == "integer":
         return np.array(ends, np.int64)

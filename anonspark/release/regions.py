@@ -9,6 +9,7 @@ meaning is plain: half-open intervals (``[20-25[``, ``[20, 25)``), intervals wit
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ from anonspark.release.manifest import Manifest
 Number = int | float | Decimal
 """Value of an ordered attribute: dates are days, timestamps microseconds since 1970-01-01 UTC."""
 
-Rule = Literal["intervals", "prefix", "calendar"]
+Rule = Literal["intervals", "prefix", "keep", "calendar"]
 """The rule of a hierarchy. Its labels also describe values that the release does not hold."""
 
 Leaves = Mapping[str, Collection[str]]
@@ -53,7 +54,10 @@ _NUMBER = r"[+-]?(?:\d{1,400}(?:\.\d{1,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
 _YEAR = r"[+-]?\d{4,7}"
 _DATE = _YEAR + r"-\d{2}-\d{2}"
 _TIMESTAMP = _DATE + r"(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
-_PERIOD = re.compile(rf"(?P<year>{_YEAR})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{{2}}))?")
+_PERIOD = re.compile(
+    rf"(?P<year>{_YEAR})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{{2}})|(?P<decade>(?<=0)s))?"
+)
+_FROM = re.compile(rf"(?P<low>{_NUMBER})\+")
 _MASKED = re.compile(r"(?P<prefix>[^*]*)(?P<mask>\**)")
 _MEMBER = re.compile(r'[^{}\[\]",]+')
 
@@ -164,7 +168,7 @@ class PublishedAttribute:
         Arrow type of the raw column, as the manifest writes it. ``float`` numbers have 32 bits.
     rule : Rule or None
         What made its hierarchy: ``intervals`` goes with a number as kind, ``calendar`` with
-        ``date``, ``prefix`` with ``category``.
+        ``date``, ``prefix`` and ``keep`` with ``category``.
     weight : float
         What its loss counts.
     ends : tuple of float, or None
@@ -185,6 +189,11 @@ class PublishedAttribute:
     def is_category(self) -> bool:
         """Return whether its regions are sets of texts."""
         return self.kind in ("category", "boolean") and self.rule is None
+
+    @property
+    def is_code(self) -> bool:
+        """Return whether its values are codes of which a rule hides the last characters."""
+        return self.rule in ("prefix", "keep")
 
     @property
     def is_mean(self) -> bool:
@@ -252,6 +261,7 @@ def _declared_ends(
 KIND_OF_RULE: dict[Rule, Kind] = {
     "intervals": "decimal",
     "prefix": "category",
+    "keep": "category",
     "calendar": "date",
 }
 """The type of the values of a hierarchy by rule."""
@@ -507,10 +517,12 @@ def _intervals(
     if leaves is not None and label in leaves:
         points = sorted({_read_value(leaf.strip(), attribute) for leaf in leaves[label]})
         return tuple(Interval(point, point) for point in points)
-    if attribute.rule == "prefix":
-        return (_masked_code(label),)
+    if attribute.is_code:
+        return (_masked_code(label, by_length=attribute.rule == "prefix"),)
     if attribute.rule == "calendar" and (period := _PERIOD.fullmatch(label)):
         return (_days_of(period),)
+    if attribute.rule == "intervals" and (beginning := _FROM.fullmatch(label)):
+        return (Interval(_read_value(beginning["low"], attribute), math.inf, high_included=False),)
     single, several = _patterns(attribute)
     if single.fullmatch(label):
         value = _read_value(label, attribute)
@@ -525,9 +537,12 @@ def _intervals(
     return (Interval(low, high, low_included, high_included),)
 
 
-def code_key(code: str) -> str:
-    """Return what codes are ordered by, so that those with one mask are neighbours: the length."""
-    return f"{len(code):06d}{code}"
+def code_key(code: str, *, by_length: bool) -> str:
+    """Return what codes are ordered by, so that those with one mask are neighbours.
+
+    A mask that shows the length of a code covers only codes of that length.
+    """
+    return f"{len(code) if by_length else 0:06d}{code}"
 
 
 class CodeOrder:
@@ -537,11 +552,14 @@ class CodeOrder:
     ----------
     texts : iterable of str
         Different ones.
+    by_length : bool
+        See :func:`code_key`.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = sorted(texts, key=code_key)
-        self._keys = [code_key(text) for text in self.texts]
+    def __init__(self, texts: Iterable[str], *, by_length: bool) -> None:
+        pairs = sorted((code_key(text, by_length=by_length), text) for text in texts)
+        self.texts = [text for _, text in pairs]
+        self._keys = [key for key, _ in pairs]
 
     def run(self, interval: Interval) -> tuple[int, int]:
         """Return where the codes of an interval of :func:`code_key` begin and end."""
@@ -550,21 +568,28 @@ class CodeOrder:
         )
 
 
-def _masked_code(label: str) -> Interval:
-    """Read a code whose last characters may be masked, as in ``061**``: the length is known."""
+def _masked_code(label: str, *, by_length: bool) -> Interval:
+    """Read a code whose last characters may be masked, as in ``061**``.
+
+    If its length is not shown, one mask stands for any characters, as in ``E11*``.
+    """
     if label.startswith('"'):
         label = _json_text(label, 0)[0].strip(" ")
     match = _MASKED.fullmatch(label)
     if match is None:
         raise UnreadableLabelError("a mask inside a code")
     prefix, masked = match["prefix"], len(match["mask"])
-    first = code_key(label)[: 6 + len(prefix)]
+    if masked > 1 and not by_length:
+        raise UnreadableLabelError("more than one mask")
+    first = code_key(label, by_length=by_length)[: 6 + len(prefix)]
     return Interval(first, first + "\U0010ffff" * masked)
 
 
 def _days_of(period: re.Match[str]) -> Interval:
-    """Read a month, quarter or year."""
+    """Read a month, quarter, year or decade."""
     year = int(period["year"])
+    if period["decade"]:
+        return Interval(_day_number(year, 1, 1), _day_number(year + 10, 1, 1) - 1)
     first, last = 1, 12
     if period["quarter"]:
         last = 3 * int(period["quarter"])

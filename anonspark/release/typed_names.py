@@ -55,7 +55,7 @@ def _wanted(attribute: PublishedAttribute, *, is_opaque: bool, may_miss: bool) -
         return ()
     if attribute.is_category:
         return () if is_opaque or attribute.style == "bounds" else ("set",)
-    if attribute.rule == "prefix":
+    if attribute.is_code:
         return ()
     if attribute.rule is not None:
         half_open: tuple[Typed, ...] = ("max_included",) if attribute.rule == "intervals" else ()
@@ -93,7 +93,7 @@ def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType
     pyarrow.DataType or None
         None for categories and codes. A rule's intervals have float64.
     """
-    if attribute.is_category or attribute.rule == "prefix":
+    if attribute.is_category or attribute.is_code:
         return None
     if attribute.rule is not None:
         return pa.date32() if attribute.rule == "calendar" else pa.float64()

@@ -104,7 +104,7 @@ def quasi_identifiers_of(
         Attribute(
             one.name,
             one,
-            None if one.is_category or one.rule == "prefix" else _SCALES[one.kind],
+            None if one.is_category or one.is_code else _SCALES[one.kind],
             None if one.rule else hierarchies.get(one.name),
         )
         for one in published_attributes(manifest)

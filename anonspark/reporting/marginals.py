@@ -135,7 +135,7 @@ def category_marginal(
     columns, counts = _labels(data, published)
     names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
     regions, numbers = read_regions(columns, published, attribute.leaves)
-    if published.rule == "prefix":
+    if published.is_code:
         axis = Axis.of_texts(published, names if table is not None else _finest(regions))
     else:
         axis = Axis.of_regions(published, regions, whole=True)

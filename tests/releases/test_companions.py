@@ -161,7 +161,9 @@ def test_the_page_says_what_there_is(name: str, read_releases: Path) -> None:
     manifest = json.loads((read_releases / name / "manifest.json").read_text())
     assert page.startswith("# Anonymized records, k = 4\n")
     assert all(f"| `{column}` |" in page for column in manifest["published"]["columns"])
-    assert ("half-open" in page) == (name in ("rules", "sets of rules", "full-domain"))
+    assert ("half-open" in page) == (
+        name in ("rules", "open rules", "sets of rules", "full-domain")
+    )
     assert ("does not show how far" in page) == (name == "mean")
     assert ("label of a hierarchy" in page) == (name == "full-domain")
     if name == "dropped":

@@ -56,13 +56,20 @@ RULES = {
     "postal code": {"prefix": [1, 2, 3]},
 }
 
+OPEN_RULES = {
+    "age": {"intervals": [5, 20], "top": 70},
+    "born": {"calendar": ["month", "year", "decade"]},
+    "postal code": {"keep": [4, 2, 1]},
+}
+
 RELEASES: dict[str, dict[str, Any]] = {
     "interval": {},
     "bounds": {},
     "mean": {},
-    "rules": {"rules": True, "columns": ("age", "born", "postal code", "sex")},
-    "sets of rules": {"rules": True, "columns": ("age", "born"), "style": "bounds"},
-    "full-domain": {"rules": True, "columns": ("age", "sex"), "hierarchy": True},
+    "rules": {"rules": RULES, "columns": ("age", "born", "postal code", "sex")},
+    "open rules": {"rules": OPEN_RULES, "columns": ("age", "born", "postal code", "sex")},
+    "sets of rules": {"rules": RULES, "columns": ("age", "born"), "style": "bounds"},
+    "full-domain": {"rules": RULES, "columns": ("age", "sex"), "hierarchy": True},
     "dropped": {"missing": "drop", "columns": ("age", "height", "sex")},
 }
 
@@ -75,9 +82,9 @@ def write_releases(folder: Path, names: Collection[str] = tuple(RELEASES)) -> No
         wanted = RELEASES[name]
         columns = wanted.get("columns", QUASI_IDENTIFIERS)
         attributes: dict[str, Any] = {one: {"role": "quasi_identifier"} for one in columns}
-        if wanted.get("rules"):
-            for one in set(columns) & set(RULES):
-                attributes[one]["hierarchy"] = RULES[one]
+        for one, rule in wanted.get("rules", {}).items():
+            if one in columns:
+                attributes[one]["hierarchy"] = rule
         document: dict[str, Any] = {
             "input": {"path": str(folder / "people.parquet"), "format": "parquet"},
             "attributes": attributes | {"diagnosis": "sensitive", "visits": "insensitive"},

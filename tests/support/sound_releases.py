@@ -41,7 +41,11 @@ _DIAGNOSES = ("flu", "cold", "a 'b'", "fraktür", "gout, acute")
 
 # Arrow's type of a column, how a value is drawn, and rules by which it is generalized.
 _KINDS: Mapping[str, tuple[pa.DataType, Callable[[random.Random], Any], tuple[Any, ...]]] = {
-    "age": (pa.int64(), lambda d: d.randint(17, 90), ({"intervals": [5, 10, 20]},)),
+    "age": (
+        pa.int64(),
+        lambda d: d.randint(17, 90),
+        ({"intervals": [5, 10, 20]}, {"intervals": [5, 20], "top": 70}),
+    ),
     "small": (pa.int16(), lambda d: d.randint(-9, 9), ({"intervals": [3, 9], "origin": 1},)),
     "height": (pa.float64(), lambda d: round(d.gauss(170, 10), 1), ({"intervals": [10, 50]},)),
     "share": (pa.float32(), lambda d: d.randint(0, 9) / 8, ()),
@@ -49,7 +53,7 @@ _KINDS: Mapping[str, tuple[pa.DataType, Callable[[random.Random], Any], tuple[An
     "born": (
         pa.date32(),
         lambda d: _DAY + datetime.timedelta(days=d.randint(0, 9000)),
-        ({"calendar": ["month", "year"]}, {"calendar": ["quarter"]}),
+        ({"calendar": ["month", "year"]}, {"calendar": ["quarter", "decade"]}),
     ),
     "seen": (
         pa.timestamp("us", "UTC"),
@@ -59,7 +63,11 @@ _KINDS: Mapping[str, tuple[pa.DataType, Callable[[random.Random], Any], tuple[An
     "member": (pa.bool_(), lambda d: d.random() < 0.4, ()),
     "sex": (pa.string(), lambda d: d.choice("fm"), ()),
     "city": (pa.string(), lambda d: d.choice(_CITIES), ("file",)),
-    "postal code": (pa.string(), lambda d: f"{d.randint(100, 130)}x", ({"prefix": [2, 3]},)),
+    "postal code": (
+        pa.string(),
+        lambda d: f"{d.randint(100, 130)}x",
+        ({"prefix": [2, 3]}, {"keep": [3, 1]}),
+    ),
 }
 
 

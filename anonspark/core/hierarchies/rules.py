@@ -19,13 +19,13 @@ TOP = "*"
 MASK = "*"
 """The sign for a masked character."""
 
-CalendarLevel = Literal["month", "quarter", "year"]
+CalendarLevel = Literal["month", "quarter", "year", "decade"]
 
 
 def interval_hierarchy(
-    values: Iterable[str], widths: Sequence[float], origin: float = 0
+    values: Iterable[str], widths: Sequence[float], origin: float = 0, top: float | None = None
 ) -> Hierarchy:
-    """Build the hierarchy of half-open intervals, labelled as in ``[20-25[``.
+    """Build the hierarchy of half-open intervals, labelled as in ``[20-25[`` and ``90+``.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ def interval_hierarchy(
         they are written in decimal: 0.1 is a tenth.
     origin : float
         An end of intervals of all widths.
+    top : float or None
+        Numbers from here on are one group at all levels. Others end here at the latest.
 
     Returns
     -------
@@ -44,10 +46,12 @@ def interval_hierarchy(
     """
     decimals = [_decimal(width) for width in widths]
     start = _decimal(origin)
-    places = max(_places(number) for number in (*decimals, start))
+    last = start if top is None else _decimal(top)
+    places = max(_places(number) for number in (*decimals, start, last))
     # In units of the last decimal place all ends are whole numbers.
     units = [int(width.scaleb(places)) for width in decimals]
     first = int(start.scaleb(places))
+    end = None if top is None else int(last.scaleb(places))
     numbers = sorted((Fraction(value), value) for value in values)
     rows = []
     for number, value in numbers:
@@ -55,7 +59,10 @@ def interval_hierarchy(
         row = [value]
         for unit in units:
             low = first + beyond // unit * unit
-            row.append(f"[{_number_text(low, places)}-{_number_text(low + unit, places)}[")
+            high = low + unit if end is None else min(low + unit, end)
+            row.append(f"[{_number_text(low, places)}-{_number_text(high, places)}[")
+        if end is not None and number * 10**places >= end:
+            row[1:] = [f"{_number_text(end, places)}+"] * len(units)
         rows.append([*row, TOP])
     return Hierarchy.from_rows(rows, height=len(widths) + 1)
 
@@ -99,19 +106,41 @@ def prefix_hierarchy(values: Iterable[str], masked: Sequence[int]) -> Hierarchy:
     return Hierarchy.from_rows(rows, height=len(masked) + 1)
 
 
+def beginning_hierarchy(values: Iterable[str], kept: Sequence[int]) -> Hierarchy:
+    """Build the hierarchy of codes by their first characters, as in ``E11*``.
+
+    Parameters
+    ----------
+    values : iterable of str
+        Different codes, of any lengths, without the sign that masks.
+    kept : sequence of int
+        Number of characters that each level shows, descending. A code with fewer stays as it is.
+
+    Returns
+    -------
+    Hierarchy
+        Leaves by code point.
+    """
+    rows = [
+        [value, *(value[:count] + MASK * (len(value) >= count) for count in kept), TOP]
+        for value in sorted(values)
+    ]
+    return Hierarchy.from_rows(rows, height=len(kept) + 1)
+
+
 def _masked(value: str, count: int) -> str:
     kept = max(len(value) - count, 0)
     return value[:kept] + MASK * (len(value) - kept)
 
 
 def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -> Hierarchy:
-    """Build the hierarchy of dates: ``2020-01``, ``2020-Q1``, ``2020``.
+    """Build the hierarchy of dates: ``2020-01``, ``2020-Q1``, ``2020``, ``2020s``.
 
     Parameters
     ----------
     values : iterable of str
         Different dates, written as in ISO 8601. Years may have more than four digits or a sign.
-    levels : sequence of {"month", "quarter", "year"}
+    levels : sequence of {"month", "quarter", "year", "decade"}
         From fine to coarse.
 
     Returns
@@ -127,9 +156,17 @@ def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -
             "month": value.rpartition("-")[0],
             "quarter": f"{year}-Q{(month + 2) // 3}",
             "year": year,
+            "decade": f"{_decade(year)}s",
         }
         rows.append([value, *(labels[level] for level in levels), TOP])
     return Hierarchy.from_rows(rows, height=len(levels) + 1)
+
+
+def _decade(year: str) -> str:
+    """Return the first year of a year's decade, written as the year is."""
+    first = int(year) // 10 * 10
+    sign = "-" if first < 0 else year[: year.startswith("+")]
+    return f"{sign}{abs(first):04d}"
 
 
 def _year_month_day(value: str) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@ from anonspark.config import Configuration, HierarchyRule
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.hierarchies.rules import (
     MASK,
+    beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
@@ -90,10 +91,12 @@ def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | 
         return None
     if rule.intervals is not None:
         values = _all_of_range(column, present)
-        return interval_hierarchy(values, rule.intervals, rule.origin or 0)
+        return interval_hierarchy(values, rule.intervals, rule.origin or 0, rule.top)
     if rule.calendar is not None:
         return calendar_hierarchy(_all_of_range(column, present), rule.calendar)
-    _require_maskable(where, present)
+    _require_maskable(where, present, alone=rule.keep is None)
+    if rule.keep is not None:
+        return beginning_hierarchy(present, rule.keep)
     return prefix_hierarchy(present, rule.prefix or ())
 
 
@@ -114,7 +117,7 @@ def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:
     return values if set(present) <= set(values) else present
 
 
-def _require_maskable(where: str, present: Sequence[str]) -> None:
+def _require_maskable(where: str, present: Sequence[str], *, alone: bool) -> None:
     """Check that no mask reads like a value, nor like the label of everything."""
     with_mask = sum(MASK in value for value in present)
     if with_mask:
@@ -123,7 +126,7 @@ def _require_maskable(where: str, present: Sequence[str]) -> None:
             f"sign {MASK}, which masks characters. Correct them, or use a hierarchy file"
         )
     single = sum(len(value) == 1 for value in present)
-    if 0 < single < len(present):
+    if alone and 0 < single < len(present):
         raise DataError(
             f"{where}: {single:,} of the column's {len(present):,} different values have one "
             f"character only, whose mask {MASK} is the label of everything. Correct them, name "

@@ -87,11 +87,18 @@ def _labels(manifest: Manifest) -> str:
         )
     rules = {one.rule for one in attributes if one.style != "bounds"}
     if "intervals" in rules:
-        lines.append("`[20-25[` are the numbers from 20 to 25 without 25.")
+        lines.append(
+            "`[20-25[` are the numbers from 20 to 25 without 25, and `90+` are those from 90 on."
+        )
     if "calendar" in rules:
-        lines.append("`2020-01`, `2020-Q1` and `2020` are all days of the month, quarter or year.")
+        lines.append(
+            "`2020-01`, `2020-Q1`, `2020` and `2020s` are all days of the month, quarter, year or "
+            "decade."
+        )
     if "prefix" in rules:
         lines.append("`061**` are all codes of five characters that begin with 061.")
+    if "keep" in rules:
+        lines.append("`E11*` are all codes that begin with E11.")
     if any(one.is_category and one.style != "bounds" for one in attributes):
         lines.append(
             "`{a, b}` is one of these values. A value in double quotes is quoted as in JSON."
@@ -173,7 +180,7 @@ def _for_shell(question: str) -> str:
 def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
     """Return a question, and the same in SQL where bounds have columns."""
     for one in published_attributes(manifest):
-        if one.is_category or one.rule == "prefix" or one.style == "mean":
+        if one.is_category or one.is_code or one.style == "mean":
             continue
         if not _may_be_written(one.name):
             continue

@@ -129,28 +129,33 @@ def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) ->
     )
     interval = f"^[^0-9.+-]({pattern}){divider}({pattern}).$"
     single = duckdb.matched(label, f"^{pattern}$", 0)
+    # No end of 90+ is known.
+    beginning = duckdb.matched(label, f"^({pattern})[+]$", 1)
     low, high = (
-        duckdb.typed(f"coalesce({duckdb.matched(label, interval, end)}, {single})", arrow_type)
-        for end in (1, 2)
+        duckdb.typed(f"coalesce({duckdb.matched(label, interval, end)}, {other})", arrow_type)
+        for end, other in ((1, f"{single}, {beginning}"), (2, single))
     )
     return low, high
 
 
 def _period(label: str, *, last: bool) -> str:
-    """Return the first or last day of a year, quarter or month, or the day itself."""
+    """Return the first or last day of a decade, year, quarter or month, or the day itself."""
     year = f"try_cast(substr({label}, 1, 4) AS INT)"
     quarter = f"try_cast(right({label}, 1) AS INT)"
     month = f"try_cast(concat({label}, '-01') AS DATE)"
     if last:
         of_year = f"try_cast(concat({label}, '-12-31') AS DATE)"
+        of_decade = f"make_date({year} + 9, 12, 31)"
         of_quarter = f"last_day(make_date({year}, 3 * {quarter}, 1))"
         of_month = f"last_day({month})"
     else:
         of_year = f"try_cast(concat({label}, '-01-01') AS DATE)"
+        of_decade = f"make_date({year}, 1, 1)"
         of_quarter = f"make_date({year}, 3 * {quarter} - 2, 1)"
         of_month = month
     cases = (
         ("^[0-9]{4}$", of_year),
+        ("^[0-9]{3}0s$", of_decade),
         ("^[0-9]{4}-Q[1-4]$", of_quarter),
         ("^[0-9]{4}-[0-9]{2}$", of_month),
         (f"^{_DATE}$", f"try_cast({label} AS DATE)"),

@@ -95,9 +95,11 @@ def _meaning(attribute: PublishedAttribute, column: str, manifest: Manifest) -> 
         case "intervals":
             return f"label: a value or a half-open interval of {name}, as [20-25["
         case "calendar":
-            return f"label: a day, month, quarter or year of {name}"
+            return f"label: a day, month, quarter, year or decade of {name}"
         case "prefix":
             return f"label: a code whose last characters may be masked, as 061** ({name})"
+        case "keep":
+            return f"label: a code or the first characters of codes, as E11* ({name})"
     if has_unknown_labels(attribute, manifest):
         return f"label of a hierarchy of {name}: a value, or the group that holds it"
     if attribute.style == "bounds":

@@ -16,7 +16,7 @@ from anonspark.core.kinds import Kind
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import match_payloads
 from anonspark.kernels.region_search import build_region_tree
-from anonspark.release.raw_records import Places
+from anonspark.release.raw_records import Places, places_of_code
 from anonspark.release.region_axes import Runs, sets_of_codes
 from anonspark.release.region_matching import class_columns, code_regions
 from anonspark.release.regions import (
@@ -171,8 +171,8 @@ def _coded(
         )
         found, which = read_regions(columns, read_as, leaves)
         numbers.append(which + len(regions))
-        if places == "code":
-            regions += [_as_code(one, coded=attribute.rule == "prefix") for one in found]
+        if places in ("code", "beginning"):
+            regions += [_as_code(one, attribute, by_length=places == "code") for one in found]
         elif places is not None:
             regions += [
                 read_values(one, kind) if isinstance(one, CategoryRegion) else one for one in found
@@ -200,12 +200,18 @@ def _comparison(
         for one, release in zip(attributes, releases, strict=True)
     ]
     ordered = {kind for kind in kinds if kind not in _TEXTS}
-    has_codes = any(one.rule == "prefix" for one in attributes)
+    codes = {order for one in attributes if (order := places_of_code(one)) is not None}
+    if len(codes) > 1:
+        raise DataError(
+            f"{releases[1].name}: quasi-identifier {name!r} has another rule than in "
+            f"{releases[0].name}: prefix and keep mask other codes. They cannot be compared: make "
+            "both releases by one of the two"
+        )
     if not ordered:
-        return ("code" if has_codes else None), "category"
-    if has_codes and ordered == {"integer"}:
+        return (codes.pop() if codes else None), "category"
+    if codes == {"code"} and ordered == {"integer"}:
         return "code", "integer"
-    if not has_codes and "boolean" not in kinds:
+    if not codes and "boolean" not in kinds:
         if ordered <= {"integer"}:
             return "integer", "integer"
         if ordered <= {"integer", "decimal"}:
@@ -221,31 +227,42 @@ def _comparison(
     )
 
 
-def _as_code(region: OrderedRegion | CategoryRegion, *, coded: bool) -> OrderedRegion:
+def _as_code(
+    region: OrderedRegion | CategoryRegion, attribute: PublishedAttribute, *, by_length: bool
+) -> OrderedRegion:
     """Return texts or whole numbers as the intervals of a masked code are.
 
     Codes without zeros in front are ordered as the numbers that they are.
     """
     if isinstance(region, OrderedRegion):
-        if coded or region.intervals is None:
+        if attribute.is_code or region.intervals is None:
             return region
         ends = [_whole_ends(interval) for interval in region.intervals]
-        if any(low < 0 for low, _ in ends):
-            # A superset: below 0 the order is another one.
+        if any(low < 0 or high == math.inf for low, high in ends):
+            # A superset: below 0 the order is another one, and what has no end has any length.
             return OrderedRegion(None, region.missing)
-        keys = [(code_key(str(low)), code_key(str(high))) for low, high in ends if low <= high]
+        keys = [
+            (code_key(str(low), by_length=True), code_key(str(high), by_length=True))
+            for low, high in ends
+            if low <= high
+        ]
     elif region.values is None:
         return OrderedRegion(None, region.missing)
     else:
-        keys = [(code_key(value.strip(BLANKS)),) * 2 for value in region.values]
+        keys = [
+            (code_key(value.strip(BLANKS), by_length=by_length),) * 2 for value in region.values
+        ]
     return OrderedRegion(tuple(Interval(low, high) for low, high in keys), region.missing)
 
 
-def _whole_ends(interval: Interval) -> tuple[int, int]:
+def _whole_ends(interval: Interval) -> tuple[int, int | float]:
     """Return the first and last whole number of an interval."""
     if isinstance(interval.low, str) or isinstance(interval.high, str):
         raise TypeError("an interval of texts has no numbers")
-    low, high = math.ceil(interval.low), math.floor(interval.high)
+    low = math.ceil(interval.low)
+    if interval.high == math.inf:
+        return low, math.inf
+    high = math.floor(interval.high)
     low += not interval.low_included and low == interval.low
     high -= not interval.high_included and high == interval.high
     return low, high

@@ -229,13 +229,13 @@ NAMES = ", ".join(f"'{name}'" for name in list(models.options_classes())[:-1])
 NAMES += f" or '{list(models.options_classes())[-1]}'"
 
 
-ONE_RULE = "Expected exactly one of 'intervals', 'prefix' or 'calendar'."
+ONE_RULE = "Expected exactly one of 'intervals', 'prefix', 'keep' or 'calendar'."
 WIDTHS = (
     "Expected widths from fine to coarse, each a multiple of the one before. Correct one of the two"
 )
 FILE_OR_RULE = (
-    "Expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
-    "'calendar' or null"
+    "Expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'top', "
+    "'prefix', 'keep', 'calendar' or null"
 )
 WORDS = {
     "KINDS": KINDS, "NAMES": NAMES, "ONE_RULE": ONE_RULE, "WIDTHS": WIDTHS,

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.hierarchies.rules import (
+    beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
@@ -380,6 +381,39 @@ def test_masks(values: set[str], masked: list[int]) -> None:
 # Calendars ----------------------------------------------------------------------------------------
 
 
+def test_decades() -> None:
+    days = ["-0011-01-01", "-0010-12-31", "-0001-01-01", "0000-05-01", "1989-12-31", "+10019-01-01"]
+    hierarchy = calendar_hierarchy(days[::-1], ["year", "decade"])
+    assert hierarchy.leaves == tuple(days)
+    decades = ("-0020s", "-0010s", "0000s", "1980s", "+10010s")
+    assert hierarchy.levels[1].labels == decades
+
+
+def test_codes_by_their_beginning() -> None:
+    hierarchy = beginning_hierarchy(["E11.9", "E1", "E11", "F20", "E11.65", "E119"], [3, 1])
+    assert hierarchy.leaves == ("E1", "E11", "E11.65", "E11.9", "E119", "F20")
+    assert [level.labels for level in hierarchy.levels] == [
+        ("E1", "E11*", "F20*"),
+        ("E*", "F*"),
+        ("*",),
+    ]
+
+
+def test_an_open_last_interval() -> None:
+    values = ["84", "85.5", "89", "90", "117", "79"]
+    hierarchy = interval_hierarchy(values, [5, 20], top=90)
+    assert hierarchy.leaves == tuple(sorted(values, key=float))
+    assert [level.labels for level in hierarchy.levels] == [
+        ("[75-80[", "[80-85[", "[85-90[", "90+"),
+        ("[60-80[", "[80-90[", "90+"),
+        ("*",),
+    ]
+    assert interval_hierarchy(["-0.5", "3"], [1], 0, -0.25).levels[0].labels == (
+        "[-1--0.25[",
+        "-0.25+",
+    )
+
+
 def test_calendars() -> None:
     days = ["2020-01-31", "2019-12-01", "2020-05-01", "2020-06-30", "+10000-11-01"]
     hierarchy = calendar_hierarchy(days, ["month", "quarter", "year"])
@@ -411,11 +445,12 @@ def test_dates_keep_their_order(days: set[datetime.date], levels: list[str]) -> 
 @pytest.mark.parametrize(
     "hierarchy",
     [
-        interval_hierarchy([], [5, 10]),
+        interval_hierarchy([], [5, 10], top=90),
         prefix_hierarchy([], [1, 2]),
+        beginning_hierarchy([], [3, 1]),
         calendar_hierarchy([], ["month", "year"]),
     ],
-    ids=["intervals", "prefix", "calendar"],
+    ids=["intervals", "prefix", "keep", "calendar"],
 )
 def test_rules_over_nothing(hierarchy: Hierarchy) -> None:
     none = np.array([], np.int64)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.hierarchies.rules import (
+    beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
@@ -257,10 +258,13 @@ def test_other_labels_are_refused_without_their_text(label: str, kind: Any) -> N
     assert " 1 of " in str(refused.value)
 
 
-@given(st.lists(st.decimals(-1000, 1000, places=2), min_size=1, max_size=8, unique=True))
-def test_interval_rules_read_back(values: list[Decimal]) -> None:
+@given(
+    st.lists(st.decimals(-1000, 1000, places=2), min_size=1, max_size=8, unique=True),
+    st.sampled_from([None, -20.25, 90]),
+)
+def test_interval_rules_read_back(values: list[Decimal], top: float | None) -> None:
     texts = [str(value) for value in values]
-    hierarchy = interval_hierarchy(texts, [0.5, 5.0, 20.0], origin=0.25)
+    hierarchy = interval_hierarchy(texts, [0.5, 5.0, 20.0], origin=0.25, top=top)
     own = attribute("decimal", rule="intervals")
     for label, leaves in leaves_by_label(hierarchy).items():
         region = read_label(label, own)
@@ -281,7 +285,7 @@ def test_interval_rules_read_back(values: list[Decimal]) -> None:
 
 @given(st.lists(st.dates(), min_size=1, max_size=8, unique=True))
 def test_calendar_rules_read_back(values: list[date]) -> None:
-    hierarchy = calendar_hierarchy(map(str, values), ["month", "quarter", "year"])
+    hierarchy = calendar_hierarchy(map(str, values), ["month", "quarter", "year", "decade"])
     own = attribute("date", rule="calendar")
     for label, leaves in leaves_by_label(hierarchy).items():
         region = read_label(label, own)
@@ -294,16 +298,23 @@ def test_calendar_rules_read_back(values: list[date]) -> None:
 
 
 @given(st.lists(st.text("0123aé", min_size=2, max_size=5), min_size=1, max_size=8, unique=True))
-def test_prefix_rules_read_back(values: list[str]) -> None:
-    hierarchy = prefix_hierarchy(values, [1, 3])
-    own = attribute("category", rule="prefix")
+@pytest.mark.parametrize("by_length", [True, False])
+def test_rules_of_codes_read_back(by_length: bool, values: list[str]) -> None:
+    hierarchy = (
+        prefix_hierarchy(values, [1, 3]) if by_length else beginning_hierarchy(values, [4, 3, 1])
+    )
+    own = attribute("category", rule="prefix" if by_length else "keep")
     for label, leaves in leaves_by_label(hierarchy).items():
         region = read_label(label, own)
         if label == "*":
             assert region == OrderedRegion(None, False)
             continue
         (interval,) = region.intervals  # type: ignore[union-attr, misc]
-        inside = [text for text in values if interval.low <= code_key(text) <= interval.high]  # type: ignore[union-attr, operator]
+        inside = [
+            text
+            for text in values
+            if interval.low <= code_key(text, by_length=by_length) <= interval.high  # type: ignore[union-attr, operator]
+        ]
         assert sorted(inside) == sorted(leaves)
 
 
@@ -311,9 +322,11 @@ def test_masks_tell_of_codes_that_were_not_released() -> None:
     own = attribute("category", rule="prefix")
     (interval,) = read_label("061**", own).intervals  # type: ignore[union-attr, misc]
     for code, inside in (("06100", True), ("061zz", True), ("0610", False), ("06200", False)):
-        assert (interval.low <= code_key(code) <= interval.high) is inside  # type: ignore[union-attr, operator]
-    with pytest.raises(UnreadableLabelError):
-        read_label("0*1", own)
+        key = code_key(code, by_length=True)
+        assert (interval.low <= key <= interval.high) is inside  # type: ignore[union-attr, operator]
+    for label, rule in (("0*1", "prefix"), ("06**", "keep"), ("0*1", "keep")):
+        with pytest.raises(UnreadableLabelError):
+            read_label(label, attribute("category", rule=rule))
 
 
 def test_numbers_with_a_hierarchy_are_sets_of_points() -> None:
