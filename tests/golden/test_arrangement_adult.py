@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.csv
 import pytest
-from cases import cases
+from cases import cases, one_by_day
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -97,7 +97,7 @@ def test_what_is_kept(adult_path: Path, tmp_path: Path, form: Any, gcp: float, l
     assert summary["association_loss"] == pytest.approx(loss, abs=5e-3)
 
 
-@pytest.mark.parametrize("k", [5, 50])
+@pytest.mark.parametrize("k", one_by_day(50, 5))
 def test_a_learned_order_keeps_more_than_that_of_code_points(
     adult_path: Path, tmp_path: Path, k: int
 ) -> None:

@@ -70,6 +70,8 @@ def test_splits_of_holders(adult: Texts) -> None:
     assert shares == pytest.approx([0.46, 0.10, 0.04], abs=0.01)
 
 
+# The code of a benchmark, which no run calls.
+@pytest.mark.night
 def test_five_trainings_of_a_few_records(
     data_directory: Path, adult: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

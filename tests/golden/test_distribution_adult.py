@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.csv as pc
 import pytest
+from cases import one_by_day
 from data_sets import ADULT
 from lattice_tables import quasi_identifier, sensitive_attribute, tuples_of
 
@@ -134,7 +135,7 @@ def people(data_directory: Path) -> People:
     return People(data_directory / ADULT.file)
 
 
-@pytest.mark.parametrize("k", TABLE)
+@pytest.mark.parametrize("k", one_by_day(10, *(k for k in TABLE if k != 10)))
 @pytest.mark.parametrize("model", [1, 2, 3])
 def test_table_6_1(people: People, k: int, model: int) -> None:
     names = FOUR if model == 3 else SIX

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from cases import cases
+from cases import cases, one_by_day
 from places import require_data
 from printed_figures import printed_figures
 from quality.adult_releases import PRIVACY, entropy_loss_of
@@ -170,12 +170,15 @@ def test_equal_records_that_keep_their_values_leave_rests_below_k(
     assert found.gcp_safe == pytest.approx(safe, abs=5e-5)
 
 
-@pytest.mark.parametrize(("k", "loss"), [(3, -0.0585), (50, 0.1771)])
-def test_what_the_loss_says_of_releases(adult_path: Path, k: int, loss: float) -> None:
+@pytest.mark.parametrize("of", one_by_day((3, -0.0585), (50, 0.1771)), ids=str)
+def test_what_the_loss_says_of_releases(adult_path: Path, of: tuple[int, float]) -> None:
     """Why it is not offered: less than nothing at k = 3."""
+    k, loss = of
     assert entropy_loss_of(adult_path.parent, {"k": k}) == pytest.approx(loss, abs=5e-5)
 
 
+# A loss that is not offered: by day its figures at k alone.
+@pytest.mark.night
 def test_criteria_about_the_target_make_the_loss_smaller(adult_path: Path) -> None:
     # Looking at the target cuts so that the width of a value tells of it: "less" is lost.
     by_t, by_l = (

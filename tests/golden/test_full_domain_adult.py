@@ -111,6 +111,8 @@ def test_tables_4_4_and_4_5(columns: dict[str, list[str]]) -> None:
     assert best["discernibility", 50][1] == {"age": 0}
 
 
+# The same search as above, on another hierarchy of one attribute.
+@pytest.mark.night
 def test_first_round_of_k_5_has_doctorate_apart(columns: dict[str, list[str]]) -> None:
     best = best_nodes(columns, "education-doctorate-apart", (5,))
     figures, levels = best["most classes", 5]

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from cases import one_by_day
 from recipients import COLUMNS, carry_out, plan_of, refused, with_ledger, write_persons
 
 from anonspark.errors import GuaranteeError
@@ -51,7 +52,7 @@ def persons(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_persons(adult_path, tmp_path_factory.mktemp("adult") / "persons.parquet")
 
 
-@pytest.mark.parametrize("k", RELEASES)
+@pytest.mark.parametrize("k", one_by_day(10, 5))
 def test_independent_releases(persons: Path, tmp_path: Path, k: int) -> None:
     plan = plan_of(persons, tmp_path, dict.fromkeys("abc", k), strategy="independent")
     plan["collusion"] = {"k": 1}
@@ -64,11 +65,12 @@ def test_independent_releases(persons: Path, tmp_path: Path, k: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "size"), [(k, size) for k in TOGETHER for size in (2, "all")], ids=str
+    "of", one_by_day(*((k, size) for k in (10, 5) for size in ("all", 2))), ids=str
 )
 def test_independent_releases_together(
-    persons: Path, tmp_path: Path, k: int, size: int | str
+    persons: Path, tmp_path: Path, of: tuple[int, int | str]
 ) -> None:
+    k, size = of
     plan = plan_of(persons, tmp_path, dict.fromkeys("abc", k), strategy="independent")
     plan["collusion"] = {"recipients": size, "l_diversity": OCCUPATION}
     told = refused(plan, tmp_path)
@@ -148,11 +150,10 @@ ONE_PARTITION = {
 
 
 @pytest.mark.parametrize(
-    ("k_of_all", "k", "task_rows"), [(2, 10, 1_000_000), (5, 10, 8_000), (5, 20, 1_000_000)]
+    "of", one_by_day((5, 10, 8_000), (2, 10, 1_000_000), (5, 20, 1_000_000)), ids=str
 )
-def test_nested_releases(
-    persons: Path, tmp_path: Path, k_of_all: int, k: int, task_rows: int
-) -> None:
+def test_nested_releases(persons: Path, tmp_path: Path, of: tuple[int, int, int]) -> None:
+    k_of_all, k, task_rows = of
     plan = plan_of(persons, tmp_path, dict.fromkeys("abc", k), collusion={"k": k_of_all})
     plan["set"] = {"execution.task_rows": task_rows}
     given = carry_out(plan)
@@ -166,7 +167,7 @@ def test_nested_releases(
         assert summary["min_class_size"] >= k
 
 
-@pytest.mark.parametrize("k", ONE_PARTITION)
+@pytest.mark.parametrize("k", one_by_day(10, 5))
 def test_one_partition_for_all(persons: Path, tmp_path: Path, k: int) -> None:
     given = carry_out(plan_of(persons, tmp_path, dict.fromkeys("abc", k)))
     atoms, losses, tuples = ONE_PARTITION[k]
@@ -229,7 +230,7 @@ def test_the_same_recipient_again_independently(adult_path: Path, tmp_path: Path
 LEAVING = {100: (1_245, 28_647, 0.0404), 1_000: (128, 30_007, None)}
 
 
-@pytest.mark.parametrize("every", LEAVING)
+@pytest.mark.parametrize("every", one_by_day(100, 1_000))
 def test_the_same_recipient_again(adult_path: Path, tmp_path: Path, every: int) -> None:
     first, second = _two_months(adult_path, tmp_path, every)
     # The catalogue of all recipients' columns: atoms are those of the union.

@@ -139,6 +139,8 @@ def test_nested(folder: Path, tmp_path: Path) -> None:
     assert all(row["holds"] for row in given.coalitions)
 
 
+# At five by day.
+@pytest.mark.night
 def test_nested_at_ten(folder: Path, tmp_path: Path) -> None:
     plan = plan_of(folder, tmp_path, collusion={"k": 10, "l_diversity": DIVERSE})
     given = carry_out(plan).releases

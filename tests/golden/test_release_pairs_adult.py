@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from cases import one_by_day
 from recipients import RECIPIENTS, carry_out, plan_of, write_persons
 
 from anonspark.config import parse_configuration
@@ -27,15 +28,20 @@ from anonspark.verification.opening import open_release
 OCCUPATION = ("occupation",)
 MORE = ("occupation", "marital-status", "race")
 
+Pair = tuple[int, str, tuple[str, ...]]
+
 # k, releases, payload: pairs, with payloads, impossible, possible, proven, breaches, the people in
 # them, and original records that are fewer than k.
-FIGURES = {
+FIGURES: dict[Pair, tuple[int, ...]] = {
     (5, "ab", OCCUPATION): (47_576, 121_557, 1_183, 30_415, 851, 116, 119, 3_494),
     (5, "ab", MORE): (47_576, 92_037, 9_360, 32_010, 3_830, 1_695, 2_003, 7_204),
     (10, "ab", OCCUPATION): (27_999, 119_219, 8, 18_036, 371, 58, 62, 4_707),
     (10, "ab", MORE): (27_999, 106_171, 989, 23_415, 2_705, 1_403, 1_843, 9_571),
     (10, "bc", OCCUPATION): (39_488, 177_964, 124, 26_013, 83, 58, 67, 4_828),
 }
+
+BY_DAY: Pair = (5, "ab", MORE)
+AT_NIGHT = [pair for pair in FIGURES if pair != BY_DAY]
 
 Made = Callable[[str, int, Sequence[str]], Path]
 
@@ -93,10 +99,9 @@ def together(paths: Sequence[Path], said: Statement | None, **attack: object) ->
     return pair
 
 
-@pytest.mark.parametrize(("k", "names", "payload"), FIGURES, ids=str)
-def test_two_releases_of_the_same_people(
-    made: Made, original: str, k: int, names: str, payload: Sequence[str]
-) -> None:
+@pytest.mark.parametrize("of", one_by_day(BY_DAY, *AT_NIGHT), ids=str)
+def test_two_releases_of_the_same_people(made: Made, original: str, of: Pair) -> None:
+    k, names, payload = of
     paths = [made(name, k, payload) for name in names]
     found = together(paths, "same people", original=original)
     own = found.figures
@@ -112,13 +117,13 @@ def test_two_releases_of_the_same_people(
         own.breaches,
         own.persons_in_breaches,
         found.original.persons_below_k,
-    ) == FIGURES[k, names, tuple(payload)]
+    ) == FIGURES[of]
     assert own.breaches_absent == 0
     assert len(found.failures) == 2
 
 
 # Of the same, the people who really are in breaches.
-REALLY = {
+REALLY: dict[Pair, int] = {
     (5, "ab", OCCUPATION): 183,
     (5, "ab", MORE): 2_698,
     (10, "ab", OCCUPATION): 169,
@@ -127,11 +132,10 @@ REALLY = {
 }
 
 
-@pytest.mark.parametrize(("k", "names", "payload"), REALLY, ids=str)
-def test_people_in_breaches(
-    made: Made, adult: pa.Table, k: int, names: str, payload: Sequence[str]
-) -> None:
+@pytest.mark.parametrize("of", one_by_day(BY_DAY, *AT_NIGHT), ids=str)
+def test_people_in_breaches(made: Made, adult: pa.Table, of: Pair) -> None:
     """Regions of these releases lie apart, so that each record has one pair of classes."""
+    k, names, payload = of
     engine = LocalEngine()
     opened = [open_release(engine, str(made(name, k, payload))) for name in names]
     releases = [
@@ -153,7 +157,7 @@ def test_people_in_breaches(
     found = count_pair_candidates(
         releases, cells, own, engine.wrap(adult), ({}, {}), k=k, required=(), missing_markers=()
     )
-    assert found.matched == REALLY[k, names, tuple(payload)]
+    assert found.matched == REALLY[of]
 
 
 # Who is left out of the second: breaches, those by absence, people there at least by absence.

@@ -9,16 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from failing_runs import run_all
 from helpers import of_any_run, write_files
 
 from anonspark.config import parse_configuration
-from anonspark.demo.people import generate_people
+from anonspark.demo.people import people_of
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
@@ -26,8 +26,6 @@ from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pyspark.sql import SparkSession
 
 # Without fnlwgt most people of Adult are equal to others in every column.
 ADULT_ATTRIBUTES = dict.fromkeys(
@@ -102,10 +100,9 @@ def adult(adult_path: Path) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
-    path = tmp_path_factory.mktemp("people") / "people"
-    generate_people(spark_session, ROWS, partitions=1).write.parquet(str(path))
-    return pq.read_table(path, columns=list(PEOPLE_ATTRIBUTES))
+def people() -> pa.Table:
+    table = pa.Table.from_batches([people_of(0, np.arange(ROWS))])
+    return table.select(list(PEOPLE_ATTRIBUTES))
 
 
 ROWS = 3_000

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import one_by_day
 from helpers import command
 from recipients import carry_out, with_ledger
 
@@ -318,7 +319,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: one.summary["output_fingerprint"] for name, one in given.releases.items()}
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+# Before a step is after the one before it.
+@pytest.mark.parametrize("when", one_by_day("after", "before"))
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("place", [0, 1])
 def test_killed(

@@ -1,7 +1,8 @@
 """Without the package's machine code Numba compiles what a run calls; the release is the same.
 
-One model with few kernels: compiling takes half a minute of processor time, once for each change of
-a kernel. All kernels and models are compiled by ``systems/test_kernels_compiled_here.py``.
+One model with few kernels. At night, because compiling takes half a minute of processor time:
+``unit/kernels/test_compiling.py`` tests by day that a kernel compiles when it is called. All
+kernels and models are compiled by ``systems/test_kernels_compiled_here.py``.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def files_of(release: Path) -> dict[str, Any]:
     return {path: digest for path, digest in files.items() if path.startswith("data/")}
 
 
+@pytest.mark.night
 def test_a_release_by_kernels_that_are_compiled_when_they_are_called(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

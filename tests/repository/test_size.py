@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from types import ModuleType
 
 import pytest
@@ -38,10 +37,3 @@ def test_a_number_that_grew_is_told(size: ModuleType) -> None:
         "cli: 12, at most 10",
         "new: 1, at most 0",
     ]
-
-
-def test_the_numbers_hold(size: ModuleType) -> None:
-    most = json.loads(size.NUMBERS.read_text(encoding="utf-8"))
-    numbers = size.count_all()
-    assert sum(numbers[name] for name in numbers if name not in ("all", "names")) == numbers["all"]
-    assert size.exceeded(numbers, most) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import one_by_day
 from helpers import configuration_file, write_table
 from release_folders import write_checksum
 
@@ -17,7 +18,7 @@ from anonspark.verification.audit import audit_release
 from anonspark.verifier import VERIFIER
 
 
-@pytest.mark.parametrize("output_format", ["parquet", "orc"])
+@pytest.mark.parametrize("output_format", one_by_day("orc", "parquet"))
 def test_it_agrees(
     output_format: str, engine: SparkEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from cases import one_by_day
 from scipy import stats
 
 from anonspark.core.attribute_scores import chi_square, gini_score
@@ -56,10 +57,9 @@ def lower_bound(k: int, looked_at: int, epsilon: str, seed: int, runs: int = 20_
     return best
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "proven", "by_the_selected"), [("1", 0.56, 2.65), ("0.5", 0.20, 1.32)]
-)
-def test_an_audit_of_noisy_tables(epsilon: str, proven: float, by_the_selected: float) -> None:
+@pytest.mark.parametrize("of", one_by_day(("1", 0.56, 2.65), ("0.5", 0.20, 1.32)), ids=str)
+def test_an_audit_of_noisy_tables(of: tuple[str, float, float]) -> None:
+    epsilon, proven, by_the_selected = of
     # Scaled by all tables that are looked at: what is proven stays below epsilon.
     found = lower_bound(4, 4, epsilon, 5)
     assert found <= float(epsilon)
