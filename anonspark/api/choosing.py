@@ -99,7 +99,7 @@ def with_diversity(
     l: int | str | None,  # noqa: E741 - its name in the literature
     table: Any,
     functions: Any,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what keywords ask for, with l-diversity of the sensitive attributes.
 
     Parameters

@@ -20,7 +20,7 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)|^DATA(?=:)")
 Names = Sequence[str]
 
 
-def given_input(config: Mapping[str, Any]) -> dict[str, Any]:
+def given_input(config: Mapping[str, Any]) -> dict[str, object]:
     """Return a document that reads what it is given."""
     return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 
@@ -264,7 +264,7 @@ def wanted_configuration(
         )
     if missing:
         raise ConfigurationError(*missing)
-    wanted: dict[str, Any] = {
+    wanted: dict[str, object] = {
         "attributes": dict(roles),
         "privacy": {"k": as_integer(k)},
         # The default of a configuration is known to everybody.

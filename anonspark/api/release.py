@@ -115,7 +115,7 @@ class Release(Shown, Closing, Generic[Frame]):
     """
 
     def __init__(
-        self, path: str, manifest: dict[str, Any], figures: Figures, source: Source[Frame]
+        self, path: str, manifest: Mapping[str, Any], figures: Figures, source: Source[Frame]
     ) -> None:
         self.path = path
         self.manifest = manifest

@@ -71,7 +71,7 @@ class Call:
 
         show_blocks(OUT, blocks(found))
 
-    def say(self, document: dict[str, Any], *lines: str) -> None:
+    def say(self, document: dict[str, object], *lines: str) -> None:
         """Print a result: as JSON where that is asked for, or else as lines."""
         from anonspark.presentation.blocks import Text
 

@@ -60,7 +60,7 @@ class Advice:
         """The options of the command line."""
         return " ".join(f"--set {shlex.quote(one)}" for one in self.overrides)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {"sentence": self.sentence, "set": list(self.overrides)}
 

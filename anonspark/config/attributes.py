@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -162,7 +162,7 @@ class Attribute(Section):
             )
 
 
-def order_as_told(order: Sequence[str]) -> dict[str, Any]:
+def order_as_told(order: Sequence[str]) -> dict[str, object]:
     """Return what stands in a manifest for the order of a quasi-identifier: its values are raw."""
     digest = hashlib.sha256(json.dumps(order).encode("utf-8", "surrogatepass")).hexdigest()
     return {"order_entries": len(order), "order_fingerprint": digest[:16]}

@@ -60,7 +60,7 @@ class AgreedCoding(Protocol):
     def digests(self) -> Mapping[str, str]:
         """SHA-256 of the hierarchy files that were agreed on, by attribute."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what a manifest says of it."""
 
 

@@ -42,7 +42,7 @@ def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
         return 2
     if not isinstance(value, Mapping):
         return value
-    copied: dict[str, Any] = {}
+    copied: dict[str, object] = {}
     for key, inner in value.items():
         if isinstance(key, str):
             _require_characters(key, (*location, key), problems)

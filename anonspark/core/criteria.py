@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +57,7 @@ class Criteria:
         """Return whether a class has to satisfy more than to have k records."""
         return bool(self.criteria) or self.units is not None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # Another process has its functions elsewhere.
         return {key: value for key, value in vars(self).items() if key != "requirements"}
 

@@ -102,7 +102,7 @@ def arrow_schema(table: Sequence[Figure]) -> pa.Schema:
     return pa.schema([(figure.name, _ARROW_TYPES[figure.type]) for figure in table])
 
 
-def without_losses(table: Sequence[Figure], row: Mapping[str, Any]) -> dict[str, Any]:
+def without_losses(table: Sequence[Figure], row: Mapping[str, Any]) -> dict[str, object]:
     """Return a row of a table whose figures of loss are null."""
     return {**row, **{one.name: None for one in table if one.is_loss and one.name in row}}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +41,7 @@ def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
         If there is another file where it writes.
     """
     people = directory / f"people-{rows}.parquet"
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "input": {"path": str(people)},
         "attributes": {
             "person_id": "identifier",
@@ -113,7 +112,7 @@ def _covered(column: pa.ChunkedArray, region: Region) -> pa.ChunkedArray:
     return pc.is_in(column, pa.array(values, column.type))
 
 
-def _require_own_configuration(path: Path, document: dict[str, Any]) -> None:
+def _require_own_configuration(path: Path, document: dict[str, object]) -> None:
     """Check that a configuration that would be replaced is that of a demo, of any size."""
     if not path.exists() and not path.is_symlink():
         return

@@ -217,7 +217,7 @@ def people_of(seed: int, ids: Longs) -> pa.RecordBatch:
     city = _rank(draw.uniform("city"), len(_CITIES)) - 1
     is_male = draw.uniform("sex")
     sex = np.select([is_male < 0.505, is_male < 0.995], [0, 1], 2)
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "person_id": [f"P{bits:016X}" for bits in draw.bits("person_id").view(np.uint64).tolist()],
         "full_name": _full_name(draw, sex),
         "birth_date": (_day(_TODAY) - age_days).astype(np.int32),

@@ -37,7 +37,7 @@ class PublishedFile:
     rows: int | None
     sha256: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as the manifest lists it."""
         return asdict(self)
 

@@ -194,7 +194,7 @@ def spark_description(schema: pa.Schema) -> str:
     return json.dumps(_described_fields(schema), separators=(",", ":"), sort_keys=True)
 
 
-def _described_fields(fields: Any) -> dict[str, Any]:
+def _described_fields(fields: Any) -> dict[str, object]:
     described = [
         {"metadata": {}, "name": one.name, "nullable": True, "type": _described(one.type)}
         for one in fields

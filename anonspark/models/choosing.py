@@ -205,7 +205,7 @@ def candidates(objective: Literal["gcp", "queries"]) -> tuple[ModelOptions, ...]
     return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=objective)
 
 
-def _told(options: ModelOptions) -> dict[str, Any]:
+def _told(options: ModelOptions) -> dict[str, object]:
     return {"name": options.name, **options.model_dump(exclude_defaults=True, exclude={"name"})}
 
 

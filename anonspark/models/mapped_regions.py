@@ -334,7 +334,7 @@ class MappedRegions:
         edges = (boxes[:, 1] - boxes[:, 0]).sum(axis=1)
         return boxes, edges, members, nodes, node_boxes
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # Tasks make the tree anew, which takes less time than its way to them.
         names = ("quasi_identifiers", "members", "numbers")
         return {name: getattr(self, name) for name in names}

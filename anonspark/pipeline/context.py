@@ -44,7 +44,7 @@ class Request:
             "rows_withheld": None if few else self.rows_withheld,
         }
 
-    def entry(self, k: int) -> dict[str, Any]:
+    def entry(self, k: int) -> dict[str, object]:
         """Return what the manifest says."""
         return {**self.told, **self.figures(k)}
 

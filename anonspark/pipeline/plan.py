@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.config.coding import AgreedCoding
@@ -167,7 +166,7 @@ class Estimate(Redacted):
     basis: str
     run_id: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return asdict(self)
 
@@ -284,7 +283,7 @@ class Plan(Redacted):
     output: str
     estimate: Estimate
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {
             "rows": self.rows,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +101,7 @@ class ColumnProfile:
     examples: tuple[str, ...] = field(default=(), repr=False)
     order: tuple[str, ...] = field(default=(), repr=False)
 
-    def as_dict(self, rows: int) -> dict[str, Any]:
+    def as_dict(self, rows: int) -> dict[str, object]:
         """Return it as JSON has it. Shares are of all rows."""
         told = {
             "name": self.name,
@@ -192,7 +191,7 @@ class Profile(Redacted):
         """Return the columns for which a role is proposed."""
         return [one for one in self.columns if one.role == role]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it. Without values, unless they were asked for."""
         sets = self.uniqueness
         return {

@@ -143,7 +143,7 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
     return mapped
 
 
-def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, Any]]:
+def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, object]]:
     """Return the mapping as rows, None where there is nothing."""
     return [asdict(one) for one in mapped]
 

@@ -62,9 +62,9 @@ class Answer:
     left_out: int | None
     warnings: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
-        told: dict[str, Any] = {"question": self.question, **self.count.as_dict()}
+        told: dict[str, object] = {"question": self.question, **self.count.as_dict()}
         if self.groups is not None:
             told["by"] = self.by
             told["groups"] = [
@@ -101,7 +101,7 @@ class PublishedRelease:
         self._unproven = dict(hierarchies)
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> dict[str, object]:
         """Return the manifest of the release, ``manifest.json``."""
         return self._manifest.document
 

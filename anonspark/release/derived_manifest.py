@@ -56,7 +56,7 @@ def columns_section(
     return {"columns": columns, "quasi_identifier_columns": [*chain(*by_name.values())]}
 
 
-def sections_of_summary(row: Mapping[str, Any]) -> dict[str, Any]:
+def sections_of_summary(row: Mapping[str, Any]) -> dict[str, object]:
     """Return what a manifest says of the row of the table ``summary``."""
     prints = {
         name.removesuffix("_fingerprint"): value

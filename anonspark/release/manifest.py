@@ -219,7 +219,7 @@ def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, Any]:
+def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, object]:
     """Return the versions of everything that had a hand in a release.
 
     Parameters
@@ -242,17 +242,17 @@ def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dic
     }
 
 
-def listing(files: Iterable[PublishedFile]) -> list[dict[str, Any]]:
+def listing(files: Iterable[PublishedFile]) -> list[dict[str, object]]:
     """Return the files of a release, given in any order, as its manifest lists them."""
     return [one.as_dict() for one in sorted(files, key=lambda one: one.path)]
 
 
-def write_manifest(files: Files, release: str, manifest: dict[str, Any]) -> None:
+def write_manifest(files: Files, release: str, manifest: Mapping[str, object]) -> None:
     """Write a release's manifest as readable JSON."""
     files.write_text(f"{release}/{MANIFEST}", manifest_text(manifest))
 
 
-def manifest_text(manifest: dict[str, Any]) -> str:
+def manifest_text(manifest: Mapping[str, object]) -> str:
     """Return a manifest as readable JSON.
 
     Credentials are redacted. In ``configuration`` they are already, columns and files keep their

@@ -192,16 +192,16 @@ class _Configured(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, defer_build=True)
 
-    attributes: dict[Name, dict[str, Any]]
-    privacy: dict[str, Any]
+    attributes: dict[Name, dict[str, object]]
+    privacy: dict[str, object]
 
 
 class _CodingDocument(_Part):
     name: Name
-    attributes: list[dict[str, Any]]
+    attributes: list[dict[str, object]]
     missing: Text
     style: Text
-    privacy: dict[str, Any]
+    privacy: dict[str, object]
     levels: dict[Name, Count] = _ABSENT
 
 
@@ -265,7 +265,7 @@ class _Manifest(_Part):
     configuration: _Configured
     fingerprints: _Fingerprints
     published: _Published
-    summary: dict[str, Any]
+    summary: dict[str, object]
     gates: list[_Gate]
     drift: list[_Drift]
     attempt: Count
@@ -290,10 +290,10 @@ class _UnionConfigured(_Part):
     """The configuration of a union, which has no run."""
 
     input: _UnionInput
-    attributes: dict[Name, dict[str, Any]]
+    attributes: dict[Name, dict[str, object]]
     missing: Literal["drop", "error", "category"]
-    evaluate: dict[str, Any]
-    privacy: dict[str, Any]
+    evaluate: dict[str, object]
+    privacy: dict[str, object]
     output: _UnionOutput
 
 
@@ -313,7 +313,7 @@ class _PartOfUnion(_Part):
     run_id: Id
     output_fingerprint: Digits
     rows: Count
-    privacy: dict[str, Any]
+    privacy: dict[str, object]
     holder: Name | None
 
 
@@ -331,7 +331,7 @@ class _Union(_Part):
     parts: Annotated[list[_PartOfUnion], Field(min_length=2)]
     published: _UnionPublished
     fingerprints: _UnionFingerprints
-    summary: dict[str, Any]
+    summary: dict[str, object]
     warnings: list[_Warning]
     files: list[_File]
 

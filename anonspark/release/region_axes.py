@@ -85,7 +85,7 @@ class CategoryAxis:
     def _value_set(self) -> pa.Array:
         return pa.array(self.values, pa.string())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"values": self.values}
 
     def encode(self, column: pa.Array) -> Integers:

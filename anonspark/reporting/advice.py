@@ -216,14 +216,12 @@ def _set_line(section: str, asked: Sequence[MeasuredCriterion], evidence: Eviden
     return f"--set {shlex.quote(f'privacy.{section}={text}')}"
 
 
-def _section_of(criterion: Criterion) -> dict[str, Any]:
+def _section_of(criterion: Criterion) -> dict[str, object]:
     """Return a criterion as the configuration asks for it."""
     # A number of different values is a whole one.
     bound = int(criterion.bound) if criterion.kind == "distinct" else criterion.bound
-    added = {"attribute": criterion.attribute, _KEYS.get(criterion.kind, "t"): bound}
-    if criterion.kind == "ordered distance":
-        added["distance"] = "ordered"
-    return added
+    distance = {"distance": "ordered"} if criterion.kind == "ordered distance" else {}
+    return {"attribute": criterion.attribute, _KEYS.get(criterion.kind, "t"): bound, **distance}
 
 
 def _what_is_asked(section: Mapping[str, Any]) -> tuple[object, ...]:

@@ -139,7 +139,7 @@ def _size_of_median_record(sizes: Mapping[int, int]) -> int:
 
 def _choose(
     data: Table, columns: Sequence[str], attribute: str | None, usual: int, *, worst: bool
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     by = {published_column(index): name for index, name in enumerate(columns)}
     value = {} if attribute is None else {"value": attribute}
     hashed = data.select({**by, **value}).with_hashes({_HASH: list(by)}, 0)

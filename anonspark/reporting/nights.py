@@ -76,7 +76,7 @@ class Night:
         """Return whether nothing was published."""
         return self.exit_code != 0
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as plain values, for JSON."""
         return asdict(self) | {"started": self.started.isoformat(timespec="seconds")}
 

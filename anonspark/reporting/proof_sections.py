@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from math import isfinite
-from typing import Any
 
 import yaml
 
@@ -390,9 +389,9 @@ def configuration(evidence: Evidence) -> Section:
     )
 
 
-def _without_values(configuration: Row) -> dict[str, Any]:
+def _without_values(configuration: Row) -> dict[str, object]:
     """Return the configuration without the values that orders of attributes list."""
-    plain: dict[str, Any] = dict(configuration)
+    plain: dict[str, object] = dict(configuration)
     plain["attributes"] = {
         name: {
             key: f"({len(value):,} values)" if key == "order" and isinstance(value, list) else value

@@ -228,7 +228,7 @@ class Derivation:
             baseline = Baseline(
                 first.classes, said.get("baseline_dm") or 0, penalty or 0, mean or 0
             )
-        figures: dict[str, Any] = {
+        figures: dict[str, object] = {
             **summary_figures(
                 rounds,
                 total,

@@ -117,7 +117,7 @@ class Verification(Redacted):
             raise GuaranteeError("\n".join(self.failures))
         return self
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return all figures as plain values, for JSON. Infinite ones are null."""
         presence = None
         if self.presence is not None:
@@ -170,6 +170,6 @@ class Verification(Redacted):
         }
 
 
-def _described(one: Any, *more: str) -> dict[str, Any] | None:
+def _described(one: Any, *more: str) -> dict[str, object] | None:
     """Return the figures of a result and some that follow from them, None without one."""
     return None if one is None else {**asdict(one), **{name: getattr(one, name) for name in more}}

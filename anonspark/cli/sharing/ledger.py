@@ -157,10 +157,10 @@ def _blocks(budgets: list[Budget], releases: list[LedgerRelease]) -> Iterator[Bl
         yield from release_blocks(releases, datetime.now(UTC).date())
 
 
-def _release_document(release: LedgerRelease) -> dict[str, Any]:
+def _release_document(release: LedgerRelease) -> dict[str, object]:
     unseen = ("number", "previous", "type", "files", "checks")
 
-    def shown(told: Mapping[str, Any]) -> dict[str, Any]:
+    def shown(told: Mapping[str, Any]) -> dict[str, object]:
         return {name: value for name, value in told.items() if name not in unseen}
 
     past = release.is_past(datetime.now(UTC).date())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -153,7 +152,7 @@ class ReadRecords:
             kept = self._kept(judged, len(batch))
             if found is not None:
                 found.add(self.plans, judged, kept)
-            columns: dict[str, Any] = {
+            columns: dict[str, object] = {
                 quasi_identifier_column(i): one.values for i, one in enumerate(judged)
             }
             columns |= {name: batch.column(own) for name, own in self.carried.items()}

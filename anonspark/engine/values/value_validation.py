@@ -216,9 +216,9 @@ class Found:
             fields[ends] = {int(place): _KINDS[kind](value) for place, (kind, value) in values}
         return cls(**fields)
 
-    def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, Any]:
+    def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, object]:
         """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
-        told: dict[str, Any] = {"rows": self.rows, "kept": self.kept}
+        told: dict[str, object] = {"rows": self.rows, "kept": self.kept}
         told["blank_rows"] = self.counts.get("blank_rows", 0)
         for index, plan in enumerate(plans):
             for name in ("missing", "invalid", "infinite"):

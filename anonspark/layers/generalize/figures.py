@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +85,7 @@ def class_rows(
     published : sequence of pyarrow.Array of shape (classes,)
         The columns of the release.
     """
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         ROUND: pa.repeat(pa.scalar(number, pa.int32()), len(identifiers)),
         CLASS_ID: identifiers,
         SIZE: pa.array(figures.sizes),

@@ -284,7 +284,7 @@ class Counter:
             # The smallest ones: those of all tasks together are the smallest of all, then.
             met[place] = np.union1d(met[place], own)[: question.most]
 
-    def count(self, batches: Iterable[Integers]) -> dict[str, Any]:
+    def count(self, batches: Iterable[Integers]) -> dict[str, object]:
         """Count the records of a partition.
 
         Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -171,7 +170,7 @@ def _warning(
     exact: bool,
 ) -> ReleaseWarning:
     k = configuration.privacy.k
-    figures: list[dict[str, Any]] = [
+    figures: list[dict[str, object]] = [
         {
             "attribute": one.determines,
             "share": 1

@@ -43,7 +43,7 @@ class ReleaseWarning:
         where = "" if self.attribute is None else f"attributes.{self.attribute}: "
         return f"{where}{self.text}{self.advice}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as the manifest has it: plain values, without the advice."""
         return {
             "code": self.code,

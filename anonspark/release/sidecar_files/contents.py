@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -267,7 +266,7 @@ def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[Publishe
     """
     own = sorted(one.path for one in files if one.path.startswith("data/") and _is_seen(one.path))
     data_format = manifest.data_format.lower()
-    resource: dict[str, Any] = {
+    resource: dict[str, object] = {
         "name": "data",
         "profile": "data-resource",
         "title": "Published records",
@@ -334,7 +333,7 @@ def sidecar_contents(
 
 def write_sidecar_files(
     files: Files,
-    manifest: dict[str, Any],
+    manifest: dict[str, object],
     schema: pa.Schema,
     written: Sequence[PublishedFile],
     release: str,

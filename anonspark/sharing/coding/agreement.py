@@ -144,7 +144,7 @@ class Coding(Redacted):
         return self.file.name
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The coding as a manifest shows it: defaults left out, hierarchy files by their SHA-256.
 
         It is public as a whole, the orders of quasi-identifiers, too.
@@ -155,7 +155,7 @@ class Coding(Redacted):
             if name in self.digests:
                 told["hierarchy"] = {"sha256": self.digests[name]}
             attributes.append({"name": name, **told})
-        document = {
+        document: dict[str, object] = {
             "name": self.name,
             "attributes": attributes,
             "missing": self.file.missing,
@@ -169,7 +169,7 @@ class Coding(Redacted):
         """Return its fingerprint, which differs from that of every other coding."""
         return coding_fingerprint(self.document)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what a manifest says of it."""
         return {"name": self.name, "fingerprint": self.fingerprint, "document": self.document}
 

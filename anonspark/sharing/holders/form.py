@@ -117,7 +117,7 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     return Form(description, privacy, holder_column, holders)
 
 
-def _told(privacy: Mapping[str, Any]) -> dict[str, Any]:
+def _told(privacy: Mapping[str, Any]) -> dict[str, object]:
     """Return what a part guarantees, without the place of its holder's population."""
     presence = privacy.get("delta_presence")
     bounds = None if presence is None else {key: presence[key] for key in ("min", "max")}

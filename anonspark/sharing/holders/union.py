@@ -307,7 +307,7 @@ class Union(Redacted):
     holder_column: str | None
     warnings: list[str]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return all of it as plain values, for JSON."""
         return asdict(self)
 

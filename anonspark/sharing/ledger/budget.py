@@ -135,7 +135,7 @@ class Budget:
         """Name of the data set."""
         return self.path.rpartition("/")[2]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {
             "limit": str(self.limit),

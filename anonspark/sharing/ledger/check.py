@@ -36,7 +36,7 @@ class LedgerCheck:
 
     problems: list[str] = field(default_factory=list)
     releases: int = 0
-    coalitions: list[dict[str, Any]] = field(default_factory=list)
+    coalitions: list[dict[str, object]] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:

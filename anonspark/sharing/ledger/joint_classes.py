@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -126,7 +125,7 @@ class Signatures:
         """Free what is kept on the cluster."""
         self.table.unpersist()
 
-    def check(self, coalition: Sequence[str], demand: Demand) -> list[dict[str, Any]]:
+    def check(self, coalition: Sequence[str], demand: Demand) -> list[dict[str, object]]:
         """Measure the joint classes of a coalition.
 
         Parameters
@@ -149,7 +148,7 @@ class Signatures:
         publishes it. Figures alone are collected.
         """
         places = [i for i, one in enumerate(self.releases) if one.recipient in coalition]
-        told: dict[str, Any] = {
+        told: dict[str, object] = {
             "recipients": list(coalition),
             "releases": [self.releases[place].release for place in places],
         }

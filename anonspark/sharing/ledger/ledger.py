@@ -132,7 +132,7 @@ def init_ledger(
     for directory in ("events", "members", "classes", "base"):
         files.make_private_directory(f"{layout.path}/{directory}")
     identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
-    head: dict[str, Any] = {
+    head: dict[str, object] = {
         "format": FORMAT,
         # Two ledgers are never the same.
         "nonce": secrets.token_hex(8),

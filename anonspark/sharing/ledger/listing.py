@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
@@ -64,7 +64,7 @@ def list_staged(context: RunContext, release: Release) -> None:
     list_release(context.files, _place(context, options), _limit(options), told)
 
 
-def _criteria(privacy: PrivacyOptions) -> dict[str, Any]:
+def _criteria(privacy: PrivacyOptions) -> dict[str, object]:
     """Return k and what else was asked for."""
     asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
     return {"k": asked.pop("k"), "criteria": asked}

@@ -73,7 +73,7 @@ class PairVerification(Redacted):
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return all figures as plain values."""
         return {
             "first": redact(self.first),
@@ -133,7 +133,7 @@ class JointVerification(Redacted):
             raise GuaranteeError("\n".join(self.failures))
         return self
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return all figures as plain values, for JSON."""
         return {
             "holds": self.holds,

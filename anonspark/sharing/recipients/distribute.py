@@ -93,7 +93,7 @@ class Distribution(Redacted):
     other_strategy: dict[str, float | None] = field(default_factory=dict)
     withheld: dict[str, int] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         releases = {
             name: {"path": one.path, "summary": one.summary} for name, one in self.releases.items()

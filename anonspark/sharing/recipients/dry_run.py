@@ -39,7 +39,7 @@ class PlanLook:
     requests: list[dict[str, Any]]
     coalitions: list[tuple[str, ...]]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return vars(self) | {"coalitions": [list(one) for one in self.coalitions]}
 

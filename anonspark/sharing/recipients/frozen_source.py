@@ -51,7 +51,7 @@ class FrozenSource:
         records = Records(engine.staged([path], PACKED), schema)
         return cls(records, tuple(told["columns"]), tuple(told["subject_types"]))
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.records.schema.serialize().to_pybytes().hex()
         types = list(self.subject_types)

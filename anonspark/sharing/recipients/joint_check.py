@@ -59,7 +59,7 @@ def requires_check(plan: Plan) -> bool:
 
 def check_jointly(
     releases: Sequence[MembersOf], plan: Plan, coalitions: Sequence[Collection[str]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Measure the joint classes of all coalitions.
 
     Parameters

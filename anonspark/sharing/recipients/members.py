@@ -68,7 +68,7 @@ class StagedMembers:
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
         return cls(release, recipient, path, told["sensitive"], told["columns"], schema)
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.schema.serialize().to_pybytes().hex()
         return {"sensitive": self.sensitive, "columns": self.columns, "schema": schema}

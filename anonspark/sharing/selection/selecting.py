@@ -77,7 +77,7 @@ class Prospect:
     resolution: float
     left: Fraction | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {
             name: str(own) if isinstance(own, Fraction) else own for name, own in vars(self).items()

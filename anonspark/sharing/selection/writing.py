@@ -64,7 +64,7 @@ class Selection:
     told: Mapping[str, Any]
     output: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {**self.told, "output": self.output}
 
@@ -195,7 +195,7 @@ def publish_selection(
     return Selection(names, told, output)
 
 
-def asked_for(settings: SelectionSettings) -> dict[str, Any]:
+def asked_for(settings: SelectionSettings) -> dict[str, object]:
     """Return the settings as the result has them. Of domains there are fingerprints."""
     return settings.selection.model_dump(mode="json", by_alias=True, exclude={"domains"})
 
