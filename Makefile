@@ -192,7 +192,7 @@ format: $(READY)  ## format the code and apply safe lint fixes
 
 lock: $(READY)  ## resolve the dependencies anew into requirements.lock
 	$(RUN)/python -m pip install --quiet uv
-	$(RUN)/uv pip compile pyproject.toml --extra spark --extra java --extra numba --group dev --constraint constraints.txt --override overrides.txt \
+	$(RUN)/uv pip compile pyproject.toml --extra spark --extra java --extra numba --extra files --group dev --constraint constraints.txt --override overrides.txt \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
 	$(RUN)/uv pip compile docker/build-requirements.in \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file docker/build-requirements.lock

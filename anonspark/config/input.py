@@ -74,13 +74,25 @@ _FORMATS = {
     ".orc": "orc",
     ".avro": "avro",
     ".parquet": "parquet",
+    ".dta": "stata",
+    **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
 }
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".zip")
+"""Ends of the names of compressed files."""
+
+
+def uncompressed(path: str) -> str:
+    """Return the name of a file in small letters, without the end that shows its compression."""
+    name = PurePosixPath(path.rstrip("/")).name.lower()
+    return next((name.removesuffix(end) for end in COMPRESSED if name.endswith(end)), name)
 
 
 def format_of_name(path: str) -> str | None:
     """Return the format by a file's name, compressed or not. None where it shows none."""
-    name = PurePosixPath(path.rstrip("/")).name.lower()
-    return _FORMATS.get(PurePosixPath(name.removesuffix(".gz").removesuffix(".bz2")).suffix)
+    return _FORMATS.get(PurePosixPath(uncompressed(path)).suffix)
 
 
 def format_of_names(paths: Iterable[str]) -> str | None:
@@ -119,11 +131,11 @@ class InputOptions(Section):
     """A path or a list of paths. Any Hadoop URI."""
 
     format: NonEmptyText = "parquet"
-    """Name of the Spark data source: parquet, csv, orc, json, .... If it is left out, the names of
-    the files decide."""
+    """Name of the Spark data source (parquet, csv, orc, json, ...), or one of stata, spss, sas and
+    excel. If it is left out, the names of the files decide."""
 
     options: SourceOptions = Field(default={})
-    """Options of the Spark data source, such as header and inferSchema of csv."""
+    """Options of the format, such as header and inferSchema of csv, or sheet of excel."""
 
     missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(default=["", "?"])
     """What means a missing value in a quasi-identifier, whatever the type of its column. Texts are

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from anonspark.config import Configuration
 from anonspark.engine.files import files_at
+from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.memory import available_memory
 from anonspark.engine.spark.embedded import read_spark_defaults
@@ -38,7 +39,7 @@ def engine_name(found: str) -> EngineName:
             )
 
 
-READ_FORMATS = ("parquet", "csv", "json", "orc")
+READ_FORMATS = ("parquet", "csv", "json", "orc", *CONVERTED)
 WRITTEN_FORMATS = ("parquet", "orc")
 
 # Of the memory that is available, what files may have on the disk. Records in memory take some

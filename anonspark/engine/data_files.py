@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.config.input import COMPRESSED
 from anonspark.engine.files import Files, files_at
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import nothing_there
@@ -21,7 +22,7 @@ from anonspark.errors import DataError
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 # What is read by libraries that need not be here.
-_UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
+UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy")
 
 Folders = Mapping[str, str | None]
 """The text of each column in the names of a file's folders, None for no value."""
@@ -224,10 +225,11 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
     DataError
     """
     for file in files:
-        if file.address.endswith(_UNKNOWN_COMPRESSIONS):
+        if file.address.endswith(UNKNOWN_COMPRESSIONS):
+            known = f"{', '.join(COMPRESSED[:-1])} or {COMPRESSED[-1]}"
             raise DataError(
                 f"{key}: {file.address} is compressed in a way that cannot be read. Expected "
-                "a file as it is, .gz or .bz2. Decompress it"
+                f"a file as it is, {known}. Decompress it"
             )
 
 

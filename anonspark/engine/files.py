@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import stat
@@ -329,6 +330,50 @@ class Files(Protocol):
             return self.read_text(path).removeprefix("\ufeff")
         except FilesError as error:
             raise OSError(errno.EIO, "it cannot be opened as a file", path) from error
+
+
+class _FilePart(io.RawIOBase):
+    """A file of any file system, of which parts are read."""
+
+    def __init__(self, files: Files, path: str, size: int) -> None:
+        self._files, self._path, self._size = files, path, size
+        self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._offset
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
+        self._offset = start + offset
+        return self._offset
+
+    def readinto(self, buffer: Any) -> int:
+        length = max(min(len(buffer), self._size - self._offset), 0)
+        content = self._files.read_part(self._path, self._offset, length) if length else b""
+        buffer[: len(content)] = content
+        self._offset += len(content)
+        return len(content)
+
+
+def open_parts(files: Files, path: str, size: int, at_once: int) -> io.BufferedReader:
+    """Return a file of any file system, of which parts are read.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    size : int
+        Its bytes.
+    at_once : int
+        Bytes that are read at a time.
+    """
+    return io.BufferedReader(_FilePart(files, path, size), at_once)
 
 
 def each_method(decorate: Callable[[Any], Any]) -> Callable[[type[_T]], type[_T]]:

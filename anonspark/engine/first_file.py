@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
-import zlib
-
-from anonspark.engine.files import Files, FilesError
+from anonspark.config.input import COMPRESSED
+from anonspark.engine.compression import UNPACKING_FAILURES, unpacked
+from anonspark.engine.files import Files, FilesError, open_parts
 from anonspark.errors import DataError
 
 # A block of bzip2 may have 900,000 bytes, and is read as a whole or not at all.
@@ -31,23 +30,17 @@ def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes,
 
     Notes
     -----
-    Reads at most 64 KiB, of a compressed file 1 MiB.
+    Reads 64 KiB, of a compressed file parts of 1 MiB until 64 KiB are unpacked.
     """
-    name = path.lower()
-    packed = name.endswith((".gz", ".bz2"))
-    most = min(size, _COMPRESSED_BYTES if packed else _BYTES)
+    packed = path.lower().endswith(COMPRESSED)
+    part = open_parts(files, path, size, _COMPRESSED_BYTES if packed else _BYTES)
     try:
-        content = files.read_part(path, 0, most)
+        content = unpacked(part, path).read(_BYTES + 1)
     except FilesError as error:
         reason = f" ({error.strerror})" if error.strerror else ""
         raise DataError(f"{key}: {path} cannot be read{reason}. Check its permissions") from error
-    try:
-        if name.endswith(".gz"):
-            content = zlib.decompressobj(47).decompress(content, _BYTES)
-        elif packed:
-            content = bz2.BZ2Decompressor().decompress(content, _BYTES)
-    except (zlib.error, OSError) as error:
+    except UNPACKING_FAILURES as error:
         raise DataError(
             f"{key}: {path} is damaged: it cannot be unpacked. Fetch it again"
         ) from error
-    return content, most == size and not (packed and len(content) == _BYTES)
+    return content[:_BYTES], len(content) <= _BYTES

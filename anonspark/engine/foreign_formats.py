@@ -1,26 +1,34 @@
-"""Formats of other programs, known by the first bytes of their files, which are not read here."""
+"""Formats of other programs, known by the first bytes of their files."""
 
 from __future__ import annotations
 
 import re
 
-_PANDAS = "Convert it, for instance with pandas.{}(...).to_parquet(...)"
-_UNPACK = "Unpack it, or compress it with gzip"
+CONVERTED = ("stata", "spss", "sas", "excel")
+"""Formats whose files :mod:`anonspark.engine.converted_files` reads."""
 
-# What the file is, how it begins, and what to do.
+_PANDAS = "Convert it, for instance with pandas.{}(...).to_parquet(...)"
+_UNPACK = "Give the file a name with the ending {}, or unpack it"
+
+# What the file is, how it begins, and the format that reads it, or what to do.
 _FORMATS: tuple[tuple[str, bytes, str], ...] = (
-    ("an Excel workbook or another zip archive", rb"PK\x03\x04", _PANDAS.format("read_excel")),
-    ("an old Excel workbook", rb"\xd0\xcf\x11\xe0", _PANDAS.format("read_excel")),
-    ("Stata", rb"<stata_dta>|[\x69-\x73][\x01\x02]\x01\x00", _PANDAS.format("read_stata")),
-    ("SPSS", rb"\$FL[23]", _PANDAS.format("read_spss")),
-    ("SAS", rb".{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIB", _PANDAS.format("read_sas")),
+    (
+        "an Excel workbook",
+        rb"PK\x03\x04.{26}(\[Content_Types\]|_rels/|docProps/|xl/|mimetypeapplication/vnd\.oasis)",
+        "excel",
+    ),
+    ("a zip archive", rb"PK\x03\x04", _UNPACK.format(".zip")),
+    ("an old Excel workbook", rb"\xd0\xcf\x11\xe0", "excel"),
+    ("Stata", rb"<stata_dta>|[\x69-\x73][\x01\x02]\x01\x00", "stata"),
+    ("SPSS", rb"\$FL[23]|.{200}ASCII SPSS PORT FILE", "spss"),
+    ("SAS", rb".{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIB", "sas"),
     ("Feather or Arrow", rb"ARROW1\x00|FEA1", _PANDAS.format("read_feather")),
     ("a pickle of Python", rb"\x80[\x02-\x05]", _PANDAS.format("read_pickle")),
     ("HDF5", rb"\x89HDF", _PANDAS.format("read_hdf")),
     ("an SQLite database", rb"SQLite format 3\x00", _PANDAS.format("read_sql")),
     ("an object of R", rb"RDX[23]|[XAB]\n\x00\x00\x00[\x02\x03]", "Write it as CSV in R"),
-    ("compressed with Zstandard", rb"\x28\xb5\x2f\xfd", _UNPACK),
-    ("compressed with xz", rb"\xfd7zXZ", _UNPACK),
+    ("compressed with Zstandard", rb"\x28\xb5\x2f\xfd", _UNPACK.format(".zst")),
+    ("compressed with xz", rb"\xfd7zXZ", _UNPACK.format(".xz")),
 )
 
 
@@ -30,5 +38,8 @@ def foreign_format(beginning: bytes) -> str | None:
 
 
 def remedy_for(name: str) -> str | None:
-    """Return what to do with a format of :func:`foreign_format`. None of others."""
+    """Return the format, one of :data:`CONVERTED`, that reads what :func:`foreign_format` returned.
+
+    What to do, where none reads it. None of others.
+    """
     return next((remedy for own, _, remedy in _FORMATS if own == name), None)

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from anonspark.config import Configuration
-from anonspark.config.input import format_of_name, format_of_names
+from anonspark.config.input import format_of_name, format_of_names, uncompressed
 from anonspark.engine.csv_beginning import SEPARATOR_LINE, has_header, rows_of, separator_of
-from anonspark.engine.data_files import listed_files
+from anonspark.engine.data_files import UNKNOWN_COMPRESSIONS, listed_files
 from anonspark.engine.encodings import (
     UTF_8,
     codec_of,
@@ -26,7 +26,7 @@ from anonspark.engine.encodings import (
 )
 from anonspark.engine.files import Files
 from anonspark.engine.first_file import read_beginning
-from anonspark.engine.foreign_formats import foreign_format
+from anonspark.engine.foreign_formats import CONVERTED, foreign_format, remedy_for
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
     another_format,
@@ -42,7 +42,6 @@ _LOGGER = logging.getLogger("anonspark")
 
 _NAMES_OF_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _MARKS = {b"PAR1": "parquet", b"ORC": "orc"}
-_PACKED_OTHERWISE = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
 
 
 @dataclass(frozen=True)
@@ -149,11 +148,12 @@ def recognize(
         raise nothing_in_files(f"{key}: {', '.join(paths)}")
     where = f"{key}: {file}"
     found = _format_of_bytes(content)
-    if kind is None and found in ("parquet", "orc", "json"):
-        return Recognized(found)
+    known = remedy_for(found) or found
+    if kind is None and known in ("parquet", "orc", "json", *CONVERTED):
+        return Recognized(known)
     if found not in ("csv", "json"):
         raise another_format(where, found)
-    if file.lower().endswith(_PACKED_OTHERWISE):
+    if file.lower().endswith(UNKNOWN_COMPRESSIONS):
         return Recognized("csv", file)
     encoding, is_guess = said.get("encoding") or encoding_of_mark(content), False
     try:
@@ -169,7 +169,7 @@ def recognize(
     header = said["header"].lower() == "true" if "header" in said else None
     separator = said.get("sep", named)
     if separator is None:
-        tabs = file.lower().removesuffix(".gz").removesuffix(".bz2").endswith(".tsv")
+        tabs = uncompressed(file).endswith(".tsv")
         separator = separator_of(lines, quotes, header, names, tabs=tabs)
     separator = "\t" if separator == "\\t" else separator
     rows = rows_of(lines, separator, *quotes)

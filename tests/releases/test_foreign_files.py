@@ -13,17 +13,18 @@ import anonspark
 from anonspark.errors import DataError
 
 FILES = {
-    "p.dta": (b"<stata_dta><header>\0", "Stata", "pandas.read_stata"),
-    "old.dta": (b"\x72\x02\x01\x00\0", "Stata", "pandas.read_stata"),
-    "p.xlsx": (b"PK\x03\x04\0", "an Excel workbook", "pandas.read_excel"),
-    "p.xls": (b"\xd0\xcf\x11\xe0\0", "an old Excel workbook", "pandas.read_excel"),
+    "dta.csv": (b"<stata_dta><header>\0", "Stata", "format: stata"),
+    "old.csv": (b"\x72\x02\x01\x00\0", "Stata", "format: stata"),
+    "xlsx.csv": (b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml", "an Excel", "format: excel"),
+    "xls.csv": (b"\xd0\xcf\x11\xe0\0", "an old Excel workbook", "format: excel"),
+    "sav.csv": (b"$FL2@(#)\0", "SPSS", "format: spss"),
+    "por.csv": (b"0" * 200 + b"ASCII SPSS PORT FILE", "SPSS", "format: spss"),
+    "sas7bdat.csv": (bytes(12) + b"\xc2\xea\x81\x60\0", "SAS", "format: sas"),
     "p.feather": (b"ARROW1\0\0", "Feather", "pandas.read_feather"),
     "p.pkl": (b"\x80\x04\x95\0", "a pickle", "pandas.read_pickle"),
-    "p.sav": (b"$FL2@(#)\0", "SPSS", "pandas.read_spss"),
-    "p.sas7bdat": (bytes(12) + b"\xc2\xea\x81\x60\0", "SAS", "pandas.read_sas"),
-    "p.csv.zst": (b"\x28\xb5\x2f\xfd\0", "compressed with Zstandard", "gzip"),
-    "p.csv.xz": (b"\xfd7zXZ\0", "compressed with xz", "gzip"),
-    "named.csv": (b"PK\x03\x04\0", "an Excel workbook", "pandas.read_excel"),
+    "zst.csv": (b"\x28\xb5\x2f\xfd\0", "compressed with Zstandard", "the ending .zst"),
+    "xz.csv": (b"\xfd7zXZ\0", "compressed with xz", "the ending .xz"),
+    "zip.csv": (b"PK\x03\x04\0", "a zip archive", "the ending .zip"),
 }
 
 
@@ -50,7 +51,8 @@ def test_files_of_other_programs(
         refused = command(capsys, *arguments, "--quiet")
         assert refused.code == 3, arguments
         assert f"the file is {kind}" in refused.err
-        assert remedy in refused.err
+        key = arguments[0] == "profile" and remedy.startswith("format")
+        assert (f"--{remedy.replace(':', '')}" if key else remedy) in refused.err
 
 
 def test_a_first_line_that_names_the_separator_is_read(

@@ -66,6 +66,7 @@ def test_the_lock_has_what_the_project_asks_for() -> None:
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["spark"],
         *project["project"]["optional-dependencies"]["java"],
+        *project["project"]["optional-dependencies"]["files"],
         *project["dependency-groups"]["dev"],
     ]
     versions: dict[str, list[str]] = {}

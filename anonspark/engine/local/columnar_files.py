@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc, parquet
 
+from anonspark.engine.compression import UNPACKING_FAILURES
 from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.reading_errors import unreadable, vanished
@@ -117,7 +117,7 @@ def reading_file(where: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise vanished(where) from error
-    except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (pa.ArrowException, *UNPACKING_FAILURES, UnicodeDecodeError) as error:
         # Arrow says most of what is wrong with a file as an OSError without a number.
         if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
             raise

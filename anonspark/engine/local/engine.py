@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.converted_files import read_converted
+from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.errors import FAILURES, reading_input, running_tasks, writing_output
 from anonspark.engine.local.files import LocalFiles
@@ -25,6 +27,7 @@ from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import TableAddress
 from anonspark.engine.recognition import found_in_files, settled
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
@@ -123,6 +126,9 @@ class LocalEngine:
         wanted: WantedColumns | None = None,
     ) -> LocalTable:
         """Open a table that lies beside a release."""
+        if data_format.lower() in CONVERTED:
+            address = TableAddress(tuple(paths), data_format.lower(), key, section)
+            return self.wrap(read_converted(self.files, address, options, wanted))
         opened = open_files(
             self.files,
             paths,

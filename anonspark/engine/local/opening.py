@@ -11,6 +11,7 @@ import pyarrow as pa
 from anonspark.engine.data_files import DataFiles, find_files
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.files import Files
+from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.local.columnar_files import (
     ColumnarFile,
     Read,
@@ -30,7 +31,7 @@ from anonspark.engine.unread import UnreadType
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
 
-FORMATS = ("parquet", "csv", "orc", "json")
+FORMATS = ("parquet", "csv", "orc", "json", *CONVERTED)
 
 
 @dataclass(frozen=True)

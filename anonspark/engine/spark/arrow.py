@@ -21,7 +21,8 @@ _POINTS_IN_TIME: Mapping[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 )
 
-_SPARK_TYPE = b"spark_type"
+SPARK_TYPE = b"spark_type"
+"""In the metadata of a field: its type of Spark, which Arrow cannot express."""
 
 
 def arrow_type(data_type: st.DataType) -> pa.DataType:
@@ -43,8 +44,8 @@ def _arrow_field(field: st.StructField) -> pa.Field:
         own_type = arrow_type(field.dataType)
     except PySparkException:
         # Arrow has no such type: nobody can read the column, and nobody has to.
-        return pa.field(field.name, pa.null(), True, {_SPARK_TYPE: field.dataType.json()})
-    told = None if spark_type(own_type) == field.dataType else {_SPARK_TYPE: field.dataType.json()}
+        return pa.field(field.name, pa.null(), True, {SPARK_TYPE: field.dataType.json()})
+    told = None if spark_type(own_type) == field.dataType else {SPARK_TYPE: field.dataType.json()}
     return pa.field(field.name, own_type, field.nullable, told)
 
 
@@ -56,7 +57,7 @@ def spark_schema(schema: pa.Schema) -> st.StructType:
 
 
 def _spark_type_of(field: pa.Field) -> st.DataType:
-    told = (field.metadata or {}).get(_SPARK_TYPE)
+    told = (field.metadata or {}).get(SPARK_TYPE)
     if told is None:
         return spark_type(field.type)
     return st.StructType.fromJson(

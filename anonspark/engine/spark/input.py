@@ -69,6 +69,10 @@ class SparkInput(RecordInput):
         selected = select_attributes(table.frame, configuration)
         schema = arrow_schema(plain_schema(selected.schema))
         require_types(schema, configuration)
+        if isinstance(table.content, PythonStage):
+            # Spark's columns bring no order.
+            own = table.content.schema
+            schema = pa.schema([one.with_metadata(own.field(one.name).metadata) for one in schema])
         plans = tuple(
             plan_columns(with_orders(schema, files, configuration), configuration, hierarchies)
         )

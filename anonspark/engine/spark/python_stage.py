@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.engine.protocol import OnBatches
-from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.spark.arrow import SPARK_TYPE, arrow_schema, spark_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.table import SelectColumns
@@ -78,7 +78,7 @@ def stage_of(source: DataFrame, function: OnBatches, schema: pa.Schema) -> Pytho
 
 def is_whole_type(field: pa.Field) -> bool:
     """Return whether a type of Arrow says all of a type of Spark: not the collation of a text."""
-    return not field.metadata
+    return SPARK_TYPE not in (field.metadata or {})
 
 
 @dataclass(frozen=True)

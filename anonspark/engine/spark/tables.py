@@ -11,13 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from anonspark.engine.converted_files import read_converted
 from anonspark.engine.data_files import folder_text, typed_folders
 from anonspark.engine.file_schemas import lacking_columns
 from anonspark.engine.files import literal
+from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import nothing_there
+from anonspark.engine.reading_errors import TableAddress, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema, spark_type
+from anonspark.engine.spark.converted_files import hand_to_tasks
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_lacking
 from anonspark.engine.spark.file_contents import SourceFiles
@@ -103,6 +106,9 @@ def open_table(
     if problems:
         raise DataError(*problems)
     require_plain_files(files, paths, data_format, path_key)
+    if data_format.lower() in CONVERTED:
+        address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
+        return OpenedTable(hand_to_tasks(spark, read_converted(files, address, options, wanted)))
     if is_text:
         with opening_table(paths, data_format, path_key, section):
             return OpenedTable(

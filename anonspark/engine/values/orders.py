@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from anonspark.config import Configuration
 from anonspark.engine.data_files import listed_files
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, open_parts
 from anonspark.engine.raw_columns import in_order, is_text
 
 _LOGGER = logging.getLogger("anonspark")
@@ -80,7 +78,7 @@ def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -
     orders: dict[str, set[tuple[str, ...]]] | None = None
     try:
         for number, one in enumerate(listed_files(files, paths) if names else []):
-            part = _FilePart(files, one.address, one.bytes)
+            part = open_parts(files, one.address, one.bytes, _BUFFER)
             opened = pa.PythonFile(part, mode="r")
             with parquet.ParquetFile(opened, buffer_size=_BUFFER, pre_buffer=False) as file:
                 if orders is None:
@@ -121,32 +119,3 @@ def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]
         if first is not None:
             orders.add(tuple(first.column(0).dictionary.to_pylist()))
     return orders
-
-
-class _FilePart(io.RawIOBase):
-    """A file of any file system, of which parts are read."""
-
-    def __init__(self, files: Files, path: str, size: int) -> None:
-        self._files, self._path, self._size = files, path, size
-        self._offset = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._offset
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
-        self._offset = start + offset
-        return self._offset
-
-    def readinto(self, buffer: Any) -> int:
-        length = max(min(len(buffer), self._size - self._offset), 0)
-        content = self._files.read_part(self._path, self._offset, length) if length else b""
-        buffer[: len(content)] = content
-        self._offset += len(content)
-        return len(content)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.config.input import COMPRESSED
+from anonspark.engine.compression import unpacked
 from anonspark.engine.encodings import UTF_8, encoding_of_mark
 from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line, undecodable
 from anonspark.engine.tasks import Batches
@@ -25,7 +25,6 @@ _BLOCK, _WHOLE_FILE = 1 << 24, 1 << 30
 # A record has a few kilobytes, a table of repeated values a hundredth of its bytes when compressed.
 _LONGEST_LINE = 1 << 26
 _MAY_GROW_TO, _TIMES = 1 << 28, 250
-_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 # Bytes before and behind one that does not decode, which tell the likely encodings.
 _AROUND = 1 << 15
 
@@ -127,7 +126,7 @@ class TextLines(ABC):
 
     def can_be_cut(self, path: str, beginning: bytes) -> bool:
         """Return whether :meth:`blocks` takes parts of a file that begins so."""
-        packed = path.lower().endswith(tuple(_COMPRESSED))
+        packed = path.lower().endswith(COMPRESSED)
         return not (packed or self.multi_line or self._is_wide(beginning))
 
     def _is_wide(self, beginning: bytes) -> bool:
@@ -175,11 +174,7 @@ class TextLines(ABC):
     ) -> Iterator[Lines]:
         most = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
         content.seek(0)
-        opened = next(
-            (unpack for ending, unpack in _COMPRESSED.items() if path.lower().endswith(ending)),
-            None,
-        )
-        source = content if opened is None else opened(content)
+        source = unpacked(content, path)
         beginning = source.read(2)
         source.seek(0)
         is_wide = self._is_wide(beginning)
@@ -207,7 +202,7 @@ class TextLines(ABC):
                 return
             if not block.endswith(b"\n"):
                 block += self._rest(source, path)
-            if opened is not None and source.tell() > most:
+            if source is not content and source.tell() > most:
                 raise larger_than_a_table(self.where, path, _TIMES)
             lines = self._utf8(block, codec, path, source, at)
             yield Lines(lines, partial(self._location, path, source, at))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
+import lzma
 import random
+import zipfile
+from collections.abc import Callable
 from datetime import time
 from pathlib import Path
 
@@ -22,6 +26,63 @@ from anonspark.errors import ConfigurationError, DataError
 
 ENGINE = LocalEngine()
 PEOPLE = [["age", "city", "job"], ["31", "Wien", "Bäcker"], ["44", "Graz", "Koch"]]
+
+
+def zipped(content: bytes, *more: str) -> bytes:
+    """Return an archive of a file, and of others."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("folder/", "__MACOSX/folder/._a.csv", "folder/a.csv", *more):
+            archive.writestr(name, b"" if name.endswith("/") else content)
+    return whole.getvalue()
+
+
+def zstandard(content: bytes) -> bytes:
+    """Return content in two frames, as parallel programs write them."""
+    halves = content[: len(content) // 2], content[len(content) // 2 :]
+    return b"".join(pa.compress(half, codec="zstd", asbytes=True) for half in halves)
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard,
+    ".zip": zipped,
+}
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    rows = [PEOPLE[0], *([str(20 + n % 50), f"City {n}", "Koch"] for n in range(40_000))]
+    (tmp_path / "plain.csv").write_text(text_of(rows))
+    content = PACK[ending](text_of(rows).encode())
+    path = tmp_path / f"a.csv{ending}"
+    path.write_bytes(content)
+    options = {"header": "true", "inferSchema": "true"}
+    plain, packed = (
+        ENGINE.open_table([str(one)], "csv", options, key="input.path").collect()
+        for one in (tmp_path / "plain.csv", path)
+    )
+    assert packed.equals(plain)
+    for damaged in (content[: len(content) // 2], b"PK" + bytes(90)):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"a\.csv.*(damaged|cannot be read in this format)"):
+            ENGINE.open_table([str(path)], "csv", options, key="input.path").collect()
+
+
+def test_archives_that_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zip"
+    path.write_bytes(zipped(b"a,b\n1,2\n", "folder/b.csv"))
+    with pytest.raises(DataError, match=r"a.csv.zip: found 2 files in the archive. Expected one"):
+        recognize(ENGINE.files, [str(path)])
+    content = bytearray(zipped(b"a,b\n1,2\n"))
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = content.rindex(mark)
+        content[at + flags] |= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a.csv.zip: the archive is encrypted"):
+        recognize(ENGINE.files, [str(path)])
 
 
 def text_of(rows: list[list[str]], separator: str = ",") -> str:
@@ -128,15 +189,18 @@ def test_quotes_inside_of_values_are_told_with_what_reads_them(tmp_path: Path) -
         ("a.CSV", "|", "utf-8", {"sep": "|"}),
         ("a.csv.gz", "\t", "utf-8", {"sep": "\t"}),
         ("a.csv.bz2", ";", "utf-8", {"sep": ";"}),
+        ("a.csv.xz", ";", "utf-8", {"sep": ";"}),
+        ("a.csv.zst", ";", "utf-8", {"sep": ";"}),
+        ("a.csv.zip", ";", "utf-8", {"sep": ";"}),
+        ("a.tsv.zip", "\t", "utf-8", {"sep": "\t"}),
     ],
 )
 def test_a_csv_file_tells_how_it_is_written(
     tmp_path: Path, name: str, separator: str, codec: str, expected: dict[str, str]
 ) -> None:
     content = text_of(PEOPLE, separator).encode(codec)
-    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get(name[-4:].lstrip("v"), bytes)
     path = tmp_path / name
-    path.write_bytes(packed(content))
+    path.write_bytes(PACK.get(path.suffix, bytes)(content))
     assert configured(path).input.format == "csv"
     assert found(path) == {"header": "true", "inferSchema": "true"} | expected
     table = ENGINE.open_source(configured(path))

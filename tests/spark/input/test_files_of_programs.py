@@ -1,0 +1,122 @@
+"""Files of statistics packages, workbooks and archives: both engines read the same."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyreadstat
+import pytest
+from helpers import command, configuration_file, published
+from workbooks import write_workbook
+
+LABELS = {"sex": {1: "male", 2: "female", 9: "no answer"}, "educ": {1: "none", 2: "low", 3: "high"}}
+PEOPLE = pd.DataFrame(
+    {
+        "age": [float(20 + n * 7 % 50) for n in range(240)],
+        "sex": [float([1, 2, 9][n % 3]) for n in range(240)],
+        "educ": [float(1 + n * 5 % 3) for n in range(240)],
+        "born": [date(1990, 1, 1 + n % 28) for n in range(240)],
+        "town": ["abc"[n % 3] for n in range(240)],
+    }
+)
+
+
+def as_spss(path: Path) -> Path:
+    pyreadstat.write_sav(
+        PEOPLE, str(path), variable_value_labels=LABELS, missing_ranges={"sex": [9]}
+    )
+    return path
+
+
+def as_stata(path: Path) -> Path:
+    pyreadstat.write_dta(PEOPLE, str(path), variable_value_labels=LABELS)
+    return path
+
+
+def as_workbook(path: Path) -> Path:
+    return write_workbook(path, {"people": [list(PEOPLE), *PEOPLE.to_numpy().tolist()]})
+
+
+def as_archive(path: Path) -> Path:
+    text = io.BytesIO()
+    PEOPLE.to_csv(text, index=False)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("people.csv", text.getvalue())
+    return path
+
+
+def as_zstandard(path: Path) -> Path:
+    content = PEOPLE.to_csv(index=False).encode()
+    path.write_bytes(pa.compress(content, codec="zstd", asbytes=True))
+    return path
+
+
+WRITERS = {
+    "people.sav": as_spss,
+    "people.dta": as_stata,
+    "people.xlsx": as_workbook,
+    "people.csv.zip": as_archive,
+    "people.csv.zst": as_zstandard,
+}
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", WRITERS)
+def test_both_engines_publish_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    original = WRITERS[name](tmp_path / name)
+    releases = []
+    for engine in ("local", "spark"):
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(original)},
+            missing="category",
+            attributes={
+                **dict.fromkeys(("age", "sex", "born", "educ"), "quasi_identifier"),
+                "town": "insensitive",
+            },
+            execution={"engine": engine, "seed": 7},
+            output={"path": str(tmp_path / engine)},
+        )
+        done = command(capsys, "run", path)
+        assert done.code == 0, done.err
+        verified = command(
+            capsys, "verify", tmp_path / engine, "--original", original, "--engine", engine
+        )
+        assert verified.code == 0, verified.err
+        releases.append(
+            (
+                published(tmp_path / engine),
+                json.loads((tmp_path / engine / "manifest.json").read_text()),
+            )
+        )
+    (local, one), (spark, other) = releases
+    assert local.equals(spark)
+    assert one["fingerprints"] == other["fingerprints"]
+    if name in ("people.sav", "people.dta"):
+        # In the order of the codes, not of letters.
+        assert "{none, high}" not in set(local["educ"].to_pylist())
+        assert "high" in str(set(local["educ"].to_pylist()))
+        is_missing = "no answer" not in str(set(local["sex"].to_pylist()))
+        assert is_missing == (name == "people.sav")
+
+
+def test_commands_on_a_file_of_stata(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original = as_stata(tmp_path / "people.dta")
+    profiled = command(capsys, "profile", original, "--quiet")
+    assert profiled.code == 0, profiled.err
+    configured = tmp_path / "people.yaml"
+    assert command(capsys, "init", original, "--out", configured, "--quiet").code == 0
+    assert "format: stata" in configured.read_text()
+    for asked in ("check", "run"):
+        done = command(capsys, asked, configured, "--quiet", "--set", f"output.path={tmp_path}/o")
+        assert done.code == 0, done.err
+    compared = command(capsys, "evaluate", tmp_path / "o", "--original", original, "--quiet")
+    assert compared.code == 0, compared.err
