@@ -51,6 +51,7 @@ _LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (
     *(("privacy", one.key, []) for one in CRITERIA.values() if one.is_later),
     ("evaluate", "association", None),
     ("output", "pseudonyms", {}),
+    ("output", "copies", []),
 )
 
 

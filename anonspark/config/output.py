@@ -39,6 +39,10 @@ class OutputOptions(Section):
     """Name of the Spark data source that the records are written with: parquet, orc, delta, ... It
     has to keep types and missing values, and to bear a rename of its directory."""
 
+    copies: list[Literal["csv"]] = Field(default=[])
+    """Formats that the records are also written in, to the directory copies: csv, for spreadsheets
+    and other programs that read no Parquet."""
+
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
     its place, another one in every release: the records of a person then stay together."""
@@ -49,5 +53,11 @@ class OutputOptions(Section):
             yield Finding(
                 ("format",),
                 f"found {found(self.format)}, which {why}. Expected parquet, orc or delta. Choose "
-                "one, and convert the release afterwards",
+                "one, and ask for CSV beside it with output.copies: [csv]",
+            )
+        if self.copies and self.format.lower() != "parquet":
+            yield Finding(
+                ("copies",),
+                f"found csv, and output.format is {found(self.format)}. Expected parquet as the "
+                "format, because copies are proven from its files. Leave one of them out",
             )

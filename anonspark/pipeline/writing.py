@@ -23,6 +23,7 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, release_manifest
 from anonspark.pipeline.figures import Figures
 from anonspark.pipeline.rounds import StagedRounds
+from anonspark.release.copies import write_copies
 from anonspark.release.manifest import listing, write_manifest
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.staged.records import bytes_of
@@ -142,6 +143,8 @@ def stage_findings(
         )
         data_format = context.configuration.output.format
         schema = context.engine.published(f"{staging.release}/data", data_format).schema
+        if context.configuration.output.copies:
+            listed += write_copies(context.files, staging.release, listed)
         listed += write_sidecar_files(context.files, manifest, schema, listed, staging.release)
         manifest["files"] = listing(listed)
         write_manifest(context.files, staging.manifest, manifest)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from anonspark.core.figures import TABLES
 from anonspark.engine.files import Entry, Files
+from anonspark.release.copies import COPIES
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verifier import VERIFIER
 
@@ -53,7 +54,7 @@ def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
         All that lies there.
     """
     tables = "|".join(["data", LEFT_OUT, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
-    pattern = re.compile(rf"(?:{tables})/(?:_SUCCESS|part-[^/]*)|{_DATA_OF_DELTA}")
+    pattern = re.compile(rf"(?:{tables}|{COPIES})/(?:_SUCCESS|part-[^/]*)|{_DATA_OF_DELTA}")
     return [one.path for one in entries if one.path in COMPANIONS or pattern.fullmatch(one.path)]
 
 
@@ -79,6 +80,8 @@ def unknown_files(manifest: Manifest) -> list[str]:
             known.append(r"data/[^/.][^/]*")
     if manifest.published.get("rows_left_out", 0) and manifest.tells_left_out:
         known.append(rf"{LEFT_OUT}/part-00000\.parquet")
+    if manifest.copies:
+        known.append(rf"{COPIES}/part-\d{{5,}}\.csv")
     names = {*COMPANIONS, REPORT} - ({"views.sql"} if data_format != "parquet" else set())
     pattern = re.compile("|".join(known))
     return [

@@ -155,6 +155,11 @@ class Manifest(Redacted):
         return str(self.configuration.get("missing", "drop"))
 
     @property
+    def copies(self) -> bool:
+        """Return whether the records are also there as CSV."""
+        return bool(self.configuration["output"].get("copies"))
+
+    @property
     def drops_missing(self) -> bool:
         """Return whether records with a missing quasi-identifier were left out."""
         return self.missing == "drop"

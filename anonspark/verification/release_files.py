@@ -12,8 +12,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from anonspark.engine.files import Entry, PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
+from anonspark.release.copies import COPIES, copy_path, csv_copy
 from anonspark.release.layout import COMPANIONS, foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import published_attributes
@@ -38,6 +39,7 @@ _ROWS = pa.schema(
         ("sha256", pa.string()),
         ("footer", pa.string()),
         ("is_whole", pa.bool_()),
+        ("copy", pa.string()),
     ]
 )
 
@@ -53,10 +55,13 @@ class Content:
         it says.
     footer : Footer or None
         None where it is no file of Parquet or ORC.
+    copy : str or None
+        SHA-256 of its copy as CSV. None where it has none.
     """
 
     sha256: str | None
     footer: Footer | None = None
+    copy: str | None = None
 
 
 def read_contents(
@@ -65,6 +70,8 @@ def read_contents(
     entries: Iterable[Entry],
     whole: Sequence[str] = (),
     labels: Sequence[str] = (),
+    *,
+    copies: bool = False,
 ) -> dict[str, Content]:
     """Read files.
 
@@ -79,6 +86,8 @@ def read_contents(
         Beginnings of the paths of Parquet files of which every byte is looked at.
     labels : sequence of str
         Columns whose changes from record to record are counted in those that have them.
+    copies : bool
+        Whether those of the records are written as CSV, to compare copies with.
 
     Returns
     -------
@@ -95,12 +104,10 @@ def read_contents(
     """
     wanted = {entry.path: entry for entry in entries}
     address = engine.files.qualified(directory).rstrip("/")
-    found = _in_tasks(engine, address, whole, labels) if any(map(_is_seen, wanted.values())) else {}
+    read = _Read(tuple(whole), tuple(labels), copies)
+    found = _in_tasks(engine, address, read) if any(map(_is_seen, wanted.values())) else {}
     return {
-        path: found.get(path)
-        or _by_driver(
-            engine, f"{address}/{path}", entry.bytes, path.startswith(tuple(whole)), labels
-        )
+        path: found.get(path) or _by_driver(engine, address, entry, read)
         for path, entry in wanted.items()
     }
 
@@ -115,12 +122,11 @@ def _first_hidden(entry: Entry) -> str | None:
     return next((part for part in entry.path.split("/") if part.startswith((".", "_"))), None)
 
 
-def _in_tasks(
-    engine: Engine, address: str, whole: Sequence[str], labels: Sequence[str] = ()
-) -> dict[str, Content]:
+def _in_tasks(engine: Engine, address: str, read: _Read) -> dict[str, Content]:
     try:
-        table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=whole)
-        read = partial(_read_footers, tuple(whole), tuple(labels))
+        table = engine.contents(
+            address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=read.whole
+        )
         rows = table.map_batches(read, _ROWS).collect().to_pylist()
     except engine.failures as error:
         if "cancelled" in str(error).lower():
@@ -129,41 +135,65 @@ def _in_tasks(
         return {}
     return {
         row["path"]: Content(
-            row["sha256"], None if row["footer"] is None else Footer(**json.loads(row["footer"]))
+            row["sha256"],
+            None if row["footer"] is None else Footer(**json.loads(row["footer"])),
+            row["copy"],
         )
         for row in rows
         if row["is_whole"]
     }
 
 
-def _read_footers(whole: tuple[str, ...], labels: tuple[str, ...], batches: Batches) -> Batches:
-    for batch in batches:
-        tails = [tail.as_py() for tail in batch.column("tail")]
-        paths = batch.column("path").to_pylist()
-        footers = [
-            read_footer(tail, whole=path.startswith(whole), labels=labels)
-            for path, tail in zip(paths, tails, strict=True)
-        ]
-        texts = [None if one is None else json.dumps(one.as_dict()) for one in footers]
-        is_whole = [tail_to_read(tail) <= max(len(tail), 8) for tail in tails]
-        read = [pa.array(texts, pa.string()), pa.array(is_whole, pa.bool_())]
-        columns = [batch.column("path"), batch.column("sha256"), *read]
-        yield pa.RecordBatch.from_arrays(columns, schema=_ROWS)
+@dataclass(frozen=True)
+class _Read:
+    """Reads the ends of files, or all of them. Parameters as of :func:`read_contents`."""
+
+    whole: tuple[str, ...]
+    labels: tuple[str, ...]
+    copies: bool
+
+    def footer(self, path: str, tail: bytes) -> Footer | None:
+        return read_footer(tail, whole=path.startswith(self.whole), labels=self.labels)
+
+    def copy(self, path: str, content: bytes) -> str | None:
+        if not (self.copies and path.startswith("data/")):
+            return None
+        with suppress(pa.ArrowException):
+            return hashlib.sha256(csv_copy(content)).hexdigest()
+        return None
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            tails = [tail.as_py() for tail in batch.column("tail")]
+            paths = batch.column("path").to_pylist()
+            pairs = list(zip(paths, tails, strict=True))
+            footers = [self.footer(*pair) for pair in pairs]
+            texts = [None if one is None else json.dumps(one.as_dict()) for one in footers]
+            is_whole = [tail_to_read(tail) <= max(len(tail), 8) for tail in tails]
+            read = [
+                pa.array(texts, pa.string()),
+                pa.array(is_whole, pa.bool_()),
+                pa.array([self.copy(*pair) for pair in pairs], pa.string()),
+            ]
+            columns = [batch.column("path"), batch.column("sha256"), *read]
+            yield pa.RecordBatch.from_arrays(columns, schema=_ROWS)
 
 
-def _by_driver(engine: Engine, path: str, size: int, whole: bool, labels: Sequence[str]) -> Content:
-    files = engine.files
+def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Content:
+    files, path, size = engine.files, f"{address}/{entry.path}", entry.bytes
     failures: tuple[type[Exception], ...] = (OSError, ConfigurationError, *engine.failures)
     try:
         digest = files.sha256(path)
-        length = size if whole else min(size, TAIL_BYTES)
+        length = size if entry.path.startswith(read.whole) else min(size, TAIL_BYTES)
         tail = files.read_part(path, size - length, length)
         needed = min(tail_to_read(tail), size)
         if needed > length:
             tail = files.read_part(path, size - needed, needed)
     except failures:
         return Content(None)
-    return Content(digest, read_footer(tail, whole=whole, labels=labels) if size else None)
+    if not size:
+        return Content(digest)
+    return Content(digest, read.footer(entry.path, tail), read.copy(entry.path, tail))
 
 
 _WITH_FOOTERS = ("parquet", "orc")
@@ -225,7 +255,8 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     # What others wrote of a table of Delta is theirs.
     data = ("data/",) if data_format == "parquet" else ()
     labels = manifest.quasi_identifier_columns
-    contents = read_contents(engine, release, own, ("metrics/", "left_out/", *data), labels)
+    whole = ("metrics/", "left_out/", *data)
+    contents = read_contents(engine, release, own, whole, labels, copies=manifest.copies)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
@@ -234,6 +265,8 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
         )
     listed = [file for file in manifest.files if file["path"] not in unknown]
     failures += _as_listed(release, listed, own, contents)
+    if manifest.version == __version__:
+        failures += _changed_copies(release, manifest, contents)
     return failures + _tables(release, manifest, own, contents, data_format)
 
 
@@ -266,6 +299,25 @@ def _as_listed(
     return [f"{release}: {text}: {named(paths)}. {remedy}" for paths, text in told if paths]
 
 
+def _changed_copies(release: str, manifest: Manifest, contents: Mapping[str, Content]) -> list[str]:
+    """Compare copies of the records with what the records are as CSV."""
+    expected = {
+        copy_path(path): content.copy
+        for path, content in contents.items()
+        if manifest.copies and path.startswith("data/")
+    }
+    found = {
+        path: content.sha256 for path, content in contents.items() if path.startswith(f"{COPIES}/")
+    }
+    changed = sorted(one for one in expected.keys() | found if expected.get(one) != found.get(one))
+    if not changed:
+        return []
+    return [
+        f"{release}: {named(changed)}: not the records of data as CSV. Do not use these files, "
+        "restore the release or publish it again"
+    ]
+
+
 def _tables(
     release: str,
     manifest: Manifest,
@@ -279,7 +331,8 @@ def _tables(
     for entry in entries:
         folder, _, name = entry.path.rpartition("/")
         # Of a table in another format than those with footers only what has one is compared.
-        if not folder or name.startswith(("_", ".")) or "/_" in f"/{folder}":
+        is_hidden = name.startswith(("_", ".")) or "/_" in f"/{folder}"
+        if not folder or folder == COPIES or is_hidden:
             continue
         if not entry.bytes:
             empty.append(entry.path)

@@ -33,6 +33,7 @@ from anonspark.release.class_bounds import (
     is_alike,
     type_of_name,
 )
+from anonspark.release.copies import COPIES
 from anonspark.release.derived_figures import privacy_rows, risk_rows
 from anonspark.release.derived_manifest import (
     columns_section,
@@ -276,6 +277,8 @@ class Statements:
         found |= {f"file: {name}" for name in texts & listed}
         if any(path.startswith(f"{LEFT_OUT}/") for path in listed):
             found.add(LEFT_OUT)
+        if not self.is_of_this_version and any(path.startswith(f"{COPIES}/") for path in listed):
+            found.add(COPIES)
         sections = ("chosen_model", "drift", "gates", "parts", "recipient")
         found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
         if self.manifest["configuration"]["output"].get("pseudonyms"):

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 METRICS = "metrics/(summary|rounds|classes|attributes|privacy|risk|nodes)"
-TEXTS = r"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html"
+TEXTS = r"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|copies/[^/]+\.csv"
 LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|orc))|{TEXTS}")
 BATCH = 2**16  # records, or rows of counts, that are looked at together
 NEVER = """labels: whether they are true (anonspark verify --original), or are labels at all

@@ -148,7 +148,7 @@ def test_a_sound_release(
 ) -> None:
     """Read in tasks or by the driver; with a report that was made later."""
     assert failures(release) == ""
-    in_tasks = contents._in_tasks(engine, f"file:{release}", WHOLE)
+    in_tasks = contents._in_tasks(engine, f"file:{release}", contents._Read(WHOLE, (), False))
     monkeypatch.setattr(contents, "_in_tasks", lambda *_: {})
     entries = [one for one in engine.files.tree(str(release)) if one.path in in_tasks]
     assert len(entries) > 6

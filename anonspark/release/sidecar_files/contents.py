@@ -11,6 +11,7 @@ import pyarrow as pa
 from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.foreign_text import code_span
+from anonspark.release.copies import COPIES
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.sidecar_files.duckdb import quoted
@@ -169,6 +170,14 @@ beside the labels."""
         text += """
 
 With pandas alone: `pandas.read_parquet("data")` reads the labels as they are."""
+    if manifest.copies:
+        text += """
+
+With a spreadsheet or R: `copies` holds the same records as CSV, a file for each file of `data`, in
+UTF-8 with a byte order mark (in R `read.csv(..., fileEncoding = "UTF-8-BOM")`). The fields of texts
+are in quotes, and an empty field without quotes is a missing value. A text that begins with `=`,
+`+`, `-`, `@`, an apostrophe, a tab or a line break, and is no number, has an apostrophe in front of
+it, so that no spreadsheet runs it as a formula. Remove the first apostrophe to get the text."""
     return text
 
 
@@ -277,12 +286,24 @@ def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[Publishe
     }
     if data_format in _MEDIA_TYPES:
         resource["mediatype"] = _MEDIA_TYPES[data_format]
+    resources = [resource]
+    if copies := sorted(one.path for one in files if one.path.startswith(f"{COPIES}/")):
+        title = "Published records as CSV"
+        resources.append(
+            {
+                "name": COPIES,
+                "title": title,
+                "path": copies,
+                "format": "csv",
+                "mediatype": "text/csv",
+            }
+        )
     descriptor = {
         "profile": "data-package",
         "name": f"release-{manifest.fingerprint[:12]}",
         "title": title_of(manifest),
         "description": "See README.md for what the columns mean and how to count in them.",
-        "resources": [resource],
+        "resources": resources,
     }
     return json.dumps(descriptor, indent=2, ensure_ascii=False) + "\n"
 

@@ -1,0 +1,99 @@
+"""Write the records of a release again as CSV: a function of each of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
+
+from anonspark.engine.files import Files, PublishedFile
+from anonspark.engine.raw_columns import is_text
+
+COPIES = "copies"
+"""Directory of a release."""
+
+# Spreadsheets take it for a sign of UTF-8.
+_MARK = b"\xef\xbb\xbf"
+
+# A text that begins so may be run as a formula. An apostrophe shows that it is none, so one more
+# stands before an apostrophe, and the first one can be removed from every text.
+_FORMULA = "^[=+\\-@'\\t\\r\\n\uff1d\uff0b\uff0d\uff20]"
+_NUMBER = "^[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?$"
+
+
+def copy_path(path: str) -> str:
+    """Return the path of the copy of a file of the records.
+
+    >>> copy_path("data/part-00000.parquet")
+    'copies/part-00000.csv'
+    """
+    return f"{COPIES}/{path.removeprefix('data/').removesuffix('.parquet')}.csv"
+
+
+def csv_copy(content: bytes | pa.Buffer) -> bytes:
+    """Return the records of a Parquet file as CSV.
+
+    Parameters
+    ----------
+    content : bytes or pyarrow.Buffer
+        Of the file.
+
+    Returns
+    -------
+    bytes
+        UTF-8 with a byte order mark and a header. Texts are in quotes, missing values are not. A
+        text that a spreadsheet would run as a formula has an apostrophe in front of it.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        If it is no such file.
+    """
+    sink = io.BytesIO()
+    sink.write(_MARK)
+    with parquet.ParquetFile(pa.BufferReader(content)) as file:
+        names = _harmless(pa.chunked_array([file.schema_arrow.names], pa.string())).to_pylist()
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, use_threads=False)
+            columns = [_harmless(one) if is_text(one.type) else one for one in table.columns]
+            options = csv.WriteOptions(include_header=not group)
+            csv.write_csv(pa.Table.from_arrays(columns, names), sink, options)
+    return sink.getvalue()
+
+
+def _harmless(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_number = pc.match_substring_regex(texts, _NUMBER)
+    is_formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), is_number)
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def write_copies(
+    files: Files, release: str, written: Sequence[PublishedFile]
+) -> list[PublishedFile]:
+    """Write a copy of each file of a release's records.
+
+    Parameters
+    ----------
+    files : Files
+    release : str
+        Its directory.
+    written : sequence of PublishedFile
+        What is written of it. Those of the records are copied.
+
+    Notes
+    -----
+    The driver reads a file at a time, of some 64 MiB at most, and writes its copy.
+    """
+    found = []
+    for one in written:
+        if one.path.startswith("data/"):
+            copied = csv_copy(files.read_part(f"{release}/{one.path}", 0, one.bytes))
+            path = copy_path(one.path)
+            files.write_bytes(f"{release}/{path}", copied)
+            digest = hashlib.sha256(copied).hexdigest()
+            found.append(PublishedFile(path, len(copied), None, digest))
+    return found
