@@ -25,6 +25,7 @@ PAGES = {
     "plan": "models.md#levels-before-a-run",
     "clean": "operations.md",
     "verify": "verification.md",
+    "show": "output.md#show-a-release",
     "query": "reading.md",
     "mapping": "reading.md#which-value-has-which-label",
     "evaluate": "utility.md",

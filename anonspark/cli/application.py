@@ -27,6 +27,7 @@ from anonspark.cli.commands.query import mapping, query
 from anonspark.cli.commands.report import evaluate, history, report_release
 from anonspark.cli.commands.run import run
 from anonspark.cli.commands.schema import schema, verifier
+from anonspark.cli.commands.show import show
 from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.sharing.clean import clean
@@ -66,6 +67,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "plan": (plan, "people.yaml"),
     "clean": (clean, "people.yaml"),
     "verify": (verify, "out/people --original people.csv"),
+    "show": (show, "out/people"),
     "query": (query, 'out/people "age between 30 and 40 by sex"'),
     "mapping": (mapping, "out/people > mapping.csv"),
     "evaluate": (evaluate, "out/people --original people.csv"),

@@ -38,6 +38,9 @@ def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> N
     for row in rows:
         cells = (row[name] for name in columns)
         writer.writerow([str(one).lower() if isinstance(one, bool) else one for one in cells])
-    # A program gets it as it is.
-    shown = visible_lines(text.getvalue()) if sys.stdout.isatty() else text.getvalue()
-    typer.echo(shown, nl=False)
+    print_text(text.getvalue())
+
+
+def print_text(text: str) -> None:
+    """Print lines that a program gets as they are."""
+    typer.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)

@@ -540,7 +540,7 @@ def _configuration_problems(configured: Mapping[str, Any], *, is_ours: bool) -> 
     """
     document = copy.deepcopy(dict(configured))
     try:
-        problems = _without_stand_ins(document)
+        problems = without_stand_ins(document)
         expected = Configuration.model_validate(document).public_dict() if not problems else {}
     except ValidationError as error:
         return [
@@ -560,7 +560,7 @@ def _configuration_problems(configured: Mapping[str, Any], *, is_ours: bool) -> 
 _HEX = re.compile(r"[0-9a-f]{16}")
 
 
-def _without_stand_ins(document: dict[str, Any]) -> list[str]:
+def without_stand_ins(document: dict[str, Any]) -> list[str]:
     """Take out what stands for the seed and for orders, after a look at it."""
     problems = []
     execution = document.get("execution")

@@ -1,0 +1,110 @@
+"""``anonspark show``: what a release is, and the commands that make it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from helpers import command, configuration_file, write_table
+
+from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.release.again import configuration_text
+from anonspark.release.manifest import read_manifest
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "criteria": {
+        "privacy": {"k": 3, "l_diversity": 2, "t_closeness": 0.6},
+        "output": {"style": "bounds", "copies": ["csv"]},
+        "missing": "category",
+        "gates": {"gcp": {"max": 0.9}},
+    },
+    "model": {"model": {"name": "microaggregation"}, "execution": {"seed": 2**60 + 1}},
+    "csv": {"input": {"path": "people.csv"}},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_shown_commands_make_the_release_again(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    people = {
+        "age": [20 + n * 7 % 50 for n in range(120)],
+        "job": ["abc"[n % 3] for n in range(120)],
+    }
+    write_table(tmp_path / "input.parquet", pa.table(people))
+    rows = zip(people["age"], people["job"], strict=True)
+    (tmp_path / "people.csv").write_text("age;job\n" + "".join(f"{a};{b}\n" for a, b in rows))
+    settings = SETTINGS[name]
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", "job": "sensitive"},
+        **settings | {"output": {"path": "out"} | settings.get("output", {})},
+    )
+    assert command(capsys, "run", path).code == 0
+    shown = command(capsys, "show", "out", "--json")
+    assert shown.code == 0, shown.err
+    document = json.loads(shown.out)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert document["configuration"] == manifest["configuration"]
+    assert document["claimed"]
+    first, second = map(shlex.split, document["again"])
+    assert first[-2:] == [">", "again.yaml"]
+    printed = command(capsys, *first[1:-2])
+    assert printed.code == 0
+    (tmp_path / "again.yaml").write_text(printed.out)
+    seed = settings.get("execution", {}).get("seed")
+    assert ("execution.seed_file=SEED" in second) == (seed is not None)
+    if seed is not None:
+        (tmp_path / "SEED").write_text(str(seed))
+        (tmp_path / "SEED").chmod(0o600)
+    done = command(capsys, *second[1:])
+    assert done.code == 0, done.err
+    again = json.loads((tmp_path / "out-again" / "manifest.json").read_text())
+    for fingerprint in ("input", "output"):
+        assert again["fingerprints"][fingerprint] == manifest["fingerprints"][fingerprint]
+    written = sorted((tmp_path / "out" / "data").iterdir())
+    for file in written:
+        assert file.read_bytes() == (tmp_path / "out-again" / "data" / file.name).read_bytes()
+    text = command(capsys, "show", "out").out
+    assert "Claimed, not proven" in text
+    assert manifest["configuration"]["execution"]["seed_fingerprint"] in text or seed is None
+
+
+def test_orders_are_not_in_a_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(tmp_path / "input.parquet", pa.table({"size": ["small", "large"] * 40}))
+    path = configuration_file(
+        tmp_path, attributes={"size": {"role": "quasi_identifier", "order": ["small", "large"]}}
+    )
+    assert command(capsys, "run", path).code == 0
+    text = configuration_text(read_manifest(LocalEngine().files, str(tmp_path / "release")))
+    assert text is not None
+    assert text.endswith("# attributes.size.order had 2 values. They are not in the release. Write "
+                         "them again.\n")  # fmt: skip
+    assert parse_configuration(yaml.safe_load(text)).attributes["size"].order is None
+
+
+def test_a_broken_release_is_shown_and_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(tmp_path / "input.parquet", pa.table({"age": list(range(60))}))
+    path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
+    assert command(capsys, "run", path).code == 0
+    with (tmp_path / "release" / "README.md").open("a") as page:
+        page.write("more\n")
+    refused = command(capsys, "show", tmp_path / "release")
+    assert refused.code == 4
+    assert "README.md" in refused.err
+    assert "Claimed, not proven" in refused.out
+    # The configuration alone is read from the manifest.
+    assert command(capsys, "show", tmp_path / "release", "--yaml").code == 0
