@@ -18,6 +18,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import references
+from cases import one_by_day
 from counted_tables import Records
 from data_sets import ADULT
 from helpers import metrics, published, summary
@@ -376,7 +377,7 @@ def test_boundaries_further_out_on_the_cluster(
     assert (found["classes"], found["gcp_total"]) == (1339, pytest.approx(22_569.2, abs=0.1))
 
 
-@pytest.mark.parametrize("line", [TEN_COPIES[0], TEN_COPIES[3]], ids=title)
+@pytest.mark.parametrize("line", one_by_day(TEN_COPIES[0], TEN_COPIES[3]), ids=title)
 def test_ten_copies_by_a_run(anonymize: Any, adult_file: Path, tmp_path: Path, line: Line) -> None:
     path = tmp_path / "ten_adults.parquet"
     pq.write_table(pa.concat_tables([pq.read_table(adult_file)] * 10), path, row_group_size=50_000)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
 import yaml
+from cases import by_name
 from failing_runs import run_all
 from helpers import of_any_run, write_files
 
@@ -113,15 +114,16 @@ CELL = {"span": "cell"}
 # where a cut may run between them. People have dates, missing values, two sensitive attributes.
 # The four rules of su-mondrian have it in memory, too: ``unit/layers/test_partition.py``.
 Case = tuple[str, "Mapping[str, object]", "Mapping[str, object]"]
+# Those at night differ from others in criteria alone.
 CASES: dict[str, Case] = {
     "adult-strict-data": ("adult", STRICT, {}),
-    "adult-relaxed-cell": ("adult", RELAXED | CELL, {}),
+    "adult-relaxed-cell, at night": ("adult", RELAXED | CELL, {}),
     "people-strict-data": ("people", {"name": "smondrian"} | STRICT, {}),
     "people-strict-cell": ("people", STRICT | CELL, {}),
-    "people-relaxed": ("people", RELAXED, {}),
+    "people-relaxed, at night": ("people", RELAXED, {}),
     "people-relaxed-l-t-and-alpha": ("people", RELAXED, OF_DIAGNOSIS),
     "adult-relaxed-cell-l-and-t": ("adult", RELAXED | CELL, OF_INCOME),
-    "adult-u-canon": ("adult", {"name": "u-canon", "reference": "density"}, {}),
+    "adult-u-canon, at night": ("adult", {"name": "u-canon", "reference": "density"}, {}),
     "adult-u-canon-l-and-t": ("adult", {"name": "u-canon"}, OF_INCOME),
     "people-canon-l-t-and-alpha": ("people", {"name": "canon"}, OF_DIAGNOSIS),
     "people-microaggregation": ("people", {"name": "microaggregation", "block_rows": 1_000}, {}),
@@ -131,10 +133,9 @@ CASES: dict[str, Case] = {
         OF_INCOME,
     ),
 }
-AT_NIGHT = ("adult-relaxed-cell", "people-relaxed", "adult-u-canon")
 # Of these, with equal records, Spark makes the release, too; of every kind of model and criterion,
 # from other files than the local engine, in ``spark/engine/test_engines_agree.py``.
-ON_SPARK = ("adult-relaxed-cell-l-and-t", "adult-u-canon")
+ON_SPARK = ("adult-relaxed-cell-l-and-t", "adult-u-canon, at night")
 
 
 class Tables:
@@ -171,11 +172,7 @@ def tables(adult: pa.Table, people: pa.Table, tmp_path_factory: pytest.TempPathF
     return Tables(tmp_path_factory.mktemp("tables"), adult, people)
 
 
-# Those at night differ from others in criteria alone.
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(one, marks=[pytest.mark.night] if one in AT_NIGHT else []) for one in CASES],
-)
+@pytest.mark.parametrize("case", by_name(CASES))
 def test_any_files_order_and_tasks(tables: Tables, case: str) -> None:
     made = tables.released(LocalEngine(), case, "shuffled", 900)
     assert_same_release(made, tables.expected(case))

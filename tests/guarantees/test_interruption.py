@@ -109,7 +109,11 @@ def fill(folder: Path) -> None:
     ("execution", "stage"),
     [
         *(("local", stage) for stage in ("prepare", "publish", "metrics", "manifest")),
-        *(("spark", stage) for stage in ("prepare", "publish", "manifest")),
+        ("spark", "publish"),
+        *(
+            pytest.param("spark", stage, marks=pytest.mark.night)
+            for stage in ("prepare", "manifest")
+        ),
     ],
     indirect=["execution"],
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from helpers import command, write_table
+from helpers import command, document_file, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -61,17 +61,11 @@ def document_at(folder: Path, **attributes: Any) -> dict[str, Any]:
     }
 
 
-def written(folder: Path, document: dict[str, Any]) -> Path:
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
-
-
 def test_an_order_is_what_a_configuration_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = document_at(tmp_path)
-    path = written(tmp_path, document)
+    path = document_file(tmp_path, document)
     out = tmp_path / "arranged"
     shown = command(capsys, "arrange", path, "--target", "ill", "--out", out)
     assert shown.code == 0, shown.err
@@ -107,7 +101,7 @@ def test_a_hierarchy_is_what_a_configuration_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = document_at(tmp_path)
-    path = written(tmp_path, document)
+    path = document_file(tmp_path, document)
     words = ("arrange", path, "--target", "ill", "--as", "hierarchy", "--out", tmp_path / "out")
     shown = command(capsys, *words, "--attribute", "job", "--json")
     assert shown.code == 0, shown.err
@@ -155,7 +149,7 @@ def test_several_classes(tmp_path: Path) -> None:
 def test_what_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str
 ) -> None:
-    path = written(tmp_path, document_at(tmp_path))
+    path = document_file(tmp_path, document_at(tmp_path))
     out = tmp_path / "arranged"
     shown = command(capsys, "arrange", path, *words, "--out", out)
     assert shown.code in (2, 3)
@@ -167,13 +161,13 @@ def test_what_is_refused(
 def test_nothing_to_arrange(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_at(tmp_path)
     del document["attributes"]["job"], document["attributes"]["town"]
-    shown = command(capsys, "arrange", written(tmp_path, document), "--target", "ill")
+    shown = command(capsys, "arrange", document_file(tmp_path, document), "--target", "ill")
     assert shown.code == 2
     assert "found no quasi-identifier of text" in shown.err
 
 
 def test_what_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, document_at(tmp_path))
+    path = document_file(tmp_path, document_at(tmp_path))
     words = ("arrange", path, "--target", "ill", "--out", tmp_path / "arranged")
     assert command(capsys, *words).code == 0
     again = command(capsys, *words)
@@ -182,7 +176,7 @@ def test_what_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, document_at(tmp_path))
+    path = document_file(tmp_path, document_at(tmp_path))
     shown = command(capsys, "arrange", path, "--target", "ill", "--out", path / "arranged")
     assert shown.code == 5
     assert "--out: nothing can be written to" in shown.err
@@ -191,7 +185,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
 def test_values_that_no_hierarchy_file_can_hold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, document_at(tmp_path))
+    path = document_file(tmp_path, document_at(tmp_path))
     table = people()
     town = ["A" if one < 300 else "B" if one < 600 else "*" for one in range(ROWS)]
     ill = ["yes" if own == "A" and one % 3 else "no" for one, own in enumerate(town)]

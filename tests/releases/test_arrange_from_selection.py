@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from helpers import command, write_table
+from helpers import command, document_file, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.core.arrangement import learned_order
@@ -72,17 +72,11 @@ def document_at(folder: Path, **selection: Any) -> dict[str, Any]:
     }
 
 
-def written(folder: Path, document: dict[str, Any]) -> Path:
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
-
-
 @pytest.fixture
 def selected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """Return the configuration of a selection whose data are gone."""
     data = write_table(tmp_path / "people.parquet", people())
-    path = written(tmp_path, document_at(tmp_path))
+    path = document_file(tmp_path, document_at(tmp_path))
     shown = command(capsys, "select", path, "--quiet")
     assert shown.code == 0, shown.err
     data.unlink()
@@ -143,7 +137,9 @@ def test_the_same_order_as_of_the_data_where_there_is_hardly_any_noise(tmp_path:
     document = document_at(tmp_path)
     table = people().filter(pa.compute.not_equal(people()["job"], PLANTED))
     write_table(tmp_path / "people.parquet", table)
-    path = written(tmp_path, document | {"selection": document["selection"] | {"epsilon": 100}})
+    path = document_file(
+        tmp_path, document | {"selection": document["selection"] | {"epsilon": 100}}
+    )
     assert command_quietly("select", path) == 0
     plain = {name: own for name, own in document.items() if name not in ("selection", "ledger")}
     engine, configuration = LocalEngine(), parse_configuration(plain)
@@ -185,7 +181,7 @@ def test_what_is_refused(
 
 def test_a_selection_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_table(tmp_path / "people.parquet", people())
-    path = written(tmp_path, document_at(tmp_path, mechanism="top"))
+    path = document_file(tmp_path, document_at(tmp_path, mechanism="top"))
     assert command(capsys, "select", path, "--quiet").code == 0
     words = ("arrange", path, "--target", "ill", "--from", tmp_path / "selection")
     shown = command(capsys, *words, "--out", tmp_path / "out")

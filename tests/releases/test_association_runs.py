@@ -14,7 +14,7 @@ import pytest
 import yaml
 from cases import cases
 from evaluated import people
-from helpers import Outcome, command, metrics, summary, write_table
+from helpers import Outcome, command, document_file, metrics, summary, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -210,12 +210,6 @@ def test_drift(tmp_path: Path) -> None:
         run(LocalEngine(), parse_configuration(again))
 
 
-def written(tmp_path: Path, document: dict[str, Any]) -> Path:
-    path = tmp_path / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
-
-
 def test_cells_are_ranked_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = document_at(tmp_path)
     del base["output"]
@@ -254,7 +248,7 @@ def test_targets_that_are_refused(
     document = document_at(
         tmp_path, table, attributes=attributes, evaluate={"association": {"target": target}}
     )
-    shown = command(capsys, "run", written(tmp_path, document), "--quiet")
+    shown = command(capsys, "run", document_file(tmp_path, document), "--quiet")
     assert shown.code == 2
     assert expected in shown.err
     assert "Quetzal" not in shown.err + shown.out
@@ -266,7 +260,7 @@ def test_attributes_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     table = pa.table({"age": [30] * rows, "ill": ["yes", "no"] * (rows // 2)})
     document = document_at(tmp_path, table)
     document["attributes"] = {"age": "quasi_identifier", "ill": "sensitive"}
-    shown = command(capsys, "run", written(tmp_path, document))
+    shown = command(capsys, "run", document_file(tmp_path, document))
     assert shown.code == 0, shown.err
     assert "association_loss is null: the quasi-identifiers predict next to nothing" in shown.err
     loss, own = told(tmp_path)
@@ -274,11 +268,11 @@ def test_attributes_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert own["age"] == pytest.approx((0.0, 0.0), abs=1e-9)
     document["gates"] = {"association_loss": {"max": 1}}
     document["output"]["mode"] = "overwrite"
-    assert command(capsys, "run", written(tmp_path, document), "--quiet").code == 4
+    assert command(capsys, "run", document_file(tmp_path, document), "--quiet").code == 4
 
 
 def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, document_at(tmp_path))
+    path = document_file(tmp_path, document_at(tmp_path))
     shown = command(capsys, "run", path, "--details")
     assert shown.code == 0, shown.err
     assert "association with the target that is lost" in shown.out

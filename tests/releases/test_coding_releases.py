@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from helpers import command, published, summary, write_table
+from helpers import command, document_file, published, summary, write_table
 from release_folders import rewrite
 
 import anonspark
@@ -65,15 +65,9 @@ def with_coding(folder: Path, coding: dict[str, Any] = CODING, **sections: Any) 
     return document | sections
 
 
-def written(folder: Path, document: dict[str, Any]) -> Path:
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
-
-
 def test_the_release_of_a_coding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = with_coding(tmp_path)
-    path = written(tmp_path, document)
+    path = document_file(tmp_path, document)
     configuration = load_configuration(str(path))
     assert configuration.agreed_coding is not None
     fingerprint = configuration.agreed_coding.fingerprint
@@ -143,7 +137,7 @@ def test_a_manifest_whose_coding_was_changed(tmp_path: Path) -> None:
 
 
 def test_less_than_agreed_on_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, with_coding(tmp_path))
+    path = document_file(tmp_path, with_coding(tmp_path))
     for setting, key in (
         ("privacy.k=4", "privacy.k"),
         ("attributes.birth_year.role=insensitive", "attributes.birth_year"),
@@ -184,7 +178,7 @@ def test_a_plan_takes_no_coding(tmp_path: Path, capsys: pytest.CaptureFixture[st
             "one": {"columns": ["town"], "purpose": "p", "approved": "board", "privacy": {"k": 5}}
         },
     }
-    path = written(tmp_path, plan)
+    path = document_file(tmp_path, plan)
     outcome = command(capsys, "distribute", path)
     assert outcome.code == 2
     assert "base.coding: found a coding" in outcome.err
@@ -193,7 +187,7 @@ def test_a_plan_takes_no_coding(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_arranging_by_a_coding_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, with_coding(tmp_path))
+    path = document_file(tmp_path, with_coding(tmp_path))
     options = ("--target", "diagnosis", "--attribute", "town", "--out", tmp_path / "arranged")
     outcome = command(capsys, "arrange", path, *options)
     assert outcome.code == 0
@@ -247,11 +241,11 @@ def test_levels_that_a_hierarchy_has_not(
     attributes = {"town": CODING["attributes"]["town"]}
     coding = {"name": "high", "attributes": attributes, "privacy": {"k": 3}, "levels": {"town": 3}}
     document = with_coding(tmp_path, coding)
-    path = written(tmp_path, document | {"model": {"name": "full-domain"}})
+    path = document_file(tmp_path, document | {"model": {"name": "full-domain"}})
     outcome = command(capsys, "check", path)
     assert outcome.code == 2
     assert "but the hierarchy of the attribute has the levels 0 to 2" in outcome.err
-    outcome = command(capsys, "run", written(tmp_path, document))
+    outcome = command(capsys, "run", document_file(tmp_path, document))
     assert outcome.code == 2
     assert "by which 'full-domain' recodes" in outcome.err
 
@@ -262,7 +256,7 @@ def test_values_of_no_order_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
     sex = [*table["sex"].to_pylist()[:-1], "Zebediah"]
     place = table.schema.get_field_index("sex")
     write_table(tmp_path / "own.parquet", table.set_column(place, "sex", pa.array(sex)))
-    outcome = command(capsys, "run", written(tmp_path, document))
+    outcome = command(capsys, "run", document_file(tmp_path, document))
     assert outcome.code == 3
     (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
     assert line.startswith("error: attributes.sex.order: lacks some of the column's values")

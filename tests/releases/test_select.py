@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from cases import cases
-from helpers import command, contents, write_table
+from helpers import command, contents, document_file, write_table
 
 import anonspark
 from anonspark.config import load_configuration
@@ -81,12 +81,6 @@ def document_at(folder: Path, rows: int = ROWS, **selection: Any) -> dict[str, A
     }
 
 
-def written(folder: Path, document: dict[str, Any]) -> Path:
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
-
-
 @pytest.mark.parametrize("mechanism", ["top", "tables"])
 def test_the_best_are_chosen_and_nothing_exact_is_told(
     tmp_path: Path,
@@ -94,7 +88,7 @@ def test_the_best_are_chosen_and_nothing_exact_is_told(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    path = written(tmp_path, document_at(tmp_path, mechanism=mechanism))
+    path = document_file(tmp_path, document_at(tmp_path, mechanism=mechanism))
     with caplog.at_level(logging.DEBUG):
         shown = command(capsys, "select", path, "--run-id", "one")
     assert shown.code == 0, shown.err
@@ -156,7 +150,7 @@ def test_two_runs_draw_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, document_at(tmp_path, rows=500))
+    path = document_file(tmp_path, document_at(tmp_path, rows=500))
     words = ("select", path, "--run-id", "one")
     assert command(capsys, *words).code == 0
     before = contents(tmp_path / "selection")
@@ -267,12 +261,12 @@ def test_columns_that_nobody_needs_are_not_read(tmp_path: Path) -> None:
 def test_columns_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_at(tmp_path, rows=10)
     document["selection"]["person"] = "patient"
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 3
     assert "the input has no column 'patient'" in shown.err
     del document["selection"]["person"]
     document["selection"]["domains"]["vaccinated"] = {"bins": [1]}
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 3
     assert "selection.domains.vaccinated: found bins, and column 'vaccinated' has type" in shown.err
     assert not (tmp_path / "ledger").exists()
@@ -310,7 +304,7 @@ def test_an_output_that_cannot_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = document_at(tmp_path, 100, output="/proc/none/selection")
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 2
     assert "selection.output: nothing can be written beside" in shown.err
     assert not (tmp_path / "ledger").exists()
@@ -369,7 +363,7 @@ def test_columns_that_have_no_rows(tmp_path: Path) -> None:
 
 def test_a_look_ahead_reads_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_at(tmp_path, rows=10, epsilon="0.5", neighbors="replace")
-    path = written(tmp_path, document)
+    path = document_file(tmp_path, document)
     shown = command(capsys, "select", path, "--dry-run", "--json")
     assert shown.code == 0, shown.err
     told = json.loads(shown.out)
@@ -405,7 +399,7 @@ def test_what_is_wrong_is_told_before_data_are_opened(
     domains = document["selection"]["domains"] | changes.get("domains", {})
     document["selection"] |= changes | {"domains": domains}
     (tmp_path / "people.parquet").unlink()
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 2
     assert expected in shown.err
     assert not (tmp_path / "ledger").exists()
@@ -419,7 +413,7 @@ def test_ledgers_that_nothing_is_charged_to(
     document["ledger"] |= change or {}
     if change is None:
         del document["ledger"]
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 2
     assert expected in shown.err
     assert not (tmp_path / "ledger").exists()
@@ -427,7 +421,7 @@ def test_ledgers_that_nothing_is_charged_to(
 
 def test_ledgers_of_other_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_at(tmp_path, 100)
-    assert command(capsys, "select", written(tmp_path, document)).code == 0
+    assert command(capsys, "select", document_file(tmp_path, document)).code == 0
     document["selection"]["output"] = str(tmp_path / "other")
     for section, changes, expected in (
         ("ledger", {"limit": 3}, "ledger.limit: found 3. The ledger at"),
@@ -435,13 +429,13 @@ def test_ledgers_of_other_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ):
         other = document | {section: document[section] | changes}
         for words in ((), ("--dry-run",)):
-            shown = command(capsys, "select", written(tmp_path, other), *words)
+            shown = command(capsys, "select", document_file(tmp_path, other), *words)
             assert shown.code == 2
             assert expected in shown.err
     del document["ledger"]["limit"]
     # What is replaced is removed and added: half of it is charged.
     document["selection"]["neighbors"] = "replace"
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 0, shown.err
     assert "1-differentially private for one record replaced by another. Entry 2" in shown.out
     assert "1.5 of 2.5 spent" in shown.out
@@ -451,7 +445,7 @@ def test_a_broken_chain_stops_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = document_at(tmp_path, 100)
-    path = written(tmp_path, document)
+    path = document_file(tmp_path, document)
     assert command(capsys, "select", path).code == 0
     entry = tmp_path / "ledger" / "people" / "000001.json"
     entry.write_text(entry.read_text().replace('"spent_after": "1"', '"spent_after": "1/2"'))
@@ -472,7 +466,7 @@ def test_ledgers_are_shown_and_checked(tmp_path: Path, capsys: pytest.CaptureFix
     for name in ("people", "visits"):
         document = document_at(tmp_path, 100, output=str(tmp_path / name), tables_epsilon="0.25")
         document["ledger"]["dataset"] = name
-        assert command(capsys, "select", written(tmp_path, document)).code == 0
+        assert command(capsys, "select", document_file(tmp_path, document)).code == 0
     folder = tmp_path / "ledger"
     shown = command(capsys, "ledger", "check", folder)
     assert shown.code == 0
@@ -494,7 +488,7 @@ def test_ledgers_are_shown_and_checked(tmp_path: Path, capsys: pytest.CaptureFix
 def test_what_is_declared_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = document_at(tmp_path, 10)
     del document["selection"]["domains"]["job"]
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 2
     assert "selection.domains.job: missing. The values of 'job' are declared nowhere" in shown.err
     assert not (tmp_path / "ledger").exists()
@@ -506,7 +500,9 @@ def test_more_records_than_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
         output = str(tmp_path / str(bound))
         changes = {"score": "information_gain", "records_at_most": bound, "output": output}
         changes |= {"epsilon": "0.01"}
-        shown = command(capsys, "select", written(tmp_path, document_at(tmp_path, 500, **changes)))
+        shown = command(
+            capsys, "select", document_file(tmp_path, document_at(tmp_path, 500, **changes))
+        )
         assert shown.code == 0, shown.err
         assert "bound" not in shown.out + shown.err
     told = json.loads(command(capsys, "ledger", "show", tmp_path / "ledger", "--json").out)
@@ -516,7 +512,7 @@ def test_more_records_than_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_other_commands_pass_over_the_sections(tmp_path: Path) -> None:
     document = document_at(tmp_path, 10)
     document |= {"privacy": {"k": 2}, "output": {"path": str(tmp_path / "out")}}
-    assert load_configuration(written(tmp_path, document)).privacy.k == 2
+    assert load_configuration(document_file(tmp_path, document)).privacy.k == 2
 
 
 def test_no_record_decides_how_others_are_read(tmp_path: Path) -> None:
@@ -542,7 +538,7 @@ def test_formats_whose_types_are_those_of_the_records(
 ) -> None:
     document = document_at(tmp_path, 10)
     document["input"] |= {"format": "json"}
-    shown = command(capsys, "select", written(tmp_path, document))
+    shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 2
     assert (
         "input.format: found 'json', whose columns and types are derived from all "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+night = pytest.mark.night
 
 
 @cache
@@ -22,7 +24,12 @@ def data_beside(module: str) -> dict[str, Any]:
 
 def one_by_day(first: object, *others: object) -> list[Any]:
     """Return values of which the first is tried by every run of the tests, the others at night."""
-    return [first, *(pytest.param(one, marks=pytest.mark.night) for one in others)]
+    return [first, *(pytest.param(one, marks=night) for one in others)]
+
+
+def by_name(names: Iterable[str]) -> list[Any]:
+    """Return names as values, of which those that end with "at night" are tried at night alone."""
+    return [pytest.param(name, marks=night if name.endswith("at night") else ()) for name in names]
 
 
 def changed(document: Any, changes: Mapping[str, Any]) -> Any:

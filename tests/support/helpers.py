@@ -44,7 +44,12 @@ def configuration_file(tmp_path: Path, **sections: Any) -> Path:
     for name, section in sections.items():
         default = document.get(name, {})
         document[name] = default | section if isinstance(section, dict) else section
-    path = tmp_path / "configuration.yaml"
+    return document_file(tmp_path, document)
+
+
+def document_file(folder: Path, document: Mapping[str, Any]) -> Path:
+    """Write a document as ``configuration.yaml``, without a default."""
+    path = folder / "configuration.yaml"
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     path.write_text(text)
     return path

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,16 @@ Figures = npt.NDArray[np.float64]
 Group = tuple[int, ...]
 
 DENSITY_OFFSET = 1e-10
+
+
+def most_values_with_people(pairs: Sequence[tuple[int, int]]) -> int:
+    """Return how many values can have a person of their own, by trying all ways."""
+    values, people = sorted({v for v, _ in pairs}), sorted({u for _, u in pairs})
+    places = [*people, *[-1] * len(values)]
+    return max(
+        sum((v, u) in pairs for v, u in zip(values, chosen, strict=True))
+        for chosen in set(permutations(places, len(values)))
+    )
 
 
 @dataclass(frozen=True)

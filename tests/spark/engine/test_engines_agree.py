@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from cases import by_name
 from helpers import configuration_file, of_any_run, write_files
 
 from anonspark.config import load_configuration
@@ -152,13 +153,7 @@ def proven(engine: Engine, release: Path, people: Path) -> dict[str, Any]:
     return json.loads(json.dumps(found, default=str).replace(str(release), "release"))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(name, marks=[pytest.mark.night] if name.endswith("at night") else [])
-        for name in CASES
-    ],
-)
+@pytest.mark.parametrize("case", by_name(CASES))
 def test_releases_and_proofs(
     spark: SparkSession, people: Path, shuffled: Path, tmp_path: Path, case: str
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import product
 from math import exp, log
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import example, given, note
 from hypothesis import strategies as st
+from references import most_values_with_people
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
@@ -25,16 +26,6 @@ Pairs = list[tuple[int, int]]
 groups = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=10, unique=True
 )
-
-
-def matching(pairs: Pairs) -> int:
-    """Return how many values can have a person of their own, by trying all ways."""
-    values, people = sorted({v for v, _ in pairs}), sorted({u for _, u in pairs})
-    places = [*people, *[-1] * len(values)]
-    return max(
-        sum((v, u) in pairs for v, u in zip(values, chosen, strict=True))
-        for chosen in set(permutations(places, len(values)))
-    )
 
 
 def each_assignment(pairs: Pairs) -> list[tuple[int, ...]]:
@@ -96,7 +87,7 @@ def of_group(pairs: Pairs, most: int) -> PeopleOfGroup:
     for end in (min, max):
         ends = [end(v for v, owner in pairs if owner == u) for u in people]
         ranges.append(np.bincount(ends, minlength=4).astype(np.int64))
-    matched = [min(matching(pairs), most)]
+    matched = [min(most_values_with_people(pairs), most)]
     return PeopleOfGroup(len(people), [counts], matched, [(ranges[0], ranges[1])])
 
 
@@ -105,7 +96,7 @@ def of_group(pairs: Pairs, most: int) -> PeopleOfGroup:
 def test_values_that_have_a_person_each(pairs: Pairs, most: int) -> None:
     ordered = np.array(sorted(pairs), np.int64)
     chosen = match_values(ordered[:, 0].copy(), ordered[:, 1].copy(), most)
-    assert len(chosen) == min(matching(pairs), most)
+    assert len(chosen) == min(most_values_with_people(pairs), most)
     own = ordered[chosen]
     assert len(set(own[:, 0].tolist())) == len(set(own[:, 1].tolist())) == len(chosen)
 
@@ -151,7 +142,7 @@ def require_whichever(kind: str, bound: float, c: float, pairs: Pairs, stop: int
     people = len({u for _, u in own})
     shares = {v: sum(v == value for value, _ in own) / people for v in range(4)}
     if kind == "distinct":
-        assert found == (matching(own) >= bound)
+        assert found == (most_values_with_people(own) >= bound)
     elif kind == "alpha":
         assert found == (max(shares.values()) <= bound + 1e-12)
     elif kind == "beta":

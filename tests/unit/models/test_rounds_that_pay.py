@@ -24,6 +24,8 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 
 KDD_CUP = "kddcup99_10_percent.csv.gz"
+# By day the four smaller ones.
+FILES = [pytest.param(one, marks=pytest.mark.night if one == KDD_CUP else ()) for one in TABLES]
 
 
 PAIRS = {
@@ -70,7 +72,10 @@ def test_rounds_never_lose_more_than_none(table: tuple[Records, Criteria]) -> No
 
 
 @pytest.mark.parametrize("pair", ["strict", "canon"])
-@pytest.mark.parametrize("file", TABLES)
+@pytest.mark.parametrize(
+    "file",
+    [*(one for one in TABLES if one != KDD_CUP), pytest.param(KDD_CUP, marks=pytest.mark.night)],
+)
 def test_rounds_never_lose_more_than_none_on_public_tables(
     data_directory: Path, file: str, pair: str
 ) -> None:
