@@ -157,7 +157,7 @@ class Attribute(Section):
         if self.order is not None:
             yield Finding(
                 where,
-                "found a hierarchy together with an order. Expected one of the two, for a "
+                "found a hierarchy together with an order. Expected one of the two, because a "
                 "hierarchy orders the values itself. Remove 'order' or 'hierarchy'",
             )
 

@@ -59,8 +59,8 @@ def unusable_criteria(
         if closeness.distance == "hierarchical" and closeness.attribute in ordered:
             yield Finding(
                 ("privacy", "t_closeness", place, "distance"),
-                "found 'hierarchical' beside 'ordered' for the same attribute. Expected one of "
-                "the two, for a hierarchy orders the values, too. Remove one",
+                "found 'hierarchical' and 'ordered' for the same attribute. Expected one of "
+                "the two, because a hierarchy also orders the values. Remove one",
             )
         attribute = attributes.get(closeness.attribute)
         if (

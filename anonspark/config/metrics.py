@@ -50,7 +50,7 @@ def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iter
         yield Finding(
             ("metrics", "drift"),
             "found bounds, but no earlier runs to compare with. Expected metrics.append_to "
-            "beside them. Add it, or remove the bounds",
+            "as well. Add it, or remove the bounds",
         )
     known = summary_figures()
     for name in metrics.drift:

@@ -280,7 +280,7 @@ class FullDomainOptions(ModelOptions):
         yield from (
             Finding(
                 ("attributes", name),
-                f"found no hierarchy. Expected one, for the model '{self.name}' recodes every "
+                f"found no hierarchy. Expected one, because the model '{self.name}' recodes every "
                 "quasi-identifier to a level of its hierarchy. Give a file or a rule",
             )
             for name in quasi_identifiers

@@ -114,7 +114,7 @@ class DeltaPresence(Section):
         if self.format.lower() == "jdbc":
             yield Finding(
                 ("format",),
-                f"found {found(self.format)}. Expected the format of files, for a table of a "
+                f"found {found(self.format)}. Expected the format of files, because a table of a "
                 "database may be another one at each look. Export it first",
             )
         yield from reversed_bounds(self.min, self.max)

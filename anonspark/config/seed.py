@@ -112,7 +112,7 @@ def _read_seed(path: str, read: TextReader) -> int:
     found = _number(text)
     if found is None:
         raise ConfigurationError(
-            f"{where}: the file holds something else. {_EXPECTED} and nothing beside it. Correct it"
+            f"{where}: the file holds something else. {_EXPECTED} and nothing else. Correct it"
         )
     return found
 

@@ -141,8 +141,8 @@ def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, st
     entries = [listed] if isinstance(listed, str) else listed
     if not isinstance(entries, list):
         problems.append(
-            f"{key}: found {found(listed)}. Expected a list of names of columns. What an attribute "
-            "needs beside its role stands under attributes"
+            f"{key}: found {found(listed)}. Expected a list of names of columns. Write other "
+            "settings of an attribute under attributes"
         )
         return
     for place, name in enumerate(entries):
@@ -200,7 +200,7 @@ def _criterion(
     if bound in rest:
         problems.append(
             f"privacy.{key}: found {found(value)}, which is about the one sensitive attribute, and "
-            f"found {several}. Expected the attribute beside it, as in "
+            f"found {several}. Expected it together with the attribute, as in "
             f"{{attribute: NAME, {bound}: {_as_written(rest[bound])}}}. Add it"
         )
         return []

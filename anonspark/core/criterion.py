@@ -232,8 +232,8 @@ CRITERIA: Mapping[str, CriterionType] = {
             {"gt": 0.0, "le": 1e9},
             "Largest relative gain: no share in a class is above (1 + beta) times that in the "
             "whole input.",
-            "Relative gain of the shares of sensitive values in every class beside those in the "
-            "whole input. One or a list.",
+            "Relative gain of the shares of sensitive values in every class compared with those in "
+            "the whole input. One or a list.",
         ),
         is_later=True,
         of_people=True,

@@ -212,10 +212,10 @@ def require_whole_order(criteria: Criteria, left_out: int) -> None:
     """
     if criteria.asks_for_ranges and left_out:
         raise GuaranteeError(
-            "privacy.t_closeness: found the ordered distance beside privacy.unit, and records that "
-            "no round found a class for. Expected all records to be published, for the distance "
-            "could not be measured from the files. Set model.residual to suppress, or choose "
-            "another distance. Nothing was published"
+            "privacy.t_closeness: found the ordered distance together with privacy.unit, and "
+            "records that no round found a class for. Expected all records to be published, "
+            "because the distance could not be measured from the files. Set model.residual to "
+            "suppress, or choose another distance. Nothing was published"
         )
 
 

@@ -97,7 +97,7 @@ def _differences(learning: Learning) -> Table:
         if one.roc_auc is not None:
             rows.append(["", "ROC AUC", *_difference(one.roc_auc)])
     return Table(
-        f"Release beside original, +-1.96 standard errors{marked}",
+        f"Release compared with original, +-1.96 standard errors{marked}",
         ("learner", "score", "difference", "the release"),
         rows,
     )
@@ -123,7 +123,7 @@ def _remarks(learning: Learning) -> Iterator[str]:
     loss = learning.loss
     if loss is not None:
         yield (
-            f"Best model of the original ({loss.original}) beside the best of the release "
+            f"Best model of the original ({loss.original}) compared with the best of the release "
             f"({loss.release}): loss of {MEASURES[loss.measure]} {loss.loss:.4f}"
             f"{_margin(loss.standard_error)}"
         )

@@ -88,7 +88,7 @@ class Source:
         if "dateformat" not in options:
             return "convert them, or set dateFormat"
         if options.get("inferschema", "").lower() != "true":
-            return "convert them, or set inferSchema beside dateFormat"
+            return "convert them, or set inferSchema together with dateFormat"
         return (
             "convert them, because some do not match dateFormat. If that is one word for "
             "missing, set it as nullValue in input.options"

@@ -295,7 +295,7 @@ def write_files(private: Mapping[str, str], public: Mapping[str, str], last: str
             ) from error
         if isinstance(error, OSError):
             raise PublishingError(
-                f"--out: nothing can be written beside {last} ({error.strerror}). Check the path, "
+                f"--out: nothing can be written next to {last} ({error.strerror}). Check the path, "
                 "permissions and free space"
             ) from error
         raise

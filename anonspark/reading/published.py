@@ -121,7 +121,7 @@ class PublishedRelease:
         )
 
     def to_arrow(self) -> pa.Table:
-        """Return the records as a table of Arrow, with typed columns beside the labels.
+        """Return the records as a table of Arrow, with typed columns next to the labels.
 
         Returns
         -------

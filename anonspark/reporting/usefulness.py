@@ -175,7 +175,7 @@ def _scores(learning: Learning) -> Chart:
             words=words,
         ),
         f"Bar chart: {name} of {len(learners)} learners trained on the original and on the "
-        f"release, beside {guessing} of guessing.",
+        f"release, compared with {guessing} for guessing.",
         Table(
             f"{title}: {name}",
             ("learner", "original", "release", "difference, +-1.96 standard errors", "the release"),

@@ -326,8 +326,8 @@ def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapp
     if len(classes) < 2 or len(classes) > MOST_CLASSES:
         number = len(classes) if len(classes) <= MOST_CLASSES else f"more than {MOST_CLASSES}"
         raise DataError(
-            f"--target: column {target.name!r} has {number} different values beside those of the "
-            f"attributes. Expected 2 to {MOST_CLASSES}. Choose another column"
+            f"--target: column {target.name!r} has {number} different values in addition to those "
+            f"of the attributes. Expected 2 to {MOST_CLASSES}. Choose another column"
         )
     return counts
 

@@ -137,7 +137,7 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
 
 def _of_models(kept: Kept) -> str:
     name = MEASURES[kept.measure]
-    scores = f"{name} {kept.release:.4f} beside {kept.original:.4f}"
+    scores = f"{name} {kept.release:.4f} compared with {kept.original:.4f}"
     guessing = f"guessing {kept.guessing:.4f}"
     seen = "" if kept.held_out else ", flattering because the release has seen the test records"
     if not kept.enough:

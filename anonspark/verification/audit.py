@@ -122,7 +122,7 @@ def audit_opened(
     if original is not None and described.parts:
         raise ConfigurationError(
             f"--original: {opened.path} is a union, which has no original. Verify each of its "
-            "parts beside its own"
+            "parts with its own original"
         )
     if opened.manifest is None and opened.configuration is not None:
         described = Manifest({"configuration": opened.configuration.model_dump(mode="json")})

@@ -470,4 +470,4 @@ def test_commands_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[st
     listed = command(capsys, "ledger", "show", ledger).out.split()
     assert "withdrawn by the officer: destroyed" in " ".join(listed)
     assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 2
-    assert "Nobody holds" in command(capsys, "ledger", "unlock", ledger).out
+    assert "No process holds" in command(capsys, "ledger", "unlock", ledger).out

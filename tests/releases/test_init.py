@@ -213,7 +213,7 @@ def test_a_word_among_days_of_a_form_that_was_said(
     given: list[str] = []
     for option, told in (
         ("dateFormat=dd.MM.yyyy", "convert them, or set dateFormat"),
-        ("inferSchema=true", "convert them, or set inferSchema beside dateFormat"),
+        ("inferSchema=true", "convert them, or set inferSchema together with dateFormat"),
         (
             "nullValue=k.A.",
             "not match dateFormat. If that is one word for missing, set it as nullV",

@@ -162,7 +162,9 @@ def test_what_is_wrong_in_a_plan(tmp_path: Path, changes: dict[str, Any], expect
 def test_what_counts_records_is_refused(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, visits(np.random.default_rng(0)), "smondrian")
     plan["recipients"]["a"]["presence"] = {"max": 0.9}
-    with pytest.raises(ConfigurationError, match=r"recipients\.a\.presence: found beside record"):
+    with pytest.raises(
+        ConfigurationError, match=r"recipients\.a\.presence: found together with record"
+    ):
         parse_plan(plan)
 
 

@@ -306,7 +306,7 @@ def test_an_output_that_cannot_be_written(
     document = document_at(tmp_path, 100, output="/proc/none/selection")
     shown = command(capsys, "select", document_file(tmp_path, document))
     assert shown.code == 2
-    assert "selection.output: nothing can be written beside" in shown.err
+    assert "selection.output: nothing can be written next to" in shown.err
     assert not (tmp_path / "ledger").exists()
 
 

@@ -499,7 +499,7 @@ def test_criteria_of_people_where_labels_are_sets(tmp_path: Path) -> None:
 def test_an_order_of_values_that_are_left_out(tmp_path: Path) -> None:
     privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["near"]}
     path = with_sick(tmp_path, model=MODELS["full-domain"], privacy=privacy)
-    with pytest.raises(GuaranteeError, match="found the ordered distance beside privacy"):
+    with pytest.raises(GuaranteeError, match="found the ordered distance together with privacy"):
         run(path)
 
 

@@ -25,6 +25,9 @@ FIRST = {
     "API": "api.html",
     "how to choose k": "choosing-k-and-model.html",
     "ARX": "coming-from.html",
+    "report": "report.html",
+    "l-diversity": "roles-and-criteria.html",
+    "resume": "operations.html",
 }
 """What a reader looks for, and the page that answers it."""
 

@@ -34,8 +34,11 @@ SEARCH: dict[str, dict[str, Any]] = {
     "choosing-k-and-model.md": {"boost": 10},
     "first-release.md": {"boost": 3},
     "install.md": {"boost": 4},
+    "operations.md": {"boost": 6},
     "performance.md": {"exclude": True},
+    "report.md": {"boost": 12},
     "reproduction.md": {"exclude": True},
+    "roles-and-criteria.md": {"boost": 12},
 }
 """What the search is to find first, and the pages of measurements, which it leaves out."""
 

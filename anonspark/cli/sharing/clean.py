@@ -64,4 +64,6 @@ def clean(
     told = [{"path": path, "removed": removed} for path, removed in found]
     kept = "kept: a process of this machine is at work on it:"
     lines = [f"{'removed' if removed else kept} {path}" for path, removed in found]
-    call.say({"output": output, "found": told}, *(lines or [f"Nothing was left beside {output}"]))
+    call.say(
+        {"output": output, "found": told}, *(lines or [f"No run left anything next to {output}"])
+    )

@@ -278,7 +278,7 @@ def unlock(
 
     place, found = call.work(held, written=(path,))
     if found is None:
-        call.say({}, f"Nobody holds {place}")
+        call.say({}, f"No process holds {place}")
         return
     told = (
         f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "

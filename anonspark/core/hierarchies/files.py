@@ -157,7 +157,7 @@ def _gaps(row: _Row, columns: int) -> Iterable[_Problem]:
         yield _Problem(
             row.line,
             f"column {row.cells.index('') + 1} is empty. Expected a label at every level. Fill "
-            "the gap, if need be with the label beside it",
+            "the gap, if need be with the label next to it",
         )
 
 

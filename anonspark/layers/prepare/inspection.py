@@ -133,8 +133,8 @@ def _remedy(column: InputColumn, configuration: Configuration) -> str:
     options = {name.lower() for name in configuration.input.options}
     if column.declared in ("date", "timestamp") and "dateformat" in options:
         return (
-            ", for a day among texts is read as 2026-01-31, whatever dateFormat says, which holds "
-            "with inferSchema where all values of the column are such days. Convert the column, "
+            ", because a day among texts is read as 2026-01-31, whatever dateFormat says: "
+            "dateFormat needs inferSchema and a column of such days only. Convert the column, "
             "correct what is no day, or set the one text that means missing as nullValue in "
             "input.options"
         )

@@ -146,9 +146,9 @@ class RunState:
         if changed:
             raise ConfigurationError(
                 f"--resume: found another {' and another '.join(changed)} than the run in "
-                f"{self.directory} was started with. Expected the same, for its finished rounds "
-                "would not fit. Undo the change, or remove the run's staging with anonspark clean "
-                "and start anew"
+                f"{self.directory} was started with. Expected the same, because its finished "
+                "rounds would not fit. Undo the change, or remove the run's staging with anonspark "
+                "clean and start anew"
             )
 
     def first_told(self, name: str, value: str) -> str:

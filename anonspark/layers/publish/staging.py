@@ -478,8 +478,8 @@ def _open(files: Files, place: Place) -> RunState:
         elif told != place.private:
             raise ConfigurationError(
                 f"execution.staging_path: the run was started with raw records at {told}. Expected "
-                "the same path, for its finished rounds are there. Undo the change, or begin anew "
-                "after anonspark clean"
+                "the same path, because its finished rounds are there. Undo the change, or begin "
+                "anew after anonspark clean"
             )
         return RunState.claim(files, place.state)
     except AnonsparkError:

@@ -26,7 +26,7 @@ def seed_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
     """
     execution = configuration.execution
     if abs(execution.seed) < _GUESSABLE:
-        what = "is 0, the default, which everybody knows"
+        what = "is 0, the default, which is public"
         if execution.seed:
             what = "is a small number, which can be found by trying"
         yield ReleaseWarning(
@@ -64,7 +64,7 @@ def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[Relea
         return
     yield ReleaseWarning(
         "many_dropped",
-        f"{share_of_records(dropped, total, k)} are dropped, for a quasi-identifier is "
+        f"{share_of_records(dropped, total, k)} are dropped because a quasi-identifier is "
         "missing, and no figure of loss or usefulness counts them. To keep them set missing "
         "to category, or leave out the quasi-identifier that is missing most. If values were "
         "taken for missing that are none, correct input.missing_markers",

@@ -157,7 +157,7 @@ import anonspark
 
 release = anonspark.read(".")
 release.count({question!r})   # estimate, lower, upper
-release.to_pandas()           # typed columns beside the labels
+release.to_pandas()           # typed columns next to the labels
 ```"""
     if "views.sql" in files:
         text += f"""

@@ -1,4 +1,4 @@
-"""A view in SQL with typed columns beside the labels: those of ``anonspark.read``."""
+"""A view in SQL with typed columns next to the labels: those of ``anonspark.read``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def view_text(manifest: Manifest, schema: pa.Schema) -> str | None:
         own = typed.get(name)
         shown += [_named(*one) for one in own.shown] if own else []
     statement = [
-        "-- The records of this release with typed columns beside the labels, in DuckDB.",
+        "-- The records of this release with typed columns next to the labels, in DuckDB.",
         "-- Run it in the directory of the release, or write its path before data.",
         f"CREATE OR REPLACE VIEW {VIEW} AS",
     ]

@@ -103,7 +103,7 @@ def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[s
     }
     if own is not None and not isinstance(own, Mapping):
         problems.append(
-            f"attributes: found {found(own)}. Expected a mapping of identifiers beside a coding, "
+            f"attributes: found {found(own)}. Expected a mapping of identifiers next to a coding, "
             "or nothing. Remove it"
         )
         own = None

@@ -263,8 +263,9 @@ def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
     where = f"{criterion.type.key} of {criterion.attribute!r}"
     if form.holder_column is not None:
         return (
-            f"{where}: {needed}, beside the distribution of each holder's published records. Raise "
-            "the bound in the coding, or agree on l-diversity instead, and publish again"
+            f"{where}: {needed}, compared with the distribution of each holder's published "
+            "records. Raise the bound in the coding, or agree on l-diversity instead, and publish "
+            "again"
         )
     return (
         f"{where}: {needed}: each part is close to its own distribution, not to that of the union. "

@@ -183,8 +183,8 @@ class Budget:
 
     def _other(self, key: str, mine: str, own: str) -> ConfigurationError:
         return ConfigurationError(
-            f"{key}: found {mine}. The ledger at {self.path} has {own}. Expected the same, for it "
-            "was fixed when the ledger was made. Correct it"
+            f"{key}: found {mine}. The ledger at {self.path} has {own}. Expected the same, because "
+            "it was fixed when the ledger was made. Correct it"
         )
 
     def require_left(self, loss: Fraction) -> None:

@@ -71,7 +71,7 @@ def required_coalitions(
         if strangers:
             raise ConfigurationError(
                 f"--coalition: nothing that counts was given to {', '.join(strangers)}. Expected "
-                f"some of {', '.join(sorted(known)) or 'nobody'}. Correct it"
+                f"some of {', '.join(sorted(known)) or 'no one'}. Correct it"
             )
         return [tuple(sorted({*chosen, *public}))]
     newest = max(ledger.counted, key=lambda one: one.number, default=None)

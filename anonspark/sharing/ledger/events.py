@@ -110,14 +110,14 @@ def require_newest(
     """
     if known is None:
         raise DataError(
-            f"ledger: {path_of(key)} is missing, so nothing beside the key says which event of "
-            f"{path} is the last one. Bring it back from a copy, or name the key beside which it "
+            f"ledger: {path_of(key)} is missing, so nothing next to the key shows which event of "
+            f"{path} is the last one. Bring it back from a copy, or name the key next to which it "
             f"lies. {_ACCEPT}"
         )
     if known[1] != dict(enumerate(digests)).get(known[0]):
         raise DataError(
             f"ledger: {path} is older than it was, or another: event {known[0]}, which is "
-            f"remembered beside {key.path}, is not among its {len(digests) - 1}. Bring the newest "
+            f"remembered next to {key.path}, is not among its {len(digests) - 1}. Bring the newest "
             f"copy back. If there is none, what was given since does not count any more. {_ACCEPT}"
         )
 

@@ -252,7 +252,7 @@ def _require_two(paths: Sequence[str]) -> None:
     if twice:
         raise ConfigurationError(f"--with: found {twice[0]} twice. Name each release once")
     if len(places) < 2:
-        raise ConfigurationError("--with: found one release. Expected another one beside it")
+        raise ConfigurationError("--with: found one release. Expected at least two")
 
 
 def _require_different(opened: Sequence[OpenedRelease]) -> None:

@@ -268,7 +268,7 @@ class _Reading:
                 elif attributes[name].role != "identifier":
                     self.problems.append(
                         f"{key}: {name!r} has the role {attributes[name].role} in the base. "
-                        "Expected identifier, for it is never published. Correct base.attributes"
+                        "Expected identifier, because no release has it. Correct base.attributes"
                     )
         self._check_record()
         if base.ledger is not None:
@@ -369,12 +369,12 @@ class _Reading:
             )
         if file.collusion.l_diversity:
             self.problems.append(
-                "collusion.l_diversity: found beside record. Expected one of the two, for values "
-                "of joint classes are counted by records. Remove one"
+                "collusion.l_diversity: found together with record. Expected one of the two, "
+                "because values of joint classes are counted by records. Remove one"
             )
         self.problems += [
-            f"recipients.{name}.presence: found beside record. Expected one of the two, for "
-            "presence is counted by records. Remove one"
+            f"recipients.{name}.presence: found together with record. Expected one of the two, "
+            "because presence is counted by records. Remove one"
             for name, request in file.recipients.items()
             if request.presence is not None
         ]

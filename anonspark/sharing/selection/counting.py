@@ -195,7 +195,7 @@ class _CodePeople:
     def __call__(self, batches: Batches) -> Batches:
         person = self.coding.person
         if person is None:
-            raise ValueError("nobody has records")
+            raise ValueError("no one has records")
         for batch in batches:
             rows, own = self.coding.rows_and_classes(batch)
             people = self.coding.people(batch, person.column)

@@ -159,7 +159,7 @@ class SelectionOptions(Section):
                     f"{_DECIMALS} decimals. Correct it",
                 )
         if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
-            text = "found beside mechanism: tables, whose tables epsilon pays for. Remove it"
+            text = "found together with mechanism: tables, whose tables epsilon pays for. Remove it"
             yield Finding(("tables_epsilon",), text)
         bounded = self.score == "information_gain" and self.mechanism == "top"
         if bounded and self.records_at_most is None:
@@ -297,7 +297,7 @@ def _candidates(configuration: Configuration, selection: SelectionOptions) -> tu
             problems.append("selection.candidates: found a name twice. Remove one")
     if not names:
         problems.append(
-            "selection.candidates: found none. Expected attributes beside the target. List some"
+            "selection.candidates: found none. Expected attributes other than the target. List some"
         )
     elif selection.count > len(names):
         problems.append(

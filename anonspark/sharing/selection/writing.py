@@ -117,7 +117,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
         files.make_private_directory(aside)
     except OSError as error:
         raise ConfigurationError(
-            f"selection.output: nothing can be written beside {output}. Expected a directory that "
+            f"selection.output: nothing can be written next to {output}. Expected a directory that "
             "can be made. Correct it. Nothing was charged"
         ) from error
     try:

@@ -45,7 +45,7 @@ def test_what_is_gained_over_guessing_counts() -> None:
     assert kept.high == pytest.approx(0.95 + 1.96 * 0.005 / 0.4)
     assert describe_usefulness(WORKLOAD, learned(0.9, 0.02)) == (
         "a model trained on the release is 95.0 % as good as on the original (95 % interval 92.5 % "
-        "to 97.4 %, ROC AUC 0.8800 beside 0.9000, guessing 0.5000)"
+        "to 97.4 %, ROC AUC 0.8800 compared with 0.9000, guessing 0.5000)"
     )
 
 
@@ -53,7 +53,7 @@ def test_of_many_classes_the_most_frequent_one_is_what_guessing_is_right_with() 
     kept = kept_of(learned(0.7, 0.05, measure="accuracy"))
     assert kept is not None
     assert (kept.guessing, kept.share) == (0.6, pytest.approx(0.5))
-    assert "accuracy 0.6500 beside 0.7000, guessing 0.6000" in describe_usefulness(
+    assert "accuracy 0.6500 compared with 0.7000, guessing 0.6000" in describe_usefulness(
         None, learned(0.7, 0.05, measure="accuracy")
     )
 
@@ -86,8 +86,8 @@ def test_of_a_wide_interval_no_share_is_told() -> None:
     assert kept is not None
     assert not kept.enough
     assert describe_usefulness(WORKLOAD, few) == (
-        f"{TOO_FEW} (ROC AUC 0.7153 beside 0.6900, difference +0.0253 +-0.2489, guessing 0.5000, "
-        "flattering because the release has seen the test records)"
+        f"{TOO_FEW} (ROC AUC 0.7153 compared with 0.6900, difference +0.0253 +-0.2489, guessing "
+        "0.5000, flattering because the release has seen the test records)"
     )
     # A quarter of what the original's model gains is the most.
     narrow, wide = 0.25 * 0.4 / 1.96 - 1e-9, 0.25 * 0.4 / 1.96 + 1e-9
