@@ -66,8 +66,8 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
 
 def _attributes(draft: Draft) -> list[str]:
     lines = [
-        "# identifier: says who someone is by itself. Never published.",
-        "# quasi_identifier: says it together with others. Published as a range that k share.",
+        "# identifier: identifies a person by itself. Never published.",
+        "# quasi_identifier: identifies together with others. Published as a range that k share.",
         "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
         "attributes:",
