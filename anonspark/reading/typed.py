@@ -1,4 +1,4 @@
-"""Typed columns beside the labels of a release: ends, middle, sets, and whether values are missing.
+"""Typed columns next to a release's labels: ends, middle, sets, and whether values are missing.
 
 :mod:`anonspark.release.sidecar_files.views` makes the same columns in SQL.
 """

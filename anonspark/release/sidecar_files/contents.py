@@ -163,7 +163,7 @@ release.to_pandas()           # typed columns next to the labels
         text += f"""
 
 With DuckDB, in this directory: `duckdb -init views.sql` makes the view `{VIEW}` with typed columns
-beside the labels."""
+next to the labels."""
         if sql:
             text += f"\n\n```sql\n{sql}\n```"
     if manifest.data_format == "parquet":
@@ -201,7 +201,10 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
             low, high = "'1980-01-01'", "'1989-12-31'"
         elif one.kind == "timestamp":
             low, high = "'2020-01-01 00:00:00'", "'2020-12-31 23:59:59'"
-        question = f"{quoted(one.name)} between {low} and {high}"
+        bounds = f"{low} and {high}"
+        if one.kind == "date":  # A question needs no quotes around a day, so a shell needs fewer.
+            bounds = bounds.replace("'", "")
+        question = f"{quoted(one.name)} between {bounds}"
         if first is None or last is None or one.rule is not None:
             # Of rules null may mean any value, which a comparison would leave out.
             return question, ""
