@@ -94,7 +94,7 @@ def learning_section(data: Path) -> list[str] | None:
         *_sections(
             first, {"Shares": saleh.groups_told(data), "Lists": saleh.losses_of_lists(data)}
         ),
-        "### Classifiers beside the majority class",
+        "### Classifiers compared with the majority class",
         "\n".join(_classifiers(models)),
         "\n".join(_areas(models)),
         "### Federated learning and the union of releases",

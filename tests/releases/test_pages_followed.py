@@ -52,6 +52,11 @@ def test_the_first_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert (tmp_path / "out" / "people" / "report.html").exists()
     assert list(followed(DOCS / "report.md", tmp_path, capsys)) == []
     assert (tmp_path / "inside.html").exists()
+    # What the recipients are shown first can be pasted into a shell: no quotes within quotes.
+    asked = (tmp_path / "out" / "people" / "README.md").read_text(encoding="utf-8")
+    (question,) = re.findall("^anonspark query . '(.*)'$", asked, re.M)
+    assert question == '"birth_date" between 1980-01-01 and 1989-12-31'
+    assert command(capsys, "query", "out/people", question, "--quiet").code == 0
     # The seed is drawn at random: it decides where records go that are equally near.
     text = page.read_text(encoding="utf-8")
     again = command(capsys, "run", "people.yaml", "--quiet", "--set", "output.mode=overwrite")
