@@ -18,6 +18,7 @@ from anonspark.presentation.svg import (
     drawing,
     element,
     heading,
+    label_column,
     shortened,
     stroke,
     text_width,
@@ -122,8 +123,8 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
     Markup
         An ``svg`` element.
     """
-    labels = [shortened(label, _LABEL_WIDTH) for label in chart.labels]
-    left = max(map(text_width, labels), default=0.0) + 6
+    labels, widest = label_column(chart.labels, _LABEL_WIDTH)
+    left = widest + 6
     frame = _frame(chart, left)
     middles = [frame.top + (row + 0.5) * frame.row_height for row in range(frame.rows)]
     parts = [

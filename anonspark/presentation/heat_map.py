@@ -16,8 +16,7 @@ from anonspark.presentation.svg import (
     drawing,
     element,
     heading,
-    shortened,
-    text_width,
+    label_column,
     write,
 )
 from anonspark.presentation.tips import Place, tips
@@ -63,8 +62,7 @@ def draw_heat_map(chart: HeatMap, description: str) -> Markup:
     Markup
         An ``svg`` element.
     """
-    labels = [shortened(label, _LABEL_WIDTH) for label in chart.labels]
-    widest = max(map(text_width, labels), default=0.0)
+    labels, widest = label_column(chart.labels, _LABEL_WIDTH)
     left = widest + _GAP
     width = (WIDTH - left) / max(len(labels), 1)
     bottom = _TOP + len(labels) * _ROW_HEIGHT

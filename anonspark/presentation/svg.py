@@ -6,6 +6,7 @@ Text stays text, and colours are variables of the page. The same chart makes the
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
@@ -112,6 +113,12 @@ def shortened(text: str, width: float, size: float = FONT_SIZE) -> str:
     while text and text_width(f"{text}…", size) > width:
         text = text[:-1]
     return f"{text}…"
+
+
+def label_column(labels: Sequence[str], width: float) -> tuple[list[str], float]:
+    """Return as much of each label as fits into a width, and how wide the widest is."""
+    fitted = [shortened(label, width) for label in labels]
+    return fitted, max(map(text_width, fitted), default=0.0)
 
 
 def clean(text: str) -> str:
