@@ -46,7 +46,28 @@ class Grade:
         )
 
 
-Cell = str | int | float | Verdict | Grade
+@dataclass(frozen=True)
+class Role:
+    """The role of a column. Pages colour it as ARX does.
+
+    Parameters
+    ----------
+    name : str
+        In words, such as "quasi-identifier".
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __html__(self) -> str:
+        """Return it for a page, as Jinja asks for it."""
+        name = escape(self.name)
+        return f'<span class="role role-{name.replace(" ", "-")}">{name}</span>'
+
+
+Cell = str | int | float | Verdict | Grade | Role
 
 _NUMBER = re.compile(r"[-+<>]?\d[\d,]*(\.\d+)?(e[-+]\d+)?( ?%)?( \+-[\d.]+)?")
 
@@ -72,7 +93,7 @@ class Table:
     caption : str
     columns : sequence of str
         Headings. None for rows of a name and what it has.
-    rows : sequence of sequence of (str, int, float, Verdict or Grade)
+    rows : sequence of sequence of (str, int, float, Verdict, Grade or Role)
     tones : sequence of str
         "" or "bad" for each row. Empty if no row stands out.
     """

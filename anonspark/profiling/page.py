@@ -6,7 +6,7 @@ from anonspark._version import __version__
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import PublishingError
 from anonspark.presentation.bars import Bars, Series, bar_chart
-from anonspark.presentation.blocks import Block, Section, Table, Text
+from anonspark.presentation.blocks import Block, Role, Section, Table, Text
 from anonspark.presentation.document import render
 from anonspark.profiling.profile import Profile
 from anonspark.profiling.wording import (
@@ -128,7 +128,7 @@ def _roles(profile: Profile) -> Table:
     return Table(
         "Roles that anonspark init would write. Correct them",
         ["column", "role", "because"],
-        [[one.name, ROLES[one.role], one.reason] for one in profile.columns],
+        [[one.name, Role(ROLES[one.role]), one.reason] for one in profile.columns],
     )
 
 

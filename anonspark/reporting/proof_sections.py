@@ -11,7 +11,7 @@ import yaml
 from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.presentation.bars import Bars, Series, bar_chart
-from anonspark.presentation.blocks import Block, Code, Section, Table, Text, Verdict
+from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence, Row
 from anonspark.verification.criteria import MeasuredCriterion
@@ -311,10 +311,10 @@ def published(evidence: Evidence) -> Section:
     ]
     configured = evidence.manifest.attributes
     kinds = {one["name"]: one["kind"] for one in evidence.manifest.quasi_identifiers}
-    columns = [
+    columns: list[list[Cell]] = [
         [
             name,
-            str(attribute["role"]).replace("_", "-"),
+            Role(str(attribute["role"]).replace("_", "-")),
             _ROLES.get(attribute["role"], ""),
             str(kinds.get(name, "")),
         ]
