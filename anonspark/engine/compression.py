@@ -94,19 +94,10 @@ class _Zstandard(io.RawIOBase):
         return len(content)
 
 
-def _zstandard(content: IO[bytes], _: str) -> IO[bytes]:
-    return io.BufferedReader(_Zstandard(content))
-
-
-def _by(opened: Callable[[IO[bytes]], Any]) -> Callable[[IO[bytes], str], IO[bytes]]:
-    return lambda content, _: opened(content)
-
-
-_UNPACK: dict[str, Callable[[IO[bytes], str], IO[bytes]]] = {
-    ".gz": _by(gzip.open),
-    ".bz2": _by(bz2.open),
-    ".xz": _by(lzma.open),
-    ".zst": _zstandard,
-    ".zstd": _zstandard,
+_UNPACK: dict[str, Callable[[IO[bytes], str], Any]] = {
+    ".gz": lambda content, _: gzip.GzipFile(fileobj=content),
+    ".bz2": lambda content, _: bz2.BZ2File(content),
+    ".xz": lambda content, _: lzma.LZMAFile(content),  # noqa: SIM115 - whose content is not closed
+    **dict.fromkeys((".zst", ".zstd"), lambda content, _: io.BufferedReader(_Zstandard(content))),
     ".zip": _only_member,
 }

@@ -36,6 +36,8 @@ _OPTIONS = {
 _LARGEST, _BUFFER = 1 << 30, 1 << 20
 _ROWS_LOOKED_AT, _NAMES_SHOWN = 1000, 10
 
+_TIME = pa.timestamp("us")
+
 Columns = Mapping[str, pa.Array]
 
 
@@ -134,23 +136,20 @@ def _read_file(
             "because it is read as a whole. Write it as Parquet"
         )
     part = open_parts(files, file.address, file.bytes, _BUFFER)
-    package = _extra(_PACKAGES.get(address.data_format, "pyreadstat"), address)
-    failures = [ValueError, OverflowError, *UNPACKING_FAILURES]
-    failures += [getattr(package, name) for name in _FAILURES if hasattr(package, name)]
+    is_sheet = address.data_format == "excel"
+    package = _extra("python_calamine" if is_sheet else "pyreadstat", address)
+    names = ("CalamineError",) if is_sheet else ("ReadstatError", "PyreadstatError")
+    own = [getattr(package, name) for name in names]
     try:
         content = io.BytesIO(unpacked(part, file.address).read(_LARGEST))
-        if address.data_format == "excel":
+        if is_sheet:
             book = package.CalamineWorkbook.from_filelike(content)
             return _of_sheet(_sheet(book, options, where), options, wanted, where)
         return _of_statistics(_statistics(package, content, files, options), where)
     except FilesError:
         raise
-    except tuple(failures) as error:
+    except (*own, ValueError, OverflowError, *UNPACKING_FAILURES) as error:
         raise unreadable(where) from error
-
-
-_PACKAGES = {"excel": "python_calamine"}
-_FAILURES = ("ReadstatError", "PyreadstatError", "CalamineError")
 
 
 def _statistics(
@@ -232,17 +231,12 @@ def _typed(values: Sequence[Any], numbers: pa.DataType) -> pa.Array:
         except pa.ArrowInvalid:
             return floats
     if kinds <= {date, datetime}:
-        times = [one if one is None or type(one) is datetime else _midnight(one) for one in values]
-        if all(one is None or one.time() == time() for one in times):
-            return pa.array([one and one.date() for one in times], pa.date32())
-        return pa.array(times, pa.timestamp("us"))
+        times = pa.array([one and datetime.fromisoformat(str(one)) for one in values], _TIME)
+        days = times.cast(pa.date32(), safe=False)
+        return days if days.cast(_TIME).equals(times) else times
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
     return pa.array([None if value is None else _text(value) for value in values], pa.string())
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time())
 
 
 def _text(value: object) -> str:
