@@ -1,0 +1,322 @@
+"""Hundreds of nights of a plan, with kills and old backups: no coalition can single a person out.
+
+What recipients have is read from the published files alone. A tag, published as an insensitive
+column, says whose record each is, so nothing that the ledger says is believed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection
+from contextlib import chdir
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import AnonsparkError, DataError, PublishingError
+from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
+from anonspark.sharing.ledger.key import make_key, read_key
+from anonspark.sharing.ledger.ledger import init_ledger, open_ledger, withdraw_release
+from anonspark.sharing.recipients.distribute import distribute
+from anonspark.sharing.recipients.members import clean_plan
+from anonspark.sharing.recipients.plan import Plan, parse_plan
+
+K, L = 4, 2
+PEOPLE = 120
+SCHEMA = pa.schema(
+    [
+        ("pid", pa.string()),
+        ("tag", pa.int64()),
+        *((name, pa.int64()) for name in ("age", "zip")),
+        *((name, pa.string()) for name in ("sex", "dept", "diag")),
+    ]
+)
+RECIPIENTS: dict[str, dict[str, Any]] = {
+    "office": {"columns": ["age", "zip", "tag"]},
+    "psych": {"columns": ["age", "zip", "tag", "diag"], "where": {"dept": ["psy"]}},
+    "press": {"columns": ["age", "sex", "tag"], "privacy": {"k": 7}},
+}
+# In the order of the nights: what is put back instead of the newest ledger.
+BACKUPS = ("ledger", "ledger and key", "ledger taken for the newest")
+# How many operations on files a night has, about; a later one is a fault of no night.
+OPERATIONS = 1000
+_CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.chmod")
+
+Copy = dict[int, tuple[tuple[Any, ...], Any]]
+"""Class and diagnosis of each tag in a release."""
+
+
+def at_operation(number: int, happen: Callable[[], None], changes: Collection[str]) -> None:
+    """Do something before the operation of a number that changes files of this process."""
+    counted = itertools.count(1)
+
+    def hook(event: str, given: tuple[Any, ...]) -> None:
+        writes = event == "open" and isinstance(given[2], int) and given[2] & 3
+        if (writes or event in changes) and next(counted) == number:
+            happen()
+
+    sys.addaudithook(hook)
+
+
+def be_killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def find_no_space() -> None:
+    raise OSError(28, "No space left on device")
+
+
+class Nights:
+    """A hospital whose people come, leave, change and come back, and three recipients."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.draw = folder, random.Random(seed)  # noqa: S311 - drawn again alike
+        self.numbers = itertools.count(1)
+        self.there = [self.person() for _ in range(PEOPLE)]
+        self.gone: list[dict[str, Any]] = []
+        self.held: dict[str, tuple[str, Copy]] = {}
+        self.shares: list[float] = []
+        self.faults: Counter[str] = Counter()
+        key = make_key("key")
+        init_ledger(LocalEngine().files, "ledger", key, ["pid"], ())
+
+    def person(self) -> dict[str, Any]:
+        number = next(self.numbers)
+        return {"pid": f"P{number}", "tag": number, **self.values()}
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "age": self.draw.choice([None, *range(18, 98)]),
+            "zip": self.draw.randrange(10_000, 10_030),
+            "sex": self.draw.choice(["f", "m"]),
+            "dept": self.draw.choice(["psy", "surg"]),
+            "diag": self.draw.choice("abcd"),
+        }
+
+    def live(self) -> None:
+        """Let some people leave, come back, come or change."""
+        for one in self.draw.sample(self.there, self.draw.randrange(4)):
+            self.there.remove(one)
+            self.gone.append(one)
+        for one in self.draw.sample(self.gone, min(len(self.gone), self.draw.randrange(3))):
+            self.gone.remove(one)
+            self.there.append(one)
+        while len(self.there) < PEOPLE:
+            self.there.append(self.person())
+        for one in self.draw.sample(self.there, self.draw.randrange(3)):
+            one.update(self.draw.sample(sorted(self.values().items()), 2))
+        self.draw.shuffle(self.there)
+        pq.write_table(pa.Table.from_pylist(self.there, SCHEMA), "people.parquet")
+
+    def plan(self) -> Plan:
+        return parse_plan(
+            {
+                "base": {
+                    "input": {"path": "people.parquet"},
+                    "attributes": {
+                        "pid": "identifier",
+                        **dict.fromkeys(("age", "zip", "sex"), "quasi_identifier"),
+                        **dict.fromkeys(("tag", "dept"), "insensitive"),
+                        "diag": "sensitive",
+                    },
+                    "missing": "category",
+                    "privacy": {"k": K},
+                    "model": {"name": "smondrian"},
+                    "execution": {"seed": 6834927109572938475},
+                    "output": {"mode": "overwrite"},
+                },
+                "subject": "pid",
+                "collusion": {"k": K, "l_diversity": {"attribute": "diag", "l": L}},
+                "ledger": {"path": "ledger", "key_file": "key"},
+                "output": "out",
+                "recipients": {
+                    name: {"approved": "yes", **own} for name, own in RECIPIENTS.items()
+                },
+            }
+        )
+
+    def carry_out(self, run_id: str, *, resume: bool = False) -> None:
+        distribute(LocalEngine(), self.plan(), run_id=run_id, resume=resume)
+
+    def fail(self, run_id: str) -> None:
+        """Carry the plan out in a process that is killed, or whose disk is full, and repair it."""
+        kind = self.draw.choice(["killed", "full"])
+        number = self.draw.randrange(1, OPERATIONS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                if kind == "killed":
+                    at_operation(number, be_killed, _CHANGES)
+                else:
+                    at_operation(number % 400, find_no_space, ["os.mkdir", "os.link"])
+                self.carry_out(run_id)
+                code = 0
+            except AnonsparkError:
+                code = 1
+            finally:
+                os._exit(code)
+        end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert end in (0, -signal.SIGKILL if kind == "killed" else 1), (kind, number, end)
+        self.faults[kind if end else "none"] += 1
+        self.copy()
+        if end == 0:
+            return
+        repair = self.draw.choice(["resume", "clean", "again"])
+        self.faults[repair] += 1
+        if repair == "clean":
+            clean_plan(LocalEngine().files, self.plan())
+        try:
+            self.carry_out(run_id, resume=repair == "resume")
+        except PublishingError as error:
+            # What can be gone on with is a matter for a person to decide.
+            assert repair == "again" and "anonspark clean" in str(error)  # noqa: PT017, PT018
+            self.copy()
+            clean_plan(LocalEngine().files, self.plan())
+            self.carry_out(f"{run_id}b")
+
+    def copy(self) -> None:
+        """Give every recipient a copy of what is at its path."""
+        for name, own in RECIPIENTS.items():
+            release = Path("out", name)
+            if not (release / "manifest.json").exists():
+                continue
+            run_id = json.loads((release / "manifest.json").read_text())["run_id"]
+            if f"{name}-{run_id}" in self.held:
+                continue
+            rows = pq.read_table(release / "data").to_pylist()
+            columns = [column for column in rows[0] if column not in ("tag", "diag")]
+            assert set(columns) & set(own["columns"])
+            self.held[f"{name}-{run_id}"] = (
+                name,
+                {
+                    row["tag"]: (tuple(str(row[one]) for one in columns), row.get("diag"))
+                    for row in rows
+                },
+            )
+        known = open_ledger(LocalEngine().files, "ledger", read_key("key"))
+        assert {one.name for one in known.counted} >= set(self.held)
+
+    def destroy(self) -> None:
+        """Let recipients destroy old releases, but for one in twenty that stays for long."""
+        for place, name in enumerate(list(self.held)[:-6]):
+            if self.draw.random() < (0.02 if name.endswith("0") else 0.3) or place > 12:
+                self.withdraw(name)
+
+    def withdraw(self, name: str) -> None:
+        withdraw_release(LocalEngine().files, "ledger", name, reason="destroyed", by="a test")
+        del self.held[name]
+
+    def check(self) -> None:
+        """Count the people of all joint classes of all coalitions, and their diagnoses."""
+        for size in range(1, len(RECIPIENTS) + 1):
+            for coalition in itertools.combinations(RECIPIENTS, size):
+                self.check_coalition(coalition)
+
+    def check_coalition(self, coalition: tuple[str, ...]) -> None:
+        given = [(name, copy) for name, (owner, copy) in self.held.items() if owner in coalition]
+        joint: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+        for tag in set().union(*(copy for _, copy in given)):
+            signature = tuple(copy[tag][0] if tag in copy else None for _, copy in given)
+            joint[signature].append(tag)
+        for members in joint.values():
+            assert len(members) >= K, (coalition, len(members))
+            for name, copy in given:
+                if len(coalition) > 1 and name.startswith("psych") and members[0] in copy:
+                    assert len({copy[tag][1] for tag in members}) >= L, (coalition, name)
+
+    def night(self, number: int, fault: bool) -> None:
+        self.live()
+        if fault:
+            self.fail(f"n{number}")
+        else:
+            self.carry_out(f"n{number}")
+        assert not list(Path().glob("**/.*anonspark-*")), "staging was left behind"
+        self.copy()
+        given = [copy for owner, copy in self.held.values() if owner == "office"]
+        self.shares.append(len(given[-1]) / len(self.there))
+        self.destroy()
+        self.check()
+
+    def put_back(self, kind: str, number: int) -> None:
+        """Put back a ledger of some nights ago, as somebody does who lost a disk."""
+        old, newest = Path("old"), Path("newest")
+        newest.mkdir()
+        for name in ("ledger", "key.last"):
+            shutil.move(name, newest / name)
+        shutil.copytree(old / "ledger", "ledger")
+        shutil.copy((old if kind != "ledger" else newest) / "key.last", "key.last")
+        refusal = (
+            "does not know the release" if kind == "ledger and key" else "is older than it was"
+        )
+        if kind == "ledger taken for the newest":
+            shutil.copy(newest / "key.last", "key.last")
+        self.live()
+        with pytest.raises(DataError, match=refusal):
+            self.carry_out(f"n{number}")
+        assert not list(Path().glob("**/.*anonspark-*"))
+        if kind == "ledger taken for the newest":
+            opened = open_ledger(LocalEngine().files, "ledger", read_key("key"), as_newest=True)
+            opened.events.remember(older=True)
+            # What the old ledger does not know does not count, and its recipients destroy it.
+            counted = {one.name for one in opened.counted}
+            self.held = {name: one for name, one in self.held.items() if name in counted}
+            shutil.rmtree("out")
+            for name in counted - set(self.held):
+                withdraw_release(LocalEngine().files, "ledger", name, reason="gone", by="a test")
+        else:
+            shutil.rmtree("ledger")
+            for name in ("ledger", "key.last"):
+                shutil.move(newest / name, name)
+        shutil.rmtree(newest)
+
+
+@pytest.mark.parametrize(
+    ("seed", "nights"),
+    [
+        pytest.param(1, 9),
+        pytest.param(2, 500, marks=[pytest.mark.night, pytest.mark.timeout(3600)]),
+    ],
+)
+def test_no_coalition_of_many_nights(tmp_path: Path, seed: int, nights: int) -> None:
+    with chdir(tmp_path):
+        hospital = Nights(tmp_path, seed)
+        backups = {nights * (one + 1) // 4: kind for one, kind in enumerate(BACKUPS)}
+        for number in range(nights):
+            if number in backups:
+                hospital.put_back(backups[number], number)
+            if number + 2 in backups:
+                shutil.rmtree("old", ignore_errors=True)
+                Path("old").mkdir()
+                shutil.copytree("ledger", "old/ledger")
+                shutil.copy("key.last", "old/key.last")
+            hospital.night(number, fault=number % min(10, nights // 3) == 1)
+        found = open_ledger(LocalEngine().files, "ledger", read_key("key"))
+        assert {one.name for one in found.counted} == set(hospital.held)
+        told = check_ledger(
+            LocalEngine(),
+            found,
+            [*required_coalitions(found), *itertools.combinations(sorted(RECIPIENTS), 2)],
+            demand_of(found),
+            with_files=True,
+        )
+        assert told.problems == []
+        assert not list(Path().glob("**/.*anonspark-*")), "staging was left behind"
+    # A plan that gives next to nothing would hold, too.
+    assert median(hospital.shares) > 0.5
+    assert hospital.faults["killed"] + hospital.faults["full"] >= nights // 20 + 1
