@@ -7,6 +7,7 @@ that we know counts them: psutil only reports the memory of the machine.
 from __future__ import annotations
 
 import os
+import resource
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def driver_memory_mebibytes() -> int:
 
 
 def available_memory() -> int:
-    """Count the bytes of memory that can still be had, the limit of a container included."""
+    """Count the bytes of memory that can still be had, within all limits of this process."""
     limits = []
     with suppress(OSError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
@@ -31,6 +32,9 @@ def available_memory() -> int:
         with suppress(OSError, ValueError):  # not a Linux: all there is
             limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     limits.extend(_control_group_limits())
+    addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if addresses != resource.RLIM_INFINITY:
+        limits.append(addresses)
     return min(limits, default=0)
 
 

@@ -13,8 +13,12 @@ from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import text_reader
+from anonspark.errors import DataError
 
 Reader = CsvReader | JsonReader
+
+# Arrow ends the process where memory for the buffers of that many columns runs out.
+_MOST_COLUMNS = 20_000
 
 
 def open_reader(
@@ -43,7 +47,7 @@ def open_reader(
     ConfigurationError
         If an option is not known, or has a value that is none of it.
     DataError
-        If there is no file, or the header names a wanted column twice.
+        If there is no file, or the header has too many columns or names a wanted one twice.
     """
     reader = text_reader(address, options, texts, wanted)
     if not found.files:
@@ -52,6 +56,13 @@ def open_reader(
     if isinstance(reader, JsonReader):
         return reader
     line = next(filter(None, (first_line(reader, file) for file in found.files)), "")
+    columns = line.count(reader.separator) + 1
+    if columns > _MOST_COLUMNS:
+        raise DataError(
+            f"{reader.where}: found {columns:,} columns in the first line. Expected at most "
+            f"{_MOST_COLUMNS:,} in a CSV file. Remove columns that you do not need, or check the "
+            "option sep"
+        )
     if reader.header:
         require_distinct_header(reader.values(line), wanted, reader.where)
     return reader.with_header(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
@@ -95,12 +96,12 @@ class CsvReader(TextLines):
             values = self.values(line)
         except DataError as error:
             raise header_with_line_break(self.where) if self.multi_line else error from None
-        lower = [name.lower() for name in values]
+        times = Counter(name.lower() for name in values)
         names = [
             f"_c{position}"
             if not (self.header and name)
             else name
-            if lower.count(name.lower()) == 1
+            if times[name.lower()] == 1
             else f"{name}{position}"
             for position, name in enumerate(values)
         ]

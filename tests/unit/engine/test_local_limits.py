@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from anonspark.engine import choice
+from anonspark.engine import choice, memory
 from anonspark.engine.files import literal
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.values import text_lines
@@ -56,6 +56,14 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         assert "x" * 10 not in str(caught.value)
 
 
+def test_a_million_columns_are_refused(tmp_path: Path) -> None:
+    for name in ("t.csv", "t.csv.gz"):
+        with (gzip.open if name.endswith("gz") else open)(tmp_path / name, "wb") as file:
+            file.write(b"," * 999_999 + b"\n")
+        with pytest.raises(DataError, match=r"found 1,000,000 columns .* Expected at most 20,000"):
+            read(tmp_path / name)
+
+
 @pytest.mark.parametrize(("ending", "opened"), [("gz", gzip.open), ("bz2", bz2.open)])
 def test_a_file_that_grows_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, opened: Any
@@ -90,6 +98,12 @@ def test_limits_of_the_system_are_no_bug() -> None:
     assert limit_reached(RuntimeError("x")) is None
 
 
+def test_a_limit_of_addresses_is_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = memory.available_memory()
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
+    assert memory.available_memory() == 1 << 20 < without
+
+
 @pytest.mark.parametrize("pattern", ["a.csv", "{a,b}.csv", "*", ""])
 def test_what_patterns_name_is_weighed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
@@ -97,8 +111,8 @@ def test_what_patterns_name_is_weighed(
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_bytes(b"x" * 1000)
     size = 1000 if pattern == "a.csv" else 2000
-    for memory, engine in ((8 * size, "local"), (8 * size - 8, "spark")):
-        monkeypatch.setattr(choice, "available_memory", lambda memory=memory: memory)
+    for available, engine in ((8 * size, "local"), (8 * size - 8, "spark")):
+        monkeypatch.setattr(choice, "available_memory", lambda available=available: available)
         assert choice.choose_engine("auto", choice.Work((f"{tmp_path}/{pattern}",)), None).name == (
             engine
         )
