@@ -290,7 +290,7 @@ class Nights:
     ("seed", "nights"),
     [
         pytest.param(1, 9),
-        pytest.param(2, 500, marks=[pytest.mark.night, pytest.mark.timeout(3600)]),
+        pytest.param(2, 60, marks=[pytest.mark.night, pytest.mark.timeout(3600)]),
     ],
 )
 def test_no_coalition_of_many_nights(tmp_path: Path, seed: int, nights: int) -> None:
