@@ -6,6 +6,7 @@ from typing import Literal
 
 WarningCode = Literal[
     "blank_rows",
+    "codes_as_numbers",
     "column_identifies",
     "equal_values",
     "gives_away",

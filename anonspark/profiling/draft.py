@@ -264,11 +264,19 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
     type_needed = is_text and (one.counts.missing > 0 or in_forms)
     # Numbers with a fraction have other texts once they are read.
     is_code = one.looks_like in ("postal code", DISEASE) and one.kind != "number"
-    if (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
+    if one.looks_like == DISEASE and is_code and one.kind != "whole number":
+        if type_needed:
+            options["type"] = "text"
+        options["hierarchy"] = "{keep: [3, 1]}"
+        reason += ". Published by its first three characters, or by the first"
+    elif (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
         if is_text:
             options["type"] = "text"
         options["hierarchy"] = f"{{prefix: {list(range(1, one.length))}}}"
         reason += ". Published with its last characters masked"
+    elif one.are_names:
+        options["type"] = "text"
+        reason += ". Its numbers stand for names. If they have an order, take the type away"
     elif file is not None:
         hierarchy = {"hierarchy": json_text(file)}
         if one.counts.distinct > _LONGEST_SET:
@@ -282,17 +290,19 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
         reason += ". In this order, because letters would order its groups otherwise"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]
+    if is_code and is_text and "hierarchy" not in options:
+        hint = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}  # three characters, then one"
     if one.kind == "date" and "hierarchy" not in options:
         kind = "type: date, " if "type" in options else ""
         hint = (
-            f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, quarter, year]}}}}"
-            "  # whole months, quarters, years"
+            f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
+            "  # whole months, years, decades"
         )
     if one.looks_like == "age" and one.kind == "whole number":
         kind = "type: number, " if "type" in options else ""
         hint = (
-            f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10, 20]}}}}"
-            "  # the same steps for all"
+            f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10], top: 90}}}}"
+            "  # the same steps for all, and 90+"
         )
     return DraftedAttribute(one.name, "quasi_identifier", reason, options, hint)
 

@@ -13,7 +13,13 @@ from anonspark.core.arrays import Integers
 from anonspark.core.dependencies import Dependency, find_dependencies
 from anonspark.core.recognition.disguised import letters_misorder, natural_order
 from anonspark.core.recognition.missing import MISSING_WORDS
-from anonspark.core.recognition.names import Meaning, meaning_of, unit_of_name
+from anonspark.core.recognition.names import (
+    MOST_NAMES,
+    Meaning,
+    may_number_names,
+    meaning_of,
+    unit_of_name,
+)
 from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
@@ -87,6 +93,8 @@ class ColumnProfile:
     order : tuple of str
         All its values, where they are groups that letters would order otherwise, as 5-9 and 10-14,
         and each is shared by k records.
+    are_names : bool
+        Whether its values are a few whole numbers that stand for names, as those of races.
     """
 
     name: str
@@ -100,6 +108,7 @@ class ColumnProfile:
     length: int | None = None
     examples: tuple[str, ...] = field(default=(), repr=False)
     order: tuple[str, ...] = field(default=(), repr=False)
+    are_names: bool = False
 
     def as_dict(self, rows: int) -> dict[str, object]:
         """Return it as JSON has it. Shares are of all rows."""
@@ -504,6 +513,10 @@ def _column(
         length=one.length,
         examples=sampled[one.name].frequent(_EXAMPLES) if shown else (),
         order=_natural_order(one, sampled[one.name]) if one.kind in ("text", "mixed") else (),
+        are_names=one.kind in ("whole number", "number")
+        and one.distinct <= MOST_NAMES
+        and may_number_names(one.name)
+        and _may_be_key(one.kind, sampled[one.name]),
     )
 
 

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import random
 import shutil
 import stat
 from pathlib import Path
@@ -484,3 +485,66 @@ def test_a_table_of_which_nothing_can_be_proposed(
     assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
     assert not (tmp_path / "p.yaml").exists()
     assert not (tmp_path / "p.seed").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_numbers_that_stand_for_names_are_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = random.Random(4)  # noqa: S311
+    rows = [
+        [
+            draw.randint(1, 5),
+            draw.randint(1, 2),
+            draw.choice(["", "1.0", "2.0", "6.0"]),
+            draw.randint(1, 7),
+            draw.randint(6, 18),
+            draw.randint(18, 90),
+        ]
+        for _ in range(800)
+    ]
+    header = ["race", "sex", "marital", "admission_type_id", "education_years", "age"]
+    with (tmp_path / "codes.csv").open("w", newline="") as opened:
+        csv.writer(opened).writerows([header, *rows])
+    assert command(capsys, "init", "codes.csv", "--quiet").code == 0
+    text, attributes = (tmp_path / "codes.yaml").read_text(), written(tmp_path / "codes.yaml")
+    for name in header[:4]:
+        declared = {"role": "quasi_identifier", "type": "text"}
+        assert attributes["attributes"][name] == declared
+    assert text.count("Its numbers stand for names.") == 4
+    assert attributes["attributes"]["education_years"] == "quasi_identifier"
+    assert "hierarchy: {intervals: [5, 10], top: 90}" in text
+    assert "codes_as_numbers" not in command(capsys, "check", "codes.yaml", "--json").out
+    # As numbers they are warned of, and confirmed by a type.
+    for kind in ("null", "number"):
+        checked = command(
+            capsys, "check", "codes.yaml", "--json", "--set", f"attributes.race.type={kind}"
+        )
+        warned = [one["attribute"] for one in json.loads(checked.out)["warnings"]]
+        assert ("race" in warned) is (kind == "null"), checked.err
+    assert "Declare its type as text" not in checked.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_codes_of_other_lengths_are_grouped_by_their_beginning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes = ["E11", "E11.9", "E11.65", "I10", "I50.22", "J45.909", "A01.1"]
+    areas = ["SW1A 1AA", "M1 1AE", "B33 8TH", "CR2 6XH", "DN55 1PT", "W1A 0AX"]
+    draw = random.Random(5)  # noqa: S311
+    header = ["postcode", "age", *(f"diagnosis_{n}" for n in range(5))]
+    rows = [
+        [draw.choice(areas), draw.randint(18, 90), *(draw.choice(codes) for _ in range(5))]
+        for _ in range(600)
+    ]
+    with (tmp_path / "icd.csv").open("w", newline="") as opened:
+        csv.writer(opened).writerows([header, *rows])
+    assert command(capsys, "init", "icd.csv", "--quiet").code == 0
+    text = (tmp_path / "icd.yaml").read_text()
+    rule = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}"
+    assert f"  # postcode: {rule}  # three characters, then one\n" in text
+    assert f"  # diagnosis_4: {rule}" in text
+    # As it says: take the # away.
+    commented = text.replace("  # diagnosis_4: {", "  diagnosis_4: {")
+    (tmp_path / "icd.yaml").write_text(commented)
+    assert command(capsys, "check", "icd.yaml").code == 0

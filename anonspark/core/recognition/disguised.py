@@ -63,8 +63,9 @@ _BEFORE = (
 _GROUP = re.compile(
     rf"(?i)\s*(?P<less>{_LESS})?(?:[>\u2265]?=?|{_BEFORE})\s*[\[(]?\s*{_CURRENCY}?"
     r"(?P<number>-?[0-9]+(?:[.,][0-9]{3})*(?:[.,][0-9]+)?)"
-    r"(?:(?:[km]|st|nd|rd|th)\b|(?![a-z0-9])).*"
+    r"(?:(?:(?P<times>[km])|st|nd|rd|th)\b|(?![a-z0-9])).*"
 )
+_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 _NUMBERED = re.compile(
     r"(?i)(?P<word>q|quarter|grade|stage|level|tier|class|phase|week|month|day|year|band|group"
     r"|decile|percentile)\s*[-_]?(?P<number>[0-9]+)"
@@ -155,6 +156,7 @@ def _places(values: Sequence[str]) -> Iterator[list[float | None]]:
         None
         if one is None
         else float(re.sub("[.,](?=[0-9]{3})", "", one["number"]).replace(",", "."))
+        * _TIMES[(one["times"] or "").lower()]
         - (0.5 if one["less"] else 0.0)
         for one in groups
     ]

@@ -123,6 +123,13 @@ _WHEN = re.compile(
 )
 _OF = {"", "i", "of", "de", "di", "s", "d", "m", "my", "the", "person", "patient", "child"}
 # A number of diagnoses is no diagnosis.
+# Whose numbers stand for names: no range joins neighbours.
+_NAMED_BY_NUMBERS = {"sex", "race", "marital status", "city", "region", "country", "language",
+                     "occupation", "employer", "religion"}  # fmt: skip
+_LAST_WORDS_OF_CODES = {"id", "code", "cd", "type", "typ", "category", "cat", "kind"}
+MOST_NAMES = 50
+"""Numbers of a wider range are not taken for names."""
+
 _COUNTED = {"num", "number", "n", "count", "total", "time", "days", "sum", "avg", "mean"}
 _LONGEST_EXACT = 3
 
@@ -198,6 +205,14 @@ def may_mean_people(name: str) -> bool:
         says_when = any(map(_WHEN.fullmatch, words_of(name))) or _OF_A_YEAR.fullmatch(name)
         return not says_when or is_key_name(name)
     return meaning.kind in _KINDS_OF_UNITS
+
+
+def may_number_names(name: str) -> bool:
+    """Return whether few whole numbers are surely codes of names: race, or admission_type_id."""
+    meaning, words = meaning_of(name), words_of(name)
+    if meaning is not None:
+        return meaning.kind in _NAMED_BY_NUMBERS
+    return len(words) > 1 and words[0] not in _COUNTED and words[-1] in _LAST_WORDS_OF_CODES
 
 
 def unit_of_name(name: str) -> Unit | None:

@@ -8,6 +8,7 @@ from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.figure_text import share_of_records
 from anonspark.core.recognition.disguised import disguise_of, letters_misorder
+from anonspark.core.recognition.names import MOST_NAMES, may_number_names
 from anonspark.core.warning_codes import WarningCode
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
@@ -72,13 +73,18 @@ def published_value_warnings(
         )
 
 
+_CODES = (
+    "by its name its few numbers are codes that stand for names, but a class publishes them as a "
+    "range, and joins codes that have nothing in common. Declare its type as text. If the numbers "
+    "have an order, declare it as number"
+)
 _TEXTS = "are texts, so a class publishes a list of them in the order of their letters"
 
 
 def text_value_warnings(
     quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration
 ) -> Iterator[ReleaseWarning]:
-    """Warn of texts that are days or numbers, and of groups that letters order wrongly.
+    """Warn of texts that are days or numbers, of codes, and of groups that letters misorder.
 
     Parameters
     ----------
@@ -89,6 +95,13 @@ def text_value_warnings(
     """
     for one in quasi_identifiers:
         declared = configuration.attributes[one.name]
+        if (
+            one.kind in ("integer", "decimal", "float")
+            and (declared.type, declared.range, one.scale) == (None, None, 0)
+            and 2 <= one.range < MOST_NAMES
+            and may_number_names(one.name)
+        ):
+            yield ReleaseWarning("codes_as_numbers", _CODES, one.name)
         has_order = declared.order or list(one.categories or ()) != sorted(one.categories or ())
         if one.kind != "category" or has_order or declared.hierarchy:
             continue
