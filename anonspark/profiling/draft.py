@@ -298,7 +298,7 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
             f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
             "  # whole months, years, decades"
         )
-    if one.looks_like == "age" and one.kind == "whole number":
+    if one.looks_like == "age" and one.kind in ("whole number", "number"):
         kind = "type: number, " if "type" in options else ""
         hint = (
             f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10], top: 90}}}}"
