@@ -99,7 +99,7 @@ def work_with_engine(
     function : callable
     at_end : callable or None
     """
-    from anonspark.engine.choice import choose_engine
+    from anonspark.engine.choice import choose_engine, fits_into_process
 
     try:
         choice = choose_engine(wanted, work, master)
@@ -109,6 +109,11 @@ def work_with_engine(
         raise
     _LOGGER.debug("the engine is %s: %s", choice.name, choice.reason)
     if choice.name == "spark":
+        if work is not None and fits_into_process(work):
+            _LOGGER.info(
+                "these files fit into one process, which is mostly faster without Spark. Try "
+                "--engine local, or execution.engine: local in a configuration"
+            )
         return work_with_spark(master, function, at_end)
     with _beginning("start"):
         if LOG.get().ends_process:

@@ -136,8 +136,7 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
     given = _given_spark(master)
     if given is not None or obstacle is not None or work is None:
         return Choice("spark", given or obstacle or "the configuration lies where Spark reads it")
-    most = available_memory() // _SHARE
-    size = sum(map(_bytes_at, work.read))
+    size, most = _size_and_most(work)
     if size > most:
         return Choice(
             "spark",
@@ -148,6 +147,19 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
         "local",
         f"no Spark is given, and local files of {size / 1e6:,.1f} MB fit into this process",
     )
+
+
+def fits_into_process(work: Work) -> bool:
+    """Return whether the engine without Java can do a piece of work, whatever was asked for."""
+    if _obstacle(work) is not None:
+        return False
+    size, most = _size_and_most(work)
+    return size <= most
+
+
+def _size_and_most(work: Work) -> tuple[int, int]:
+    """Return the bytes that are read, and how many fit into this process."""
+    return sum(map(_bytes_at, work.read)), available_memory() // _SHARE
 
 
 def _given_spark(master: str | None) -> str | None:

@@ -14,6 +14,7 @@ from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
 from anonspark.cli.working import EndedError, ended_by_signals, work_in_thread
 from anonspark.core import extensions
+from anonspark.engine.choice import Work
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 
@@ -99,6 +100,22 @@ def test_who_does_without_pandas(monkeypatch: pytest.MonkeyPatch, ends_process: 
     finally:
         LOG.reset(before)
     assert any(isinstance(one, working.WithoutPandas) for one in finders) == ends_process
+
+
+@pytest.mark.parametrize(
+    ("path", "advised"), [("people.csv", True), ("hdfs://there/people", False)]
+)
+def test_files_that_fit_into_one_process_are_advised_to_do_without_spark(
+    path: str, advised: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(working, "work_with_spark", lambda *_: "done")
+    with caplog.at_level("INFO", logger="anonspark"):
+        done = working.work_with_engine("spark", Work((path,)), None, lambda _engine: "")
+    assert done == "done"
+    assert [one.message for one in caplog.records if "--engine local" in one.message] == [
+        "these files fit into one process, which is mostly faster without Spark. Try --engine "
+        "local, or execution.engine: local in a configuration"
+    ] * advised
 
 
 def test_pandas_is_there_for_models_of_other_packages() -> None:
