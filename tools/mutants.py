@@ -133,15 +133,15 @@ MUTANTS = [
     Mutant(
         "chi-square itself under top",
         MECHANISMS,
-        "else gini_score\n",
-        "else lambda counts: int(256 * chi_square(counts))\n",
+        "else gini_score(table)\n",
+        "else int(256 * chi_square(table))\n",
         RUNS,
     ),
     Mutant(
         "records at most, one too few",
         SCORES,
-        "_largest_change(records_at_most - 1)",
-        "_largest_change(records_at_most - 2)",
+        "UNITS * _largest_change(records_at_most - 1)",
+        "UNITS * _largest_change(records_at_most - 2)",
         LAWS,
     ),
     Mutant(
@@ -249,13 +249,6 @@ MUTANTS = [
         "np.where(known, self._rows[places], self.missing)",
         COUNTS,
     ),
-    Mutant(
-        "the bound is not looked at",
-        SELECTING,
-        "if bound is not None and any(",
-        "if bound == 0 and any(",
-        COMMAND,
-    ),
     # The ledger.
     Mutant(
         "charged after the draw",
@@ -316,7 +309,7 @@ MUTANTS = [
     Mutant(
         "the chain is not checked",
         CHAIN,
-        "if own != (number, digest):",
+        "if own != (number, digests[-1]):",
         "if own[0] != number:",
         LEDGER,
     ),

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from anonspark.api.distribution import Distribution
-from anonspark.api.measuring import compare, evaluate, profile, report
-from anonspark.api.proving import read, verify, verify_together
+from anonspark.api.functions import (
+    anonymize,
+    compare,
+    distribute,
+    evaluate,
+    profile,
+    read,
+    report,
+    select,
+    union,
+    verify,
+    verify_together,
+)
 from anonspark.api.release import Release
 from anonspark.api.results import Comparison, Profile, Selection, Union, Utility, Verification
-from anonspark.api.sharing import anonymize, distribute, select, union
 from anonspark.reading.published import PublishedRelease
 
 __all__ = [

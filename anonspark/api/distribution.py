@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import pyarrow as pa
 
+from anonspark.api.display import Closing, Shown
 from anonspark.api.pictures import figures_chart
 from anonspark.api.release import Release, notes_of
-from anonspark.api.shown import Closing, Shown
 from anonspark.api.tables import GIVEN, Frame
 from anonspark.presentation.blocks import Chart
 from anonspark.presentation.card import Card
@@ -95,11 +94,6 @@ class Distribution(Shown, Closing, Generic[Frame]):
     def close(self) -> None:
         """Remove the files of all releases. The ledger keeps its events."""
         self._close()
-
-
-def new_directory(staging: str) -> str:
-    """Return the path of a directory for the releases of a plan."""
-    return f"{staging.rstrip('/')}/releases-{uuid.uuid4().hex[:12]}"
 
 
 def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Generic
 
 import pyarrow as pa
 
+from anonspark.api.adapters import Adapter
+from anonspark.api.display import Closing, Page, Picture, Shown, picture
 from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
-from anonspark.api.results import Verification
-from anonspark.api.shown import Closing, Page, Picture, Shown
-from anonspark.api.tables import Frame, as_polars
+from anonspark.api.reports import made_report
+from anonspark.api.results import Verification, as_result
+from anonspark.api.tables import Frame, as_arrow, as_polars
 from anonspark.errors import ConfigurationError
+from anonspark.pipeline.released import Release as Released
 from anonspark.presentation.card import Card
 from anonspark.presentation.release import release_card
 from anonspark.reading.frames import as_pandas
+from anonspark.release.manifest import read_manifest
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims import claim_of_manifest
 
 DATA = "data"
 
@@ -23,49 +29,6 @@ METRICS = ("classes", "rounds", "summary", "attributes", "privacy", "risk")
 """Tables of a release beside its records."""
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Figures that a run wrote about a release: rows of its tables of metrics."""
-
-    summary: Row
-    attributes: Sequence[Row]
-    privacy: Sequence[Row]
-    risk: Sequence[Row]
-    unpublished: Sequence[str] = ()
-
-
-class Source(Protocol[Frame]):
-    """Where a release is, and how its tables become those of a program."""
-
-    @property
-    def stays(self) -> bool:
-        """Whether tables that were read are of use when the files are gone."""
-
-    def require_usable(self) -> None:
-        """Raise where what reads the files has ended."""
-
-    def read(self, name: str) -> Frame:
-        """Return a table, of the kind that was given."""
-
-    def arrow(self, name: str) -> pa.Table:
-        """Return a table of Arrow."""
-
-    def as_arrow(self, table: Frame) -> pa.Table:
-        """Return a table that was read as one of Arrow."""
-
-    def prove(self, original: Frame | None, population: Frame | None) -> Verification:
-        """Verify the files."""
-
-    def report(self, original: Frame | None, path: str | None) -> Page:
-        """Make the report."""
-
-    def class_sizes(self) -> Mapping[int, int]:
-        """Count the classes of each size."""
-
-    def close(self) -> None:
-        """Remove the files."""
 
 
 class Release(Shown, Closing, Generic[Frame]):
@@ -78,14 +41,12 @@ class Release(Shown, Closing, Generic[Frame]):
 
     Parameters
     ----------
-    path : str
-        Directory of the files, in the layout of every release.
-    manifest : dict
-        The content of ``manifest.json``.
-    figures : Figures
-        The rows of the metrics tables.
-    source : Source
-        The files of the release.
+    figures : Release
+        What the run reported: the path, and the rows of the metrics tables.
+    adapter : Adapter
+        Reads the files.
+    remove : callable
+        Removes them.
 
     Attributes
     ----------
@@ -114,26 +75,33 @@ class Release(Shown, Closing, Generic[Frame]):
     >>> release.close()
     """
 
-    def __init__(
-        self, path: str, manifest: Mapping[str, Any], figures: Figures, source: Source[Frame]
-    ) -> None:
-        self.path = path
-        self.manifest = manifest
+    def __init__(self, figures: Released, adapter: Adapter, remove: Callable[[], None]) -> None:
+        self.path = figures.path
         self.figures = figures
         self.unpublished = tuple(figures.unpublished)
-        self._source = source
+        self._adapter = adapter
+        self._remove = remove
+        self._manifest = read_manifest(adapter.engine.files, self.path)
+        self.manifest = self._manifest.document
         self._closed = False
         self._sizes: Mapping[int, int] | None = None
         # Of a kind that is read at once, tables outlive the files; with Spark each costs a job.
-        at_once = (DATA, *METRICS) if source.stays else ()
-        self._tables = {name: source.read(name) for name in at_once}
+        at_once = () if adapter.is_lazy else (DATA, *METRICS)
+        self._tables = {name: adapter.read(*self._file(name)) for name in at_once}
+
+    def _file(self, name: str) -> tuple[str, str]:
+        """Return path and format of a table."""
+        if name == DATA:
+            return f"{self.path}/{DATA}", self._manifest.data_format
+        return f"{self.path}/metrics/{name}", "parquet"
 
     def _table(self, name: str) -> Frame:
-        if not self._source.stays:
+        if self._adapter.is_lazy:
             self.require_open()
         if name not in self._tables:
-            self._tables[name] = self._source.read(name)
-        return self._tables[name]
+            self._tables[name] = self._adapter.read(*self._file(name))
+        found: Frame = self._tables[name]
+        return found
 
     def require_open(self) -> None:
         """Raise an error if the files are gone, or the session that reads them has ended.
@@ -150,7 +118,7 @@ class Release(Shown, Closing, Generic[Frame]):
                 "release: it was closed, which removed its files. Ask before .close() or inside of "
                 "the 'with' block, and keep what you need later, as with .to_pandas()"
             )
-        self._source.require_usable()
+        self._adapter.require_usable()
 
     @property
     def data(self) -> Frame:
@@ -189,10 +157,10 @@ class Release(Shown, Closing, Generic[Frame]):
 
     def to_arrow(self) -> pa.Table:
         """Return the published records as a table of Arrow, in the memory of this process."""
-        if self._closed and self._source.stays:
-            return self._source.as_arrow(self._tables[DATA])
+        if self._closed and not self._adapter.is_lazy:
+            return as_arrow(self._tables[DATA])
         self.require_open()
-        return self._source.arrow(DATA)
+        return self._adapter.collect(*self._file(DATA))
 
     def to_pandas(self) -> Any:
         """Return the published records as a DataFrame of pandas, in the memory of this process."""
@@ -221,7 +189,15 @@ class Release(Shown, Closing, Generic[Frame]):
             A table that an attacker may have, to attack by linkage and for the journalist's risk.
         """
         self.require_open()
-        return self._source.prove(original, population)
+        matched = original is not None or population is not None
+        engine = self._adapter.engine
+        with self._adapter.tables(original, population) as (beside, attackers):
+            claim = claim_of_manifest(engine, self.path, self._manifest, matched=matched)
+            published = engine.published(*self._file(DATA))
+            found = audit_table(
+                published, claim, original=beside, population=attackers, name=self.path
+            )
+        return as_result(Verification, found)
 
     def report(self, path: str | None = None, *, original: Frame | None = None) -> Page:
         """Write the report, one HTML page, as :func:`anonspark.report` does.
@@ -234,22 +210,20 @@ class Release(Shown, Closing, Generic[Frame]):
             The table that was anonymized. Also shows before and after.
         """
         self.require_open()
-        return self._source.report(original, path)
+        with self._adapter.tables(original) as (beside,):
+            return made_report(self._adapter.engine, self.path, beside, path)
 
     def plot_loss(self) -> Picture | None:
         """Draw the loss of each quasi-identifier. None without such figures."""
-        chart = loss_chart(self.figures.attributes)
-        return None if chart is None else Picture(chart)
+        return picture(loss_chart(self.figures.attributes))
 
     def plot_sizes(self) -> Picture | None:
         """Draw how large the classes are. Costs one job on Spark."""
-        chart = sizes_chart(self._class_sizes(), self._k)
-        return None if chart is None else Picture(chart)
+        return picture(sizes_chart(self._class_sizes(), self._k))
 
     def plot_risk(self) -> Picture | None:
         """Draw the risk of re-identification. None without such figures."""
-        chart = risk_chart(self._final_risk())
-        return None if chart is None else Picture(chart)
+        return picture(risk_chart(self._final_risk()))
 
     @property
     def _k(self) -> int:
@@ -261,7 +235,11 @@ class Release(Shown, Closing, Generic[Frame]):
     def _class_sizes(self) -> Mapping[int, int]:
         if self._sizes is None:
             self.require_open()
-            self._sizes = self._source.class_sizes()
+            with self._adapter.tables():
+                classes = self._adapter.engine.published(*self._file("classes"))
+                counted = classes.select(["size"]).aggregate(["size"], count="classes").collect()
+            rows = counted.to_pylist()
+            self._sizes = {row["size"]: row["classes"] for row in rows}
         return self._sizes
 
     def _card(self) -> Card:
@@ -282,7 +260,7 @@ class Release(Shown, Closing, Generic[Frame]):
     def close(self) -> None:
         """Remove the files. Lazy DataFrames cannot be read after that."""
         self._closed = True
-        self._source.close()
+        self._remove()
 
 
 def notes_of(manifest: Mapping[str, Any]) -> list[str]:
@@ -291,3 +269,27 @@ def notes_of(manifest: Mapping[str, Any]) -> list[str]:
         f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
         for one in manifest.get("warnings", [])
     ]
+
+
+def place_of(release: object) -> str:
+    """Return the directory of a release.
+
+    Parameters
+    ----------
+    release : Release, str or path
+        What :func:`anonspark.anonymize` returned, or a directory.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is anything else, or a release that was closed.
+    """
+    if isinstance(release, Release):
+        release.require_open()
+        return release.path
+    if isinstance(release, (str, os.PathLike)):
+        return os.fspath(release)
+    raise ConfigurationError(
+        f"release: found an object of the type {type(release).__name__}. Expected what "
+        "anonspark.anonymize returned, or the directory of a release"
+    )

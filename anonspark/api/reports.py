@@ -9,9 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark.api.given import given_configuration, named_as_arguments
-from anonspark.api.release import Figures
-from anonspark.api.shown import Page
+from anonspark.api.arguments import given_configuration, named_as_arguments
+from anonspark.api.display import Page
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
@@ -109,8 +108,3 @@ def claim_of(
     read = engine.files.read_document
     configuration = given_configuration(config, GIVEN, read, needs_seed=False)
     return claim_of_configuration(engine, configuration, schema.names, None, matched=matched)
-
-
-def figures_of(made: Released) -> Figures:
-    """Return the figures that a run reported about its release."""
-    return Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)

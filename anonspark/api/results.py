@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from anonspark.api.display import Page, Picture, Shown, picture
 from anonspark.api.pictures import figures_chart, risk_chart, sizes_chart
-from anonspark.api.shown import Page, Picture, Shown
 from anonspark.comparison import runner
 from anonspark.comparison.card import comparison_card, label
 from anonspark.comparison.grid import Grid
@@ -33,13 +33,13 @@ from anonspark.sharing.selection.card import selection_card
 from anonspark.utility import evaluation
 from anonspark.verification import result
 
-_Own = TypeVar("_Own", bound=Shown)
+_Result = TypeVar("_Result", bound=Shown)
 
 _MOST_BARS = 12
 _MOST_COLUMNS = 24
 
 
-def own(kind: Callable[..., _Own], found: Any, **more: Any) -> _Own:
+def as_result(kind: Callable[..., _Result], found: Any, **more: Any) -> _Result:
     """Return what a room found as what shows itself.
 
     Parameters
@@ -59,10 +59,6 @@ def _drawn(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _picture(chart: Chart | None) -> Picture | None:
-    return None if chart is None else Picture(chart)
-
-
 class Verification(Shown, result.Verification):
     """Result of verifying a release or a table.
 
@@ -79,11 +75,11 @@ class Verification(Shown, result.Verification):
 
     def plot_sizes(self) -> Picture | None:
         """Draw how large the classes are. None if nothing was published."""
-        return _picture(sizes_chart(self.published.sizes, self.k))
+        return picture(sizes_chart(self.published.sizes, self.k))
 
     def plot_risk(self) -> Picture | None:
         """Draw the risk of re-identification. None if it was not measured."""
-        return _picture(risk_chart(self.risk))
+        return picture(risk_chart(self.risk))
 
     def _card(self) -> Card:
         return verification_card("Verification", self, self._charts)
@@ -104,11 +100,11 @@ class Utility(Shown, evaluation.Utility):
 
     def plot_errors(self) -> Picture | None:
         """Draw the errors of counts from the release."""
-        return _picture(self._errors())
+        return picture(self._errors())
 
     def plot_models(self) -> Picture | None:
         """Draw how well models predict. None without a target."""
-        return _picture(self._models())
+        return picture(self._models())
 
     def _errors(self) -> Chart | None:
         found = self.workload
@@ -227,7 +223,7 @@ class Profile(Shown, profile.Profile):
 
     def plot(self) -> Picture | None:
         """Draw how many records have a rare value, for each column."""
-        return _picture(self._few())
+        return picture(self._few())
 
     def report(self, path: str | None = None) -> Page:
         """Write the page.
@@ -298,5 +294,5 @@ __all__: Sequence[str] = (
     "Union",
     "Utility",
     "Verification",
-    "own",
+    "as_result",
 )

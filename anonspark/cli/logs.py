@@ -6,7 +6,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -61,10 +61,7 @@ class CommandLog:
         """Log as long as the block runs. JSON includes messages of other libraries."""
         before = _LOGGER.handlers, _LOGGER.level
         try:
-            if self.format == "json":
-                with self._json():
-                    yield
-            else:
+            with self._json() if self.format == "json" else nullcontext():
                 yield
         finally:
             _LOGGER.handlers = before[0]
@@ -140,12 +137,14 @@ LOG: ContextVar[CommandLog] = ContextVar("log")
 """The log of the command that is running."""
 
 
-class _PlainFormatter(logging.Formatter):
-    """A line with time, logger and name of the run."""
-
+class _LogFormatter(logging.Formatter):
     def __init__(self, log: CommandLog) -> None:
         super().__init__()
         self._log = log
+
+
+class _PlainFormatter(_LogFormatter):
+    """A line with time, logger and name of the run."""
 
     def format(self, record: logging.LogRecord) -> str:
         run_id = self._log.progress.run_id
@@ -153,12 +152,8 @@ class _PlainFormatter(logging.Formatter):
         return visible(redact(f"{self.formatTime(record)} {who}: {record.getMessage()}"))
 
 
-class _JsonFormatter(logging.Formatter):
+class _JsonFormatter(_LogFormatter):
     """One JSON object a line."""
-
-    def __init__(self, log: CommandLog) -> None:
-        super().__init__()
-        self._log = log
 
     def format(self, record: logging.LogRecord) -> str:
         progress = self._log.progress

@@ -116,8 +116,8 @@ def prepare_run(
         version: dict[str, str] = {}
         if snapshot is None:
             if table is None:
-                told = json.dumps(dict(context.engine.input_version(configuration)))
-                version = json.loads(staging.state.first_told("input-version", told))
+                text = json.dumps(dict(context.engine.input_version(configuration)))
+                version = json.loads(staging.state.first_input_version(text))
             read = configuration.with_input(version)
             given = None if table is None else partial(context.engine.open_input, given=table)
             snapshot = prepare(context.engine, read, staging.records, given)

@@ -432,11 +432,11 @@ class Statements:
         if "summary" in tables:
             yield Statement("rows", len(tables["summary"]), 1, "summary")
             for row in tables["summary"][:1]:
-                yield from _entries("", self.manifest, sections_of_summary(row))
-                # A null is no fingerprint there, so the other way round as well.
-                for name, digits in self.manifest["fingerprints"].items():
-                    if (column := f"{name}_fingerprint") in row:
-                        yield Statement(column, row[column], digits, "summary")
+                sections: Row = sections_of_summary(row)
+                # Null is no fingerprint, so that one that is null there must not be claimed.
+                unclaimed = dict.fromkeys(self.manifest["fingerprints"])
+                prints = {**unclaimed, **sections["fingerprints"]}
+                yield from _entries("", self.manifest, {**sections, "fingerprints": prints})
         if rounds is None:
             return
         if self.derivation is not None:

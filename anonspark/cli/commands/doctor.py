@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from anonspark.cli.frame import Call, command
@@ -22,15 +23,7 @@ def doctor(call: Call) -> None:
     from anonspark.cli.doctor import run_checks
 
     checks = run_checks()
-    document = [
-        {
-            "name": one.name,
-            "passed": one.passed,
-            "found": one.found,
-            "remedy": None if one.passed else one.remedy,
-        }
-        for one in checks
-    ]
+    document = [asdict(one) | {"remedy": one.remedy or None} for one in checks]
     call.show({"checks": document}, lambda _: _blocks(checks))
     failed = sum(not one.passed for one in checks)
     if failed:

@@ -63,8 +63,7 @@ def report_release(
         logging.getLogger("anonspark").warning(
             "%s: the guarantee does not hold. Expected a release that keeps what was required. "
             "The report shows what failed, and anonspark verify lists all of it. Do not use the "
-            "release "
-            "before that is settled",
+            "release before that is settled",
             output,
         )
 

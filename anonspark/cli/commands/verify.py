@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.protocol import Engine
     from anonspark.presentation.terminal import Block
-    from anonspark.sharing.pairs.relation import Statement
     from anonspark.sharing.pairs.releases import Attack, JointVerification
     from anonspark.verification.result import Verification
 
@@ -70,19 +69,15 @@ def _attack(
     ConfigurationError
         If the options contradict one another, or there is one release.
     """
+    from anonspark.sharing.pairs.relation import statement_of
     from anonspark.sharing.pairs.releases import Attack
 
-    if same_people and inside:
-        raise ConfigurationError(
-            "--same-people, --inside: found both. The people of two releases are the same, or "
-            "those of one are among those of the other: leave one of the two out"
-        )
+    said = statement_of(same_people=same_people, inside=inside)
     if not beside and (same_people or inside or joint_k is not None):
         raise ConfigurationError(
             "--joint-k, --same-people, --inside: found without --with, which names the release to "
             "attack with. Add it, or leave them out"
         )
-    said: Statement | None = "same people" if same_people else "inside" if inside else None
     return Attack(said, joint_k, original, population)
 
 

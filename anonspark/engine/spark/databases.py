@@ -20,12 +20,7 @@ def is_database(data_format: str) -> bool:
 
 
 def open_database_table(
-    spark: SparkSession,
-    paths: Sequence[str],
-    options: Mapping[str, str],
-    *,
-    path_key: str,
-    section: str,
+    spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]
 ) -> DataFrame:
     """Open a table of a database.
 
@@ -36,10 +31,6 @@ def open_database_table(
         One address of a database, as JDBC has it.
     options : mapping of str to str
         Of Spark's data source.
-    path_key : str
-        What named the address, for messages.
-    section : str
-        The configuration's section with the options.
 
     Raises
     ------
@@ -55,7 +46,7 @@ def open_database_table(
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(
-            f"{path_key}: found {', '.join(map(redact, paths))} with the format 'jdbc'. Expected "
+            f"input.path: found {', '.join(map(redact, paths))} with the format 'jdbc'. Expected "
             "one address that begins with 'jdbc:'. The table is named by the option dbtable, or "
             "query"
         )
@@ -63,12 +54,12 @@ def open_database_table(
     given = {name.lower(): value for name, value in options.items()}
     if "url" in given:
         raise ConfigurationError(
-            f"{section}.options.url: found it with the format 'jdbc'. Expected the address in "
-            f"{path_key}. Move it there"
+            "input.options.url: found it with the format 'jdbc'. Expected the address in "
+            "input.path. Move it there"
         )
     if "partitioncolumn" in given:
         raise ConfigurationError(
-            f"{section}.options.partitionColumn: found it, but several connections may read a "
+            "input.options.partitionColumn: found it, but several connections may read a "
             "record twice or not at all while others write to the table. Remove it to read with "
             "one connection, or export the table to Parquet first"
         )

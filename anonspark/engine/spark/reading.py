@@ -32,9 +32,7 @@ def open_input(
     options = configuration.input
     if is_database(options.format):
         with opening_table(options.paths, options.format, "input.path", "input"):
-            frame = open_database_table(
-                spark, options.paths, options.options, path_key="input.path", section="input"
-            )
+            frame = open_database_table(spark, options.paths, options.options)
         return OpenedTable(frame)
     return open_table(
         spark,

@@ -151,16 +151,9 @@ class RunState:
                 "clean and start anew"
             )
 
-    def first_told(self, name: str, value: str) -> str:
-        """Return the value that the first attempt stored by a name, which is this one if none has.
-
-        Parameters
-        ----------
-        name : str
-            Of a file in the directory, without its end.
-        value : str
-        """
-        path = f"{self.directory}/{name}.txt"
+    def first_input_version(self, value: str) -> str:
+        """Return the version of the input that the first attempt stored, or else store this one."""
+        path = f"{self.directory}/input-version.txt"
         if self.files.exists(path):
             return self.files.read_text(path)
         self.files.write_atomically(path, value)

@@ -31,6 +31,7 @@ from anonspark.layers.partition.distribution import (
 )
 from anonspark.layers.publish.division import Division
 from anonspark.layers.publish.staging import Staging
+from anonspark.release.derived_manifest import columns_section
 from anonspark.staged.dictionaries import put_together, without_dictionaries
 from anonspark.staged.records import Records, bytes_of, bytes_of_each, unpack_batches
 
@@ -40,21 +41,13 @@ _ROW_GROUP_BYTES = 32 * 2**20
 
 def published_columns(configuration: Configuration, generalizer: Generalizer) -> dict[str, str]:
     """Return the published columns in order, and the staged one that holds each."""
-    columns: dict[str, str] = {}
-    for name, attribute in configuration.attributes.items():
-        if attribute.role == "quasi_identifier":
-            index = configuration.quasi_identifiers.index(name)
-            columns |= {
-                column.name: published_column(place)
-                for place, column in enumerate(generalizer.columns())
-                if column.attribute == index
-            }
-        elif name in configuration.published_as_is:
-            place = configuration.published_as_is.index(name)
-            columns[name] = payload_column(place)
-        elif name in configuration.output.pseudonyms:
-            columns[configuration.output.pseudonyms[name]] = UNIT
-    return columns
+    described = [one.describe() for one in generalizer.quasi_identifiers]
+    names = columns_section(configuration.public_dict(), described)["columns"]
+    staged = {one.name: published_column(place) for place, one in enumerate(generalizer.columns())}
+    as_is = enumerate(configuration.published_as_is)
+    staged |= {name: payload_column(place) for place, name in as_is}
+    staged |= dict.fromkeys(configuration.output.pseudonyms.values(), UNIT)
+    return {name: staged[name] for name in names}
 
 
 @dataclass(frozen=True)

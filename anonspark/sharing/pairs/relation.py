@@ -31,6 +31,22 @@ class People:
     rows: int
 
 
+def statement_of(*, same_people: bool, inside: bool) -> Statement | None:
+    """Return the statement that two options of the command line make.
+
+    Raises
+    ------
+    ConfigurationError
+        If both are set.
+    """
+    if same_people and inside:
+        raise ConfigurationError(
+            "--same-people, --inside: found both. The people of two releases are the same, or "
+            "those of one are among those of the other: leave one of the two out"
+        )
+    return "same people" if same_people else "inside" if inside else None
+
+
 def relation_of(first: People, second: People, said: Statement | None) -> Relation:
     """Return how the people of two releases are related.
 

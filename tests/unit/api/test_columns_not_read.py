@@ -126,6 +126,7 @@ def test_what_is_no_table(given: Any) -> None:
     ]
     if not isinstance(given, str | Path):
         functions.append(lambda: anonspark.profile(given, progress=False))
+        functions.append(lambda: anonspark.verify(given, quasi_identifiers=["age"]))
     for function in functions:
         with pytest.raises(ConfigurationError, match=r"table: found \w+. Expected a DataFrame of"):
             function()

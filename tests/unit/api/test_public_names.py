@@ -15,7 +15,7 @@ import pytest
 import anonspark
 from anonspark import api
 
-WITH_EXAMPLES = ("measuring", "proving", "release", "results", "sharing")
+WITH_EXAMPLES = ("functions", "release", "results")
 
 
 def python(code: str) -> str:

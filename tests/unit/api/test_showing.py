@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import anonspark
-from anonspark.api.telling import NotebookProgress, progress_for
+from anonspark.api.progress import NotebookProgress, progress_for
 from anonspark.errors import ConfigurationError
 from anonspark.presentation.card import MOST_LINES
 

@@ -1,4 +1,4 @@
-"""What shows itself: as plain text where a program is run, as HTML in a notebook."""
+"""Show results: as plain text in a program, as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from anonspark.api.telling import in_notebook, ipython_display
+from anonspark.api.progress import in_notebook, ipython_display
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import fault_at
 from anonspark.presentation.blocks import Chart
 from anonspark.presentation.card import Card, card_html, card_text, chart_html, table_text
 
 
-class Shown(ABC):
-    """Base of what shows itself by a card."""
+class Showing:
+    """Base of results that a cell of a notebook or a program shows."""
+
+    def show(self) -> None:
+        """Show it: below the cell of a notebook, else as text on standard output."""
+        if in_notebook():
+            ipython_display().display(self)
+        else:
+            print(self)  # noqa: T201 - that is what it is for
+
+
+class Shown(Showing, ABC):
+    """Base of results with a card."""
 
     @abstractmethod
     def _card(self) -> Card:
@@ -30,17 +41,6 @@ class Shown(ABC):
     def _repr_html_(self) -> str:
         """Return verdict, figures and charts for a notebook."""
         return card_html(self._card())
-
-    def show(self) -> None:
-        """Show it: below the cell of a notebook, else as text on standard output."""
-        _show(self)
-
-
-def _show(one: object) -> None:
-    if in_notebook():
-        ipython_display().display(one)
-    else:
-        print(one)  # noqa: T201 - that is what it is for
 
 
 class Closing(ABC):
@@ -63,7 +63,7 @@ class Closing(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class Picture:
+class Picture(Showing):
     """A chart: a drawing in a notebook, its figures as text elsewhere.
 
     Parameters
@@ -81,13 +81,14 @@ class Picture:
     def _repr_html_(self) -> str:
         return chart_html(self.chart)
 
-    def show(self) -> None:
-        """Show it: below the cell of a notebook, else as text on standard output."""
-        _show(self)
+
+def picture(chart: Chart | None) -> Picture | None:
+    """Return a chart for a program, None if there is nothing to draw."""
+    return None if chart is None else Picture(chart)
 
 
 @dataclass(frozen=True, repr=False)
-class Page:
+class Page(Showing):
     """A page of HTML that needs nothing else.
 
     Parameters
@@ -123,7 +124,3 @@ class Page:
             raise ConfigurationError(f"path: {path} {fault}")
         Path(path).write_text(self.html, encoding="utf-8")
         return Page(self.html, str(path))
-
-    def show(self) -> None:
-        """Show it: below the cell of a notebook, else as text on standard output."""
-        _show(self)

@@ -43,39 +43,39 @@ def given_configuration(
     ).with_drawn_output()
 
 
-def roles_of(
-    *, quasi_identifiers: Names, sensitive: Names, identifiers: Names, insensitive: Names
-) -> dict[str, str]:
+_ROLES = {
+    "quasi_identifiers": "quasi_identifier",
+    "sensitive": "sensitive",
+    "identifiers": "identifier",
+    "insensitive": "insensitive",
+}
+
+
+def roles_of(**columns: Names) -> dict[str, str]:
     """Return the section ``attributes`` of a configuration.
 
     Parameters
     ----------
-    quasi_identifiers, sensitive, identifiers, insensitive : sequence of str
-        Names of columns.
+    **columns : sequence of str
+        Names of columns by the argument that lists them.
 
     Raises
     ------
     ConfigurationError
         If something else than a list of names is given, or a column twice.
     """
-    given = {
-        "quasi_identifiers": (quasi_identifiers, "quasi_identifier"),
-        "sensitive": (sensitive, "sensitive"),
-        "identifiers": (identifiers, "identifier"),
-        "insensitive": (insensitive, "insensitive"),
-    }
     problems: list[str] = []
     roles: dict[str, str] = {}
-    for name, (columns, role) in given.items():
+    for argument, given in columns.items():
         try:
-            named = names_of(name, columns)
+            names = names_of(argument, given)
         except ConfigurationError as error:
             problems += error.problems
             continue
-        for column in named:
-            if column in roles:
-                problems.append(f"{name}: {column!r} is named twice. Name each column once")
-            roles[column] = role
+        for name in names:
+            if name in roles:
+                problems.append(f"{argument}: {name!r} is named twice. Name each column once")
+            roles[name] = _ROLES[argument]
     if problems:
         raise ConfigurationError(*problems)
     return roles
@@ -280,14 +280,6 @@ def wanted_configuration(
     return wanted
 
 
-_ARGUMENTS = {
-    "quasi_identifier": "quasi_identifiers",
-    "sensitive": "sensitive",
-    "identifier": "identifiers",
-    "insensitive": "insensitive",
-}
-
-
 def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:
     """Check that no keyword is given beside a document that says the same.
 
@@ -306,7 +298,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
         Naming those that are given.
     """
     given = [name for name, one in others.items() if one is not None]
-    given += [name for role, name in _ARGUMENTS.items() if role in roles.values()]
+    given += [name for name, role in _ROLES.items() if role in roles.values()]
     if given:
         raise ConfigurationError(
             f"{', '.join(given)}: found together with {document}, which says the same. Leave one "
@@ -341,10 +333,10 @@ def with_arguments(text: str, names: Mapping[str, str] | None = None) -> str:
     names : mapping of str to str or None
         See :func:`named_as_arguments`.
     """
-    own = names or {}
+    arguments = names or {}
 
     def argument(option: re.Match[str]) -> str:
         name = option[1] or option[0]
-        return own.get(option[0], name.replace("-", "_"))
+        return arguments.get(option[0], name.replace("-", "_"))
 
     return _OPTION.sub(argument, text)

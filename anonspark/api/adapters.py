@@ -1,0 +1,181 @@
+"""Choose what does the work that a program asks for: this process, or Spark."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, Protocol
+
+import pyarrow as pa
+from narwhals.dependencies import is_into_series
+
+from anonspark.api.tables import is_of_spark, no_table
+from anonspark.config import Configuration
+from anonspark.engine.choice import Work, choose_engine
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import ConfigurationError, EnvironmentProblem
+
+
+class Adapter(Protocol):
+    """An engine that takes the tables of a program, and returns such tables."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that works."""
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether tables that were read are of no use when the files are gone."""
+
+    def require_usable(self) -> None:
+        """Raise an error if the engine has ended."""
+
+    def make_staging(self) -> tuple[str, str]:
+        """Return a temporary directory, as an address and as a path of this machine."""
+
+    def tables(self, *frames: Any) -> AbstractContextManager[list[Any]]:
+        """Yield tables as the engine has them, None as None."""
+
+    def input(
+        self, frame: Any, configuration: Configuration, path: str
+    ) -> AbstractContextManager[Table]:
+        """Yield a table that is anonymized. What has to be written is below the path."""
+
+    def source(
+        self, frame: Any, configuration: Configuration | None, names: Collection[str | None]
+    ) -> AbstractContextManager[Table]:
+        """Yield a table of which at least the named columns are used."""
+
+    def collect(self, path: str, data_format: str) -> pa.Table:
+        """Return the table of a release as one of Arrow."""
+
+    def read(self, path: str, data_format: str) -> Any:
+        """Return the table of a release, of the kind that was passed."""
+
+    def convert(self, rows: pa.Table) -> Any:
+        """Return a table of Arrow as one of the kind that was passed."""
+
+
+def adapter_for(
+    *given: object, written: tuple[str, ...] = (), allows_connect: bool = False
+) -> AbstractContextManager[Adapter]:
+    """Open the adapter for what is given. Spark is imported only if it is used.
+
+    Parameters
+    ----------
+    *given : object
+        Tables, or paths of tables. None is nothing.
+    written : tuple of str
+        Paths that are written to.
+    allows_connect : bool
+        Whether tables in memory are enough, also those of Spark Connect.
+
+    Raises
+    ------
+    ConfigurationError
+        If tables of Spark and others are given together.
+    """
+    tables = [one for one in given if one is not None and not isinstance(one, str)]
+    of_spark = [is_of_spark(one) for one in tables]
+    if any(of_spark) and not all(of_spark):
+        raise ConfigurationError(
+            "tables: found DataFrames of Spark together with others. Expected all of one kind. "
+            "Give spark.createDataFrame(table) for those that are not"
+        )
+    if tables:
+        name = "spark" if of_spark[0] else "local"
+    else:
+        paths = tuple(one for one in given if isinstance(one, str))
+        name = choose_engine("auto", Work(paths, written), None).name
+    module: Any = importlib.import_module(f"anonspark.api.{name}")
+    opened: AbstractContextManager[Adapter] = module.adapted(
+        tables[0] if tables else None, allows_connect=allows_connect
+    )
+    return opened
+
+
+def adapter_for_table(table: object) -> AbstractContextManager[Adapter]:
+    """Open the adapter for a table, which has to be one in memory.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is nothing, a path or a column.
+    """
+    if table is None or isinstance(table, str | os.PathLike) or is_into_series(table):
+        raise no_table(table)
+    return adapter_for(table)
+
+
+@contextmanager
+def opened(
+    *given: object, written: tuple[str, ...] = (), allows_connect: bool = False
+) -> Iterator[tuple[Engine, list[Any]]]:
+    """Open the engine for what is given. See :func:`adapter_for`.
+
+    Yields
+    ------
+    engine : Engine
+    opened : list of (Table, str or None)
+        Tables as the engine has them, and paths as texts.
+    """
+    texts = [as_text(one) for one in given]
+    frames = [None if isinstance(one, str) else one for one in texts]
+    with (
+        adapter_for(*texts, written=written, allows_connect=allows_connect) as adapter,
+        adapter.tables(*frames) as tables,
+    ):
+        found = [one if table is None else table for one, table in zip(texts, tables, strict=True)]
+        yield adapter.engine, found
+
+
+def remove_files(adapter: Adapter, path: str, temporary: str | None = None) -> None:
+    """Remove a path, and a temporary directory of this machine."""
+    try:
+        adapter.require_usable()
+    except EnvironmentProblem:
+        pass  # what could remove the path has ended
+    else:
+        adapter.engine.files.delete(path)
+    if temporary is not None:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def staged(
+    adapter: Adapter, staging: str | None, name: str
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a new path in the staging directory, and what removes it, as an error does.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    staging : str or None
+        None makes a temporary directory, which is removed with the path.
+    name : str
+        What the path's name begins with.
+    """
+    temporary = None
+    if staging is None:
+        staging, temporary = adapter.make_staging()
+        # Not before: DataFrames that were made from the release may outlive it.
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    path = f"{staging.rstrip('/')}/{name}-{uuid.uuid4().hex[:12]}"
+
+    remove = partial(remove_files, adapter, path, temporary)
+    try:
+        yield path, remove
+    except BaseException:
+        remove()
+        raise
+
+
+def as_text(given: Any) -> Any:
+    """Return a path as a text, and everything else as it is."""
+    return os.fspath(given) if isinstance(given, os.PathLike) else given

@@ -1,0 +1,74 @@
+"""Propose the l of sensitive columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from anonspark.api.adapters import Adapter
+from anonspark.api.arguments import whole_number
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_plain
+from anonspark.errors import ConfigurationError
+from anonspark.verification.homogeneity import homogeneity_of
+from anonspark.verification.sensitive import describe_values
+
+PROPOSED: Final = "proposed"
+"""Stands for the l that ``anonspark init`` would propose."""
+
+
+def with_diversity(
+    document: Mapping[str, Any],
+    l: int | str | None,  # noqa: E741 - its name in the literature
+    table: Any,
+    adapter: Adapter,
+) -> dict[str, object]:
+    """Return what keywords ask for, with l-diversity of the sensitive attributes.
+
+    Parameters
+    ----------
+    document : mapping
+        Of :func:`anonspark.api.arguments.wanted_configuration`, made of keywords.
+    l : int, str or None
+        For every sensitive attribute. None asks for none.
+    table : DataFrame
+        Whose values are counted where l is to be proposed.
+    adapter : Adapter
+        Takes the table.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is no number of values, or nothing is sensitive.
+
+    Notes
+    -----
+    Where l is proposed, one job for each sensitive column.
+    """
+    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
+    if l is None or (l == PROPOSED and not names):
+        return dict(document)
+    if l == PROPOSED:
+        with adapter.tables(table) as (given,):
+            bounds = _proposed(given, names)
+    elif names:
+        bounds = dict.fromkeys(names, whole_number("l", l, 2))
+    else:
+        raise ConfigurationError(
+            "l: found it without a sensitive column. Name one with sensitive, or leave l out"
+        )
+    criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
+    return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}
+
+
+def _proposed(table: Table, names: list[str]) -> dict[str, int]:
+    """Return the l that is proposed for each column, without those that none can be asked of."""
+    schema = table.schema
+    # What cannot be anonymized is refused where all other mistakes are.
+    sound = [
+        name
+        for name in names
+        if schema.names.count(name) == 1 and is_plain(schema.field(name).type)
+    ]
+    found = {name: homogeneity_of(describe_values(table, name), 0, None) for name in sound}
+    return {name: one.proposed_l for name, one in found.items() if one.proposed_l is not None}
