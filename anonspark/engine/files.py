@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from inspect import isfunction
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from anonspark.errors import ConfigurationError
@@ -121,6 +122,32 @@ def local_tree(directory: str, prefix: str = "") -> list[Entry]:
     return found
 
 
+# What a file system says that syncs no directories, or of what is not there or not for us.
+_NO_SYNC = (
+    *(errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS),
+    *(errno.EACCES, errno.EPERM, errno.ENOENT),
+)
+
+
+def sync_local(path: str) -> None:
+    """Put a file, or the names in a directory, on the local disk itself, as far as that is known.
+
+    Raises
+    ------
+    OSError
+        If the disk refuses.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
 class Files(Protocol):
     """Path operations as all tasks see them. Nothing here assumes a local disk.
 
@@ -185,6 +212,29 @@ class Files(Protocol):
                 f"path {path}: not all of its directories can be listed. Check permissions"
             ) from error
         return sorted(found, key=lambda entry: entry.path)
+
+    def sync(self, path: str) -> None:
+        """Put a file, or the names in a directory, on the local disk itself. Nothing elsewhere.
+
+        Only what is synced survives a power cut.
+        """
+        local = self.local_path(path)
+        if local is not None:
+            sync_local(local)
+
+    def sync_tree(self, path: str) -> None:
+        """Put a directory on the local disk itself, with all that is in it."""
+        local = self.local_path(path)
+        if local is not None:
+            for entry in local_tree(local):
+                sync_local(f"{local}/{entry.path}")
+            self.sync_names(f"{path}/x")
+
+    def sync_names(self, path: str) -> None:
+        """Put the name of a path on the local disk itself, and those of the directories above."""
+        local = self.local_path(path)
+        for above in () if local is None else Path(local).parents:
+            sync_local(str(above))
 
     def remote_tree(self, path: str) -> list[Entry]:
         """Return what :meth:`tree` does, in any order, of a directory that is on no local disk."""
@@ -294,7 +344,9 @@ class Files(Protocol):
         directory, _, name = path.rpartition("/")
         hidden = f"{directory}/.{name}.writing"
         self.write_text(hidden, text)
+        self.sync(hidden)
         self.rename(hidden, path)
+        self.sync(directory)
 
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""

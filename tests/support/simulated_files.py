@@ -243,12 +243,12 @@ class SimulatedDisk:
         if fault.kind in STOPS:
             process.is_stopped = True
             if fault.kind == "after":
-                done()
+                _lose(done())
             elif fault.kind == "within" and half is not None:
                 half()
             raise StoppedError
         if fault.kind == DONE_AND_REFUSED:
-            done()
+            _lose(done())
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         if fault.kind == "no space" and half is not None:
             half()
@@ -413,6 +413,12 @@ _OF_TWO = ("rename", "replace", "link")
 _READLINK = os.readlink
 
 
+def _lose(answer: Any) -> None:
+    """Close what was opened for a caller who does not learn of it."""
+    if hasattr(answer, "close"):
+        answer.close()
+
+
 def _path_of(descriptor: int) -> str:
     return _READLINK(f"/proc/self/fd/{descriptor}").removesuffix(" (deleted)")
 
@@ -531,7 +537,10 @@ class _Journal:
 
     def _changing(self, verb: str, path: str, target: str | None) -> Callable[[], None]:
         for one in (path, target):
-            node = self._at(one)[2] if one else None
+            try:
+                node = self._at(one)[2] if one else None
+            except KeyError:  # no directory is there
+                node = None
             if node is not None and not node.is_directory:
                 node.content = Path(one or "").read_bytes()
 

@@ -39,16 +39,24 @@ def writing_output() -> Iterator[None]:
     Raises
     ------
     PublishingError
-        If a disk is full.
+        If a disk is full, or the system refuses otherwise.
     """
     try:
         yield
-    except (OSError, FilesError, *FAILURES) as error:
+    except (OSError, *FAILURES) as error:
         if _is_full(error):
             raise PublishingError(
                 "output.path: no space left on the device of the output or of the folder for "
                 "temporary files (TMPDIR). Nothing was published. Free space there (a run needs "
                 "about three times the size of its input) and run again"
+            ) from error
+        said = getattr(error, "strerror", None) or (isinstance(error, FilesError) and str(error))
+        if said:
+            name = getattr(error, "filename", None)
+            at = f" at {name}" if name else ""
+            raise PublishingError(
+                f"output.path: the system refused a file operation{at} ({said}). Nothing was "
+                "published. Check disk, connection and permissions, then run again"
             ) from error
         raise
 

@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from anonspark.engine.files import Files, FilesError, each_method, require_no_nul
+from anonspark.engine.files import Files, FilesError, each_method, require_no_nul, sync_local
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import LINK, Access, fault_at, make_private, write_aside
 
@@ -29,6 +29,9 @@ _SPECIAL = frozenset("*?[")
 
 # What a file system says that has no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+
+# What it says where something may be that cannot be seen at the moment.
+_LOST = (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT)
 
 # What it says of a target that came into being meanwhile.
 _THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR)
@@ -126,7 +129,8 @@ class LocalFiles(Files):
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
-        return _exists(_place(path))
+        with _reaching(path):
+            return _exists(_place(path))
 
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that a path or glob pattern names."""
@@ -161,9 +165,9 @@ class LocalFiles(Files):
     def children(self, path: str) -> list[str]:
         """Return the addresses of what a directory holds, sorted. None where it is not there."""
         place = _place(path)
-        if not _exists(place):
-            return []
         with _reaching(path):
+            if not _exists(place):
+                return []
             inside = place.iterdir() if place.is_dir() else [place]
             return sorted(f"file:{one}" for one in inside if _is_listed(one))
 
@@ -207,6 +211,7 @@ class LocalFiles(Files):
             # Before the file is there, whose content they would not fit.
             _checksum(place).unlink(missing_ok=True)
             aside.replace(place)
+            sync_local(str(place.parent))
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
@@ -272,8 +277,17 @@ class LocalFiles(Files):
 
 
 def _exists(place: Path) -> bool:
-    # Where it cannot be looked at, nothing is; pathlib would fail.
-    return os.path.exists(place)  # noqa: PTH110
+    # Where it cannot be looked at, nothing is; pathlib would fail. But what a disk or a connection
+    # has lost sight of may be a release.
+    try:
+        place.stat()
+    except ValueError:
+        return False
+    except OSError as error:
+        if error.errno in _LOST:
+            raise
+        return False
+    return True
 
 
 def _make_directory(place: Path) -> None:

@@ -76,17 +76,23 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
     try:
         # Should this process be killed, its half release can be told from other things by these.
         names = [path for path, _ in files.files_below(staging.release)]
-        files.write_text(place.names, json.dumps(names))
+        files.replace(place.names, json.dumps(names).encode(), ".release-files.json.writing")
+        # A power cut must not leave a manifest of files that are lost.
+        files.sync_tree(staging.release)
+        files.sync_tree(staging.manifest)
         if not staging.in_place:
             _rename(files, staging, overwrite=overwrite)
         # Where a rename takes long, another process may have taken the run over meanwhile.
         state.require_newest()
         files.rename(f"{staging.manifest}/{MANIFEST}", f"{place.output}/{MANIFEST}")
+        # Before what is replaced is deleted.
+        files.sync(place.output)
     except BaseException as error:
         # Ctrl-C, too, must not leave the output path empty; but what another process has taken
         # over is its own.
-        if state.is_newest:
-            restore_output(files, place)
+        if state.is_newest and restore_output(files, place) and isinstance(error, OSError):
+            # The manifest is in its place: only the answer to that was lost.
+            return
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
             raise PublishingError(
                 f"{place.key}: the release could not be renamed to {place.output}. What was there "
@@ -106,3 +112,4 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
         require_replaceable_release(files, place.output)
         files.rename(place.output, place.replaced)
     files.rename(staging.release, place.output)
+    files.sync_names(place.output)

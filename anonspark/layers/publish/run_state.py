@@ -179,6 +179,7 @@ class RunState:
             If another process has taken the run over.
         """
         self.require_newest()
+        self._sync(f"kept/{name}")
         self.files.write_atomically(self._kept_file(name), told)
 
     def forget(self, name: str) -> None:
@@ -212,6 +213,7 @@ class RunState:
             If another process has taken the run over.
         """
         self.require_newest()
+        self._sync(f"rounds/round={finished.result.number}/{finished.path}")
         text = json.dumps(asdict(finished), default=str, indent=2)
         self.files.write_atomically(self._round_file(finished.result.number), text)
 
@@ -226,6 +228,10 @@ class RunState:
     def end(self) -> None:
         """Note that this process is at work no longer."""
         self.files.write_text(_ended_file(self.directory, self.attempt), "")
+
+    def _sync(self, path: str) -> None:
+        # A power cut must not leave a note of records that are lost.
+        self.files.sync_tree(f"{self.directory.rpartition('/')[0]}/{path}")
 
     def _round_file(self, number: int) -> str:
         return f"{self.directory}/round-{number}.json"

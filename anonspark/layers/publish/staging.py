@@ -273,8 +273,13 @@ def remove_staging(files: Files, place: Place) -> bool:
     return True
 
 
-def restore_output(files: Files, place: Place) -> None:
+def restore_output(files: Files, place: Place) -> bool:
     """Undo an unfinished publication, or complete a finished one: the manifest decides.
+
+    Returns
+    -------
+    bool
+        Whether the run's release is published.
 
     Raises
     ------
@@ -292,6 +297,8 @@ def restore_output(files: Files, place: Place) -> None:
         if files.exists(place.replaced):
             if ours and complete:
                 files.delete(place.replaced)
+                # Before the mark goes, by which a later attempt knows whose release it is.
+                files.sync(place.root)
             elif files.exists(place.output):
                 raise PublishingError(
                     f"output.path: something else is at {place.output} since a run of it was "
@@ -303,6 +310,7 @@ def restore_output(files: Files, place: Place) -> None:
                 files.rename(place.replaced, place.output)
         if ours and complete:
             files.delete(place.mark)
+        return ours and complete
 
 
 def _require_half_release(files: Files, place: Place) -> None:
@@ -372,6 +380,7 @@ def _delete(files: Files, place: Place) -> None:
         _require_own_staging(files, place)
         # First of all: what is left of a directory that is being deleted is not to be resumed.
         files.delete(place.state)
+        files.sync(place.private)
         kept = (_REPLACED, _NAMES, _PRIVATE)
         for directory in dict.fromkeys((place.private, place.root)):
             for path in files.children(directory):

@@ -1,0 +1,171 @@
+"""A run that is stopped, refused or cut from power at any of its file operations.
+
+Whatever happens, what was published before is whole or the new release is, and after the calls of a
+scheduler that follow (again, ``--resume``, ``clean``) the release is the undisturbed one and no raw
+record is left. ``make test`` draws some points. Those marked ``night`` are all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import get_args
+
+import pytest
+from every_operation import FOLLOWING, Scene, call, disturbed, scene
+from simulated_files import DONE_AND_REFUSED, Fault, Losing, Operation, SimulatedDisk
+
+SCENES: dict[str, Callable[[Path], Scene]] = {
+    "error": scene,
+    "error, resumed": lambda folder: scene(folder, "--resume"),
+    "overwrite": lambda folder: scene(folder, overwrite=True),
+    "overwrite, resumed": lambda folder: scene(folder, "--resume", overwrite=True),
+    "history and report": lambda folder: scene(folder, "--report", overwrite=True, history=True),
+}
+
+Point = tuple[Fault, str, Losing | None]
+
+# So many points of each of the scenes take ten CPU seconds in all.
+DRAWN = 5
+
+
+def points_of(made: Scene, random: Random) -> list[Point]:
+    """Return all faults of all operations, and power cuts before each change."""
+    found: list[Point] = []
+    for number, operation in enumerate(made.operations):
+        found += [
+            (Fault(number, kind), random.choice(FOLLOWING), None) for kind in operation.faults
+        ]
+        if operation.changes:
+            losses = get_args(Losing)
+            found += [(Fault(number, "before"), random.choice(FOLLOWING), one) for one in losses]
+    return found
+
+
+def go_through(made: Scene, points: list[Point]) -> None:
+    met, broken = 0, []
+    for fault, following, losing in points:
+        try:
+            met += disturbed(made, fault, following, losing, seed=fault.at)
+        except AssertionError as error:
+            operation = made.operations[fault.at]
+            broken.append((fault, following, losing, operation, str(error)[:500]))
+    assert not broken, broken[:20]
+    assert met >= 0.8 * len(points)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_drawn_points(tmp_path: Path, name: str) -> None:
+    seed = SystemRandom().randrange(2**32)
+    random = Random(seed)  # noqa: S311 - no secret
+    made = SCENES[name](tmp_path)
+    go_through(made, random.sample(points_of(made, random), DRAWN))
+
+
+@pytest.mark.night
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", SCENES)
+def test_all_points(tmp_path: Path, name: str) -> None:
+    made = SCENES[name](tmp_path)
+    go_through(made, points_of(made, Random(7)))  # noqa: S311 - no secret
+
+
+@pytest.fixture(scope="module")
+def replacing(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return scene(tmp_path_factory.mktemp("replacing"), overwrite=True)
+
+
+def number_of(made: Scene, wanted: Callable[[Operation], bool]) -> int:
+    return next(number for number, one in enumerate(made.operations) if wanted(one))
+
+
+def test_parent_that_cannot_be_seen_for_a_moment(replacing: Scene) -> None:
+    """It was called a bug, too, before anything was staged."""
+    first = number_of(replacing, lambda one: ".anonspark-" in one.path)
+    for at in range(first):
+        replacing.lay_out()
+        disk = SimulatedDisk(replacing.folder)
+        with disk.in_place():
+            ended = call(disk, replacing.run, Fault(at, "lost connection"))
+        assert ended.code in (0, 2, 5), (replacing.operations[at], ended.err)
+
+
+@pytest.mark.parametrize(
+    ("verb", "path"),
+    [
+        ("mkdir", "rounds/round=1/attempt=1"),
+        ("create", "rounds/round=1/attempt=1/part=classes/part-00000.arrow"),
+        ("write", "written-1/data/00000"),
+        ("create", "release-1/README.md"),
+    ],
+)
+def test_refusal_is_no_bug(replacing: Scene, verb: str, path: str) -> None:
+    """It was called a bug of anonspark, with exit code 1."""
+    at = number_of(replacing, lambda one: (one.verb, one.path.partition("/")[2]) == (verb, path))
+    replacing.lay_out()
+    disk = SimulatedDisk(replacing.folder)
+    with disk.in_place():
+        ended = call(disk, replacing.run, Fault(at, "stale handle"))
+    assert ended.code == 5
+    assert "Stale file handle" in ended.err
+    assert replacing.release() == replacing.before
+    assert not replacing.staged()
+
+
+def test_lost_answer_of_the_last_step(replacing: Scene) -> None:
+    """The manifest was in its place, and the message said that nothing was published."""
+    last = number_of(
+        replacing, lambda one: one.verb == "link" and one.path.endswith("/manifest.json")
+    )
+    replacing.lay_out()
+    disk = SimulatedDisk(replacing.folder)
+    with disk.in_place():
+        ended = call(disk, replacing.run, Fault(last, DONE_AND_REFUSED))
+    assert (ended.code, ended.err) == (0, "")
+    assert replacing.release() == replacing.after
+
+
+@pytest.mark.parametrize("losing", get_args(Losing))
+def test_power_cut_after_the_run(replacing: Scene, losing: Losing) -> None:
+    """Nothing of a release was synced."""
+    replacing.lay_out()
+    disk = SimulatedDisk(replacing.folder, journals=True)
+    with disk.in_place():
+        assert call(disk, replacing.run).code == 0
+    disk.cut_power(losing)
+    assert replacing.release() == replacing.after
+
+
+@pytest.mark.parametrize("losing", get_args(Losing))
+def test_power_cut_after_a_round(replacing: Scene, losing: Losing) -> None:
+    """Notes of finished rounds, or where raw records are, were empty."""
+    begin = number_of(replacing, lambda one: one.path.endswith("/release-1"))
+    for following in FOLLOWING:
+        assert disturbed(replace(replacing), Fault(begin, "before"), following, losing)
+
+
+def test_release_that_clean_cannot_see_for_a_moment(replacing: Scene) -> None:
+    """What is replaced was not put back, and was deleted with the staging directory."""
+    renamed = number_of(replacing, lambda one: one.verb == "rename" and one.path == "release")
+    looks = [0]
+    while looks:
+        replacing.lay_out()
+        disk = SimulatedDisk(replacing.folder)
+        with disk.in_place():
+            call(disk, replacing.run, Fault(renamed, "after"))
+            assert not (replacing.folder / "release").exists()
+            ended = call(disk, replacing.clean, Fault(looks.pop(), "stale handle"))
+            assert ended.code in (0, 2, 5), ended.err
+            again = call(disk, replacing.clean)
+            assert again.code == 0
+        assert replacing.release() == replacing.before
+        assert not replacing.staged()
+        if ended.process.fault == Fault(0, "stale handle"):
+            looks = [
+                number
+                for number, one in enumerate(again.process.operations)
+                if one.verb == "look" and one.path.endswith("/replaced")
+            ]
+            assert looks

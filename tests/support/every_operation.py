@@ -1,0 +1,283 @@
+"""Commands on a tiny table that are disturbed at one operation, and what a scheduler does then."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from helpers import configuration_file, write_table
+from simulated_files import Fault, Losing, Process, SimulatedDisk, StoppedError
+
+from anonspark.cli.application import main
+
+RUN_ID = "night"
+
+_OF_TIME = ("started", "seconds", "attempt", "finished")
+_WITH_TIMES = ("manifest.json", "metrics/summary/part-00000.parquet", "report.html")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. Without a code where it was stopped."""
+
+    code: int | None
+    err: str
+    process: Process
+
+
+def call(
+    disk: SimulatedDisk,
+    arguments: Sequence[object],
+    fault: Fault | None = None,
+    before_each: Callable[..., None] | None = None,
+) -> Ended:
+    """Call a command as a simulated process."""
+    out, err = StringIO(), StringIO()
+    logger = logging.getLogger("anonspark")
+    handlers, level = logger.handlers, logger.level
+    code: int | None = None
+    with disk.process(fault, before_each) as process, redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main([str(one) for one in arguments])
+        except StoppedError:
+            pass
+        finally:
+            logger.handlers = handlers
+            logger.setLevel(level)
+    # Without warnings.
+    said = err.getvalue()[err.getvalue().find("error: ") :] if code else ""
+    return Ended(None if process.is_stopped else code, said, process)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run, and what lies there before and after it.
+
+    Parameters
+    ----------
+    folder : Path
+        In which the run works. Laid out anew for each point.
+    template : Path
+        What lies there before.
+    options : tuple of str
+        Of the command.
+    before, after : dict
+        The release before and after an undisturbed run, see :func:`release_of`.
+    operations : list
+        Of the undisturbed run.
+    """
+
+    folder: Path
+    template: Path
+    options: tuple[str, ...]
+    before: dict[str, Any]
+    after: dict[str, Any] = field(default_factory=dict)
+    others: dict[str, Any] = field(default_factory=dict)
+    operations: list[Any] = field(default_factory=list)
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "configuration.yaml"
+
+    @property
+    def run(self) -> tuple[object, ...]:
+        """The arguments of the command."""
+        return ("run", self.configuration, "--run-id", RUN_ID, "--quiet", *self.options)
+
+    @property
+    def clean(self) -> tuple[object, ...]:
+        return ("clean", self.configuration, "--quiet")
+
+    def lay_out(self) -> None:
+        """Make the folder what it was before."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.template, self.folder)
+
+    def release(self) -> dict[str, Any]:
+        return release_of(self.folder / "release")
+
+    def strangers(self) -> list[str]:
+        """Return what lies in the folder outside of staging and is not expected there."""
+        return [
+            path
+            for path in files_of(self.folder)
+            if not path.startswith(("release/", f".release.anonspark-{RUN_ID}/", "history/"))
+            and path not in ("input.parquet", "configuration.yaml")
+        ]
+
+    def staged(self) -> list[str]:
+        return sorted(one.name for one in self.folder.iterdir() if ".anonspark-" in one.name)
+
+
+def scene(
+    folder: Path,
+    *options: str,
+    overwrite: bool = False,
+    history: bool = False,
+) -> Scene:
+    """Lay out a tiny table, and run undisturbed once."""
+    work, template = folder / "work", folder / "template"
+    work.mkdir(parents=True)
+    random = np.random.default_rng(7)
+    columns = {
+        "age": random.integers(0, 100, 60),
+        "disease": [f"Kryptonitis {number}" for number in random.integers(0, 9, 60)],
+    }
+    write_table(work / "input.parquet", columns)
+    sections: dict[str, Any] = {
+        "attributes": {"age": "quasi_identifier", "disease": "sensitive"},
+        "model": {"name": "su-mondrian", "rho": 2},
+        "execution": {"engine": "local", "seed": 7},
+        "output": {"mode": "overwrite" if overwrite else "error"},
+    }
+    if history:
+        sections["metrics"] = {"append_to": str(work / "history")}
+    disk = SimulatedDisk(work)
+    if overwrite:
+        configured = configuration_file(work, **sections | {"privacy": {"k": 7}})
+        earlier = call(disk, ("run", configured, "--run-id", "before", "--quiet"))
+        assert earlier.code == 0, earlier.err
+    configuration_file(work, **sections)
+    shutil.copytree(work, template)
+    found = Scene(work, template, options, release_of(work / "release"))
+    with disk.in_place():
+        ended = call(disk, found.run)
+    assert ended.code == 0, ended.err
+    found.after.update(found.release())
+    found.others.update(history_of(work))
+    found.operations.extend(ended.process.operations)
+    assert found.after != found.before
+    return found
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(
+        os.path.relpath(Path(directory, name), folder)
+        for directory, _, names in os.walk(folder)
+        for name in names
+    )
+
+
+def release_of(release: Path) -> dict[str, Any]:
+    """Return all files of a release but for its times. Nothing where it has no manifest.
+
+    Each is compared with what the manifest says, independently of the package.
+    """
+    if not (release / "manifest.json").exists():
+        return {}
+    manifest = json.loads((release / "manifest.json").read_text())
+    found: dict[str, Any] = {}
+    for name in files_of(release):
+        # Of a release whose staging was not tidied up yet.
+        if name.startswith(".anonspark-"):
+            continue
+        found[name] = None if name in _WITH_TIMES else (release / name).read_bytes()
+    for one in list(manifest["files"]):
+        content = (release / one["path"]).read_bytes()
+        if one["path"] == "report.html" and hashlib.sha256(content).hexdigest() != one["sha256"]:
+            # Replaced before its manifest is: the command report is to be called again.
+            manifest["files"].remove(one)
+            del found["report.html"]
+            continue
+        assert hashlib.sha256(content).hexdigest() == one["sha256"], one["path"]
+        assert one["path"] in found
+        if one["path"] in _WITH_TIMES:
+            one.update(sha256=None, bytes=None)
+    listed = {one["path"] for one in manifest["files"]}
+    if "report.html" not in listed:
+        found.pop("report.html", None)
+    assert listed == set(found) - {"manifest.json"}
+    for part in (manifest, manifest["summary"]):
+        for key in _OF_TIME:
+            part.pop(key, None)
+    found["manifest.json"] = manifest
+    return found
+
+
+def history_of(folder: Path) -> dict[str, Any]:
+    """Return the files of the tables of all runs, without contents that hold a time."""
+    return {
+        name: None if "/summary/" in f"/{name}" else (folder / name).read_bytes()
+        for name in files_of(folder)
+        if name.startswith("history/")
+    }
+
+
+FOLLOWING = ("again", "resume", "clean")
+
+
+def disturbed(
+    made: Scene, fault: Fault, following: str, losing: Losing | None = None, seed: int = 0
+) -> bool:
+    """Run with a fault, follow it up, and check everything. Return whether it came to the fault."""
+    made.lay_out()
+    disk = SimulatedDisk(made.folder, journals=losing is not None)
+    with disk.in_place():
+        first = call(disk, made.run, fault)
+        if not first.process.met:
+            return False
+        if losing is not None:
+            disk.cut_power(losing, Random(seed))  # noqa: S311 - no secret
+        _check_first(made, first, fault)
+        if following == "clean":
+            cleaned = call(disk, made.clean)
+            assert cleaned.code == 0, cleaned.err
+            assert not made.staged()
+            there = made.release()
+            assert there in (made.before, made.after) or _is_without_report(there, made.after)
+            if not made.release():
+                assert not (made.folder / "release").exists()
+        more = ("--resume",) if following == "resume" else ()
+        again = call(disk, (*made.run, *more))
+        if again.code and following == "again":
+            # Half a release is in its place, and the message says what to do.
+            assert "clean" in again.err, again.err
+            cleaned = call(disk, made.clean)
+            assert cleaned.code == 0, cleaned.err
+            again = call(disk, made.run)
+        assert again.code == 0, again.err
+        assert made.release() == made.after
+        cleaned = call(disk, made.clean)
+        assert cleaned.code == 0, cleaned.err
+        assert not made.staged()
+        assert not made.strangers(), made.strangers()
+        assert history_of(made.folder) == made.others
+    return True
+
+
+def _check_first(made: Scene, first: Ended, fault: Fault) -> None:
+    """Check what a disturbed run left."""
+    assert not made.strangers(), made.strangers()
+    there = made.release()
+    if there:
+        assert there in (made.before, made.after) or _is_without_report(there, made.after)
+    if first.code == 0:
+        assert there == made.after
+    elif first.code is not None:
+        assert first.code in (2, 3, 5, 6), (first.code, first.err)
+        assert first.err.startswith("error: "), first.err
+        if there == made.before:
+            assert "complete" not in first.err, first.err
+        else:
+            assert "is complete" in first.err, first.err
+    assert fault.kind == "delay" or first.code != 1
+
+
+def _is_without_report(there: dict[str, Any], after: dict[str, Any]) -> bool:
+    def plain(release: dict[str, Any]) -> dict[str, Any]:
+        rest = {name: one for name, one in release.items() if name != "report.html"}
+        files = [one for one in rest["manifest.json"]["files"] if one["path"] != "report.html"]
+        return rest | {"manifest.json": rest["manifest.json"] | {"files": files}}
+
+    return "report.html" in after and plain(there) == plain(after)
