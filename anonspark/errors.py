@@ -16,6 +16,7 @@ True
 
 from __future__ import annotations
 
+import errno
 import re
 
 from anonspark.foreign_text import visible, visible_lines
@@ -36,6 +37,11 @@ __all__ = [
 
 
 _ARROW = ("pyarrow.lib",)
+# What a system says of a disk, a connection or a permission, and of nothing that we do.
+_REFUSALS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO),
+    *(errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EEXIST),
+)
 _OF_LIMITS = re.compile(
     r"can't start new thread|Failed to launch worker thread|malloc of size \d+ failed"
     r"|Cannot allocate memory|bad_alloc"
@@ -123,8 +129,16 @@ class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
 
 
 def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
-    """Return the error that the system gave no more threads or memory, if one came of that."""
+    """Return the error that the system gave no more threads or memory, or refused a file.
+
+    None where the error came of something else.
+    """
     while error is not None:
+        if isinstance(error, OSError) and error.errno in _REFUSALS and error.filename:
+            return EnvironmentProblem(
+                f"the system refused to read or write {error.filename} ({error.strerror}). Check "
+                "disk, connection and permissions, and run the command again"
+            )
         refused = isinstance(error, RuntimeError | OSError) or type(error).__module__ in _ARROW
         if isinstance(error, MemoryError) or (refused and _OF_LIMITS.search(str(error))):
             return EnvironmentProblem(

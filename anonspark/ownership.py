@@ -6,16 +6,22 @@ the directory above can always exchange what lies in it: that is for the user to
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
+import secrets
 import stat
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 Access = Literal["private", "code", "shared"]
 """``private`` is for the owner alone, ``code`` is written by the owner alone. ``shared`` is for
 readers, too, and may be of the administrator, or of a group of ours that may write there."""
+
+# What a file system says that has no hard links.
+_NO_LINKS = (errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 _FORBIDDEN = {"private": 0o077, "code": 0o022, "shared": 0}
 
@@ -85,11 +91,29 @@ def _name_of(user: int) -> str:
 def write_aside(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a file that takes a known name. Links of another user are not followed."""
     path.unlink(missing_ok=True)
-    write_new(path, content, mode)
+    _write_exclusively(path, content, mode)
 
 
 def write_new(path: str | Path, content: bytes, mode: int) -> None:
-    """Write a file that must not be there, to the disk itself, with permissions less the umask."""
+    """Write a file to the disk that is there as a whole or not at all, and replaces none.
+
+    Its permissions are ``mode`` less the umask.
+    """
+    place = Path(path)
+    hidden = place.with_name(f".{place.name}.{secrets.token_hex(4)}.writing")
+    try:
+        write_aside(hidden, content, mode)
+        os.link(hidden, place)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _write_exclusively(place, content, mode)
+    finally:
+        with suppress(OSError):
+            hidden.unlink()
+
+
+def _write_exclusively(path: Path, content: bytes, mode: int) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
         file.flush()

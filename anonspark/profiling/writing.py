@@ -282,7 +282,7 @@ def write_files(private: Mapping[str, str], public: Mapping[str, str], last: str
         Path(last).parent.mkdir(parents=True, exist_ok=True)
         for name in names:
             mode = 0o600 if name in private else 0o644
-            _write_new(name, {**private, **public}[name], mode)
+            write_new(name, {**private, **public}[name].encode(), mode)
             done.append(name)
     except BaseException as error:
         for name in done:
@@ -299,15 +299,3 @@ def write_files(private: Mapping[str, str], public: Mapping[str, str], last: str
                 "permissions and free space"
             ) from error
         raise
-
-
-def _write_new(path: str, text: str, mode: int) -> None:
-    """Write a file that is there as a whole or not at all, and replaces none."""
-    place = Path(path)
-    hidden = place.parent / f".{place.name}.{secrets.token_hex(4)}.writing"
-    try:
-        write_new(hidden, text.encode(), mode)
-        os.link(hidden, place)
-    finally:
-        with suppress(OSError):
-            hidden.unlink()

@@ -30,8 +30,6 @@ _SPECIAL = frozenset("*?[")
 # What a file system says that has no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
-# What it says where something may be that cannot be seen at the moment.
-_LOST = (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT)
 
 # What it says of a target that came into being meanwhile.
 _THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR)
@@ -277,16 +275,21 @@ class LocalFiles(Files):
 
 
 def _exists(place: Path) -> bool:
-    # Where it cannot be looked at, nothing is; pathlib would fail. But what a disk or a connection
-    # has lost sight of may be a release.
+    """Return whether something is there. A disk that does not answer is no empty one.
+
+    Raises
+    ------
+    OSError
+        If the system cannot look.
+    """
     try:
         place.stat()
-    except ValueError:
+    except (ValueError, FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        if error.errno in _LOST:
-            raise
-        return False
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
+            return False
+        raise
     return True
 
 

@@ -32,9 +32,11 @@ def create_whole(files: Files, path: str, text: str) -> None:
         raise FileExistsError(path)
     directory, _, name = path.rpartition("/")
     draft = f"{directory}/.{name}.{digest_of(text)[:16]}"
-    files.write_text(draft, text)
     try:
+        files.write_text(draft, text)
+        files.sync(draft)
         files.rename(draft, path)
+        files.sync_names(path)
     except OSError as error:
         files.delete(draft)
         if files.exists(path):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, sync_local
 from anonspark.errors import DataError, PublishingError
 from anonspark.ownership import fault_at, write_aside
 from anonspark.sharing.ledger.chain import Link, append_link, read_chain
@@ -55,6 +55,7 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
             return
         write_aside(aside, _text(key, number, digests[-1]).encode(), 0o600)
         aside.replace(path)
+        sync_local(str(path.parent))
     except OSError as error:
         raise PublishingError(
             f"ledger.key_file: {path} cannot be written ({error.strerror}), which remembers the "

@@ -22,6 +22,7 @@ from anonspark.sharing.ledger.events import (
     Events,
     path_of,
     remember,
+    remembered,
 )
 from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.layout import FORMAT, Layout
@@ -92,11 +93,26 @@ class Ledger:
         numbers = [one.told["generation"] for one in self.events.events if one.type == BASE]
         return max(numbers, default=0)
 
+    def generation_before(self, run_id: str) -> int:
+        """Return the newest base partition that a run starts from, 0 where there is none.
+
+        It passes over the one that an attempt of the same run wrote and published nothing of, so
+        that the run makes the same atoms again, under the same names.
+        """
+        last = next((one for one in reversed(self.events.events) if one.type == BASE), None)
+        if last is None or last.told["run_id"] != run_id:
+            return self.generation
+        if any(one.counts and one.told["run_id"] == run_id for one in self.releases.values()):
+            return self.generation
+        return self.generation - 1
+
 
 def init_ledger(
     files: Files, path: str, key: Key, subject: Sequence[str], record: Sequence[str] = ()
 ) -> Ledger:
     """Make a ledger in an empty directory, or in one that is not there.
+
+    One that a process began to make for the same key and people, and was stopped, is completed.
 
     Parameters
     ----------
@@ -115,38 +131,63 @@ def init_ledger(
     PublishingError
     """
     layout = Layout(files.qualified(path).rstrip("/"))
-    last = path_of(key)
-    if os.path.lexists(last):
-        raise ConfigurationError(
-            f"--key-file: {last} is there already, so the key is that of another ledger. Expected "
-            "a key for each ledger. Name another file, in which a new key is written"
-        )
-    require_ours(files, "ledger", layout.path, "code")
-    if files.exists(layout.path) and files.children(layout.path):
-        what = "a ledger" if files.exists(layout.head) else "something else"
-        raise ConfigurationError(
-            f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. Choose "
-            "another path"
-        )
-    files.make_private_directory(layout.path)
-    for directory in ("events", "members", "classes", "base"):
-        files.make_private_directory(f"{layout.path}/{directory}")
     identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
-    head: dict[str, object] = {
-        "format": FORMAT,
+    draft = f".{layout.head.rpartition('/')[2]}.writing"
+    require_ours(files, "ledger", layout.path, "code")
+    text = _begun(files, layout, draft, key, identity)
+    if text is None:
+        last = path_of(key)
+        if os.path.lexists(last):
+            raise ConfigurationError(
+                f"--key-file: {last} is there already, so the key is that of another ledger. "
+                "Expected a key for each ledger. Name another file, in which a new key is written"
+            )
+        inside = [one.path for one in files.tree(layout.path) if one.kind != "directory"]
+        if set(inside) - {draft}:
+            what = "a ledger" if files.exists(layout.head) else "something else"
+            raise ConfigurationError(
+                f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. "
+                "Choose another path"
+            )
+        files.make_private_directory(layout.path)
+        for directory in ("events", "members", "classes", "base"):
+            files.make_private_directory(f"{layout.path}/{directory}")
         # Two ledgers are never the same.
-        "nonce": secrets.token_hex(8),
-        **identity,
-        "key": key.fingerprint,
-        "key_file": key.path,
-        "time": now(),
-    }
-    # First, for a ledger of which nothing is remembered is refused.
-    remember(key, [digest_of(text_of(head))])
-    files.write_atomically(layout.head, text_of(head))
+        drawn = {"format": FORMAT, "nonce": secrets.token_hex(8)}
+        text = text_of(
+            drawn | identity | {"key": key.fingerprint, "key_file": key.path, "time": now()}
+        )
+        files.replace(f"{layout.path}/{draft}", text.encode(), f"{draft}.aside")
+        # First, for a ledger of which nothing is remembered is refused.
+        remember(key, [digest_of(text)])
+    if not files.exists(layout.head):
+        files.rename(f"{layout.path}/{draft}", layout.head)
+        files.sync_names(layout.head)
     events = Events.read(files, layout, key)
     events.append(CREATED, identity)
+    head: dict[str, object] = json.loads(text)
     return Ledger(files, layout, head, events)
+
+
+def _begun(
+    files: Files, layout: Layout, draft: str, key: Key, identity: Mapping[str, Any]
+) -> str | None:
+    """Return the head of a ledger that a process began to make for the same key, and was stopped.
+
+    What is remembered with the key names the head by its digest, and no event. None where there is
+    no such head.
+    """
+    place = next(
+        (one for one in (layout.head, f"{layout.path}/{draft}") if files.exists(one)), None
+    )
+    if place is None or files.exists(layout.event(1)):
+        return None
+    text = files.read_text(place)
+    if remembered(key) != (0, digest_of(text)):
+        return None
+    head = json.loads(text)
+    own = {name: head[name] for name in ("subject", "record") if name in head}
+    return text if own == identity else None
 
 
 def open_ledger(

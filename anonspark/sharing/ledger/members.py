@@ -73,6 +73,8 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
     files.make_private_directory(directory)
     written = table.publish(_FORMAT, directory, "data", f"{directory}/.writing")
     files.delete(f"{directory}/.writing")
+    # Before an event says that it is there.
+    files.sync_tree(directory)
     return written
 
 

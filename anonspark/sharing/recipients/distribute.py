@@ -47,6 +47,7 @@ from anonspark.sharing.ledger.layout import release_name
 from anonspark.sharing.ledger.ledger import Ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import Kept, keep
+from anonspark.sharing.ledger.members import kept as read_kept
 from anonspark.sharing.ledger.stored_files import require_files
 from anonspark.sharing.recipients.conditions import told_conditions
 from anonspark.sharing.recipients.crash_recovery import is_published, require_known_releases, settle
@@ -349,7 +350,13 @@ class _Carrying:
         if self.plan.file.strategy == "independent":
             return Independent(frozen, strata)
         maker = NestedMaker(
-            self.engine, self.plan, self.staging, self.progress, self.key, self.ledger
+            self.engine,
+            self.plan,
+            self.staging,
+            self.progress,
+            self.key,
+            self.ledger,
+            self.run_id,
         )
         return maker.make(frozen, strata)
 
@@ -495,32 +502,39 @@ class _Carrying:
             if one.kept is not None and not (one.name in known and known[one.name].counts)
         ]
         with self.progress.stage("write into the ledger"):
-            self._prepare_ledger([one.name for one in planned], strategy, self.ledger)
+            atoms = self._new_atoms(strategy, self.ledger)
+            self._prepare_ledger([one.name for one in planned], atoms, self.ledger)
             # First, for nothing that is given may be made of atoms that nobody knows.
-            self._keep_atoms(strategy, self.ledger)
+            self._keep_atoms(atoms, self.ledger)
             for one in planned:
                 self.ledger.events.append(PLANNED, self._event(one, checks, self.ledger))
 
-    def _prepare_ledger(self, releases: Sequence[str], strategy: Strategy, ledger: Ledger) -> None:
+    def _prepare_ledger(self, releases: Sequence[str], atoms: Table | None, ledger: Ledger) -> None:
         """Announce what is going to be written: what a killed process leaves has its event."""
         layout = ledger.layout
         directories = [one for name in releases for one in layout.of_release(name)]
-        if strategy.atoms is not None and not self._has_atoms(ledger):
+        if atoms is not None:
             directories.append(layout.of_base(ledger.generation + 1))
         if not ledger.unfinished.issuperset(directories):
             ledger.events.append(PREPARED, {"run_id": self.run_id, "directories": directories})
 
-    def _has_atoms(self, ledger: Ledger) -> bool:
-        """Return whether an earlier attempt has written the base partition."""
-        own = [one for one in ledger.events.events if one.type == BASE]
-        return any(one.told["run_id"] == self.run_id for one in own)
+    def _new_atoms(self, strategy: Strategy, ledger: Ledger) -> Table | None:
+        """Return the base partition, None where an earlier attempt has written the same."""
+        if strategy.atoms is None:
+            return None
+        atoms = strategy.atoms.select([SUBJECT, ATOM])
+        last = next((one for one in reversed(ledger.events.events) if one.type == BASE), None)
+        if last is not None and last.told["run_id"] == self.run_id:
+            known = read_kept(self.engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
+            if not any(a.except_all(b).count() for a, b in ((atoms, known), (known, atoms))):
+                return None
+        return atoms
 
-    def _keep_atoms(self, strategy: Strategy, ledger: Ledger) -> None:
-        """Write the base partition into the ledger, unless an earlier attempt has."""
-        if strategy.atoms is None or self._has_atoms(ledger):
+    def _keep_atoms(self, atoms: Table | None, ledger: Ledger) -> None:
+        """Write the base partition into the ledger."""
+        if atoms is None:
             return
         generation = ledger.generation + 1
-        atoms = strategy.atoms.select([SUBJECT, ATOM])
         files = keep(self.engine, atoms, ledger.layout.base(generation))
         ledger.events.append(
             BASE,

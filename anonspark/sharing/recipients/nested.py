@@ -65,6 +65,7 @@ def reused_atoms(
     recipients: int,
     hash_key: int,
     *,
+    generation: int,
     repeated: bool = False,
 ) -> Table | None:
     """Return the atoms of a ledger as they are in a new plan. None where it has none.
@@ -81,6 +82,8 @@ def reused_atoms(
         Of the new plan.
     hash_key : int
         Of the hashes of sensitive values.
+    generation : int
+        Number of the base partition, 0 where there is none.
     repeated : bool
         Whether a person may have several records.
 
@@ -96,9 +99,9 @@ def reused_atoms(
     brings the persons of an atom together. An atom without a person in a release that counts is
     forgotten.
     """
-    if not ledger.generation or not ledger.counted:
+    if not generation or not ledger.counted:
         return None
-    base = kept(engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
+    base = kept(engine, ledger.layout.base(generation), [SUBJECT, ATOM])
     signatures = Signatures.of(
         [members_of(engine, ledger, one) for one in ledger.counted], list(demand.diversity)
     )
@@ -403,6 +406,7 @@ class NestedMaker:
     key : Key
         Of the hashes of sensitive values.
     ledger : Ledger or None
+    run_id : str
     """
 
     engine: Engine
@@ -411,6 +415,7 @@ class NestedMaker:
     progress: Progress
     key: Key
     ledger: Ledger | None
+    run_id: str
 
     def make(self, frozen: FrozenSource, counts: Mapping[int, int]) -> Nested:
         """Bring the records of a source together with their atoms.
@@ -428,7 +433,7 @@ class NestedMaker:
         :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, two where
         there are atoms of a ledger.
         """
-        generation = 0 if self.ledger is None else self.ledger.generation
+        generation = 0 if self.ledger is None else self.ledger.generation_before(self.run_id)
         maker = PartitionMaker(
             self.engine, self.plan.partition, self.staging, self.progress, generation
         )
@@ -456,7 +461,7 @@ class NestedMaker:
         people = {PEOPLE: demand.k} if self.plan.file.record else {}
         of_strata = Soundness(demand.k, {**demand.diversity, **people})
         place, files = self.staging.place.kept, self.engine.files
-        reused = self._reused(frozen, demand)
+        reused = self._reused(frozen, demand, maker.generation)
         tagged = frozen
         if reused is not None:
             with self.progress.stage("atoms of the ledger"):
@@ -497,7 +502,7 @@ class NestedMaker:
         )
         return snapshot
 
-    def _reused(self, frozen: FrozenSource, demand: Soundness) -> Table | None:
+    def _reused(self, frozen: FrozenSource, demand: Soundness, generation: int) -> Table | None:
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
@@ -511,6 +516,7 @@ class NestedMaker:
             demand,
             recipients,
             self.key.of_values,
+            generation=generation,
             repeated=bool(self.plan.file.record),
         )
 

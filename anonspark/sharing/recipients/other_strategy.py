@@ -90,7 +90,7 @@ class OtherStrategy:
             demand=Demand(k, self.plan.demand.diversity),
             partition=partition.model_copy(update=changed),
         )
-        maker = NestedMaker(self.engine, plan, staging, self.progress, self.key, None)
+        maker = NestedMaker(self.engine, plan, staging, self.progress, self.key, None, self.run_id)
         return maker.make(frozen, strata)
 
     def _loss(self, recipient: Recipient, making: Making) -> float:
