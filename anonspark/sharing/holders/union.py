@@ -23,7 +23,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.paths import require_apart, require_target
-from anonspark.layers.publish.staging import Staging, open_staging
+from anonspark.layers.publish.staging import Staging, find_stagings, open_staging, remove_staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
@@ -380,6 +380,9 @@ def unite(
     progress.run_id = run_id
     key = _key(seed)
     paths = [path.rstrip("/") for path in releases]
+    # A union has no configuration that clean could be called with, and is never resumed.
+    for place in find_stagings(engine.files, out, None):
+        remove_staging(engine.files, place)
     _require_places(engine.files, paths, out)
     parts = read_parts(engine.files, paths)
     form = form_of(parts, holder_column)

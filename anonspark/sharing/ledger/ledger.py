@@ -133,6 +133,7 @@ def init_ledger(
     layout = Layout(files.qualified(path).rstrip("/"))
     identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
     draft = f".{layout.head.rpartition('/')[2]}.writing"
+    aside = f"{draft}.aside"
     require_ours(files, "ledger", layout.path, "code")
     text = _begun(files, layout, draft, key, identity)
     if text is None:
@@ -143,7 +144,7 @@ def init_ledger(
                 "Expected a key for each ledger. Name another file, in which a new key is written"
             )
         inside = [one.path for one in files.tree(layout.path) if one.kind != "directory"]
-        if set(inside) - {draft}:
+        if set(inside) - {draft, aside}:
             what = "a ledger" if files.exists(layout.head) else "something else"
             raise ConfigurationError(
                 f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. "
@@ -157,7 +158,7 @@ def init_ledger(
         text = text_of(
             drawn | identity | {"key": key.fingerprint, "key_file": key.path, "time": now()}
         )
-        files.replace(f"{layout.path}/{draft}", text.encode(), f"{draft}.aside")
+        files.replace(f"{layout.path}/{draft}", text.encode(), aside)
         # First, for a ledger of which nothing is remembered is refused.
         remember(key, [digest_of(text)])
     if not files.exists(layout.head):

@@ -43,6 +43,8 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
         files.delete(layout.lock)
     try:
         files.create_text(layout.lock, json.dumps(own))
+        files.sync(layout.lock)
+        files.sync_names(layout.lock)
     except FileExistsError as error:
         found = read_lock(files, layout) or {}
         raise PublishingError(

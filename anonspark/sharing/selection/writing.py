@@ -186,7 +186,9 @@ def publish_selection(
         files.write_text(
             f"{aside}/{SELECTION}", json.dumps(told, ensure_ascii=False, indent=1) + "\n"
         )
+        files.sync_tree(aside)
         files.rename(aside, output)
+        files.sync_names(output)
     except OSError as error:
         raise PublishingError(
             f"selection.output: the result could not be written to {output}. Entry {entry.number} "
