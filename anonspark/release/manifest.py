@@ -16,7 +16,13 @@ from anonspark._version import __version__
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.extensions import CRITERIA, MODELS, extension, loaded
 from anonspark.engine.files import Files, PublishedFile
-from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
+from anonspark.errors import (
+    ConfigurationError,
+    DataError,
+    EnvironmentProblem,
+    GuaranteeError,
+    limit_reached,
+)
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
 
@@ -300,6 +306,8 @@ def read_manifest(files: Files, release: str) -> Manifest:
         )
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
     except (ValueError, RecursionError, OSError, ConfigurationError) as error:
+        if (refused := limit_reached(error)) is not None:
+            raise refused from error
         raise GuaranteeError(
             f"{path}: not a manifest of anonspark, or it cannot be read. The file is damaged: "
             "restore it, or publish the release again"

@@ -126,6 +126,37 @@ def test_lost_answer_of_the_last_step(replacing: Scene) -> None:
     assert replacing.release() == replacing.after
 
 
+def test_run_killed_at_its_end_and_replaced_by_another(replacing: Scene) -> None:
+    """Its staging directory stayed, and clean could not say whose release was in its place."""
+    last = number_of(
+        replacing, lambda one: one.verb == "link" and one.path.endswith("/manifest.json")
+    )
+    replacing.lay_out()
+    disk = SimulatedDisk(replacing.folder)
+    with disk.in_place():
+        call(disk, replacing.run, Fault(last, "after"))
+        assert replacing.staged()
+        other = ("run", replacing.configuration, "--run-id", "other", "--quiet")
+        assert call(disk, other).code == 0
+        assert not replacing.staged()
+        cleaned = call(disk, replacing.clean)
+    assert cleaned.code == 0, cleaned.err
+
+
+def test_report_killed_before_the_manifest_lists_it(tmp_path: Path) -> None:
+    """The next night refused to overwrite the release."""
+    made = SCENES["history and report"](tmp_path)
+    placed = number_of(
+        made, lambda one: one.verb == "replace" and one.path == "release/.report.html.writing"
+    )
+    made.lay_out()
+    disk = SimulatedDisk(made.folder)
+    with disk.in_place():
+        call(disk, made.run, Fault(placed, "after"))
+        again = call(disk, ("run", made.configuration, "--run-id", "other", "--quiet"))
+    assert again.code == 0, again.err
+
+
 @pytest.mark.parametrize("losing", get_args(Losing))
 def test_power_cut_after_the_run(replacing: Scene, losing: Losing) -> None:
     """Nothing of a release was synced."""

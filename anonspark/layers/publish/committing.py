@@ -7,7 +7,12 @@ import json
 from anonspark.engine.files import Files
 from anonspark.errors import AnonsparkError, PublishingError
 from anonspark.layers.publish.paths import require_replaceable_release
-from anonspark.layers.publish.staging import Staging, restore_output
+from anonspark.layers.publish.staging import (
+    Staging,
+    find_stagings,
+    remove_staging,
+    restore_output,
+)
 from anonspark.release.manifest import MANIFEST
 
 
@@ -110,6 +115,10 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
             raise _appeared(staging)
         # Once more: what came there since the run began would be removed with the release.
         require_replaceable_release(files, place.output)
+        for other in find_stagings(files, place.output, None):
+            # Of a run that was killed when all but this was done. Its mark goes with its release.
+            if other.run_id != place.run_id and files.exists(other.mark):
+                remove_staging(files, other)
         files.rename(place.output, place.replaced)
     files.rename(staging.release, place.output)
     files.sync_names(place.output)

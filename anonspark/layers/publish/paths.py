@@ -10,7 +10,7 @@ from itertools import combinations
 from anonspark.config import Configuration
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.release.layout import foreign_entries, named
+from anonspark.release.layout import REPORT, foreign_entries, looks_like_report, named
 from anonspark.release.manifest import MANIFEST, read_manifest
 
 _GLOB_CHARACTERS = "*?[{"
@@ -237,13 +237,11 @@ def require_replaceable_release(files: Files, output: str) -> None:
         raise ConfigurationError(
             f"output.path: what is at {output} is not a release, so it is not overwritten ({error})"
         ) from error
-    foreign = foreign_entries(
-        files,
-        release,
-        files.tree(release),
-        manifest.listed_paths,
-        marks=(manifest.mark,),
-    )
+    listed = manifest.listed_paths | {f".{REPORT}.writing", f".{MANIFEST}.writing"}
+    if looks_like_report(files, f"{release}/{REPORT}"):
+        # One that was killed before the manifest lists its file.
+        listed |= {REPORT}
+    foreign = foreign_entries(files, release, files.tree(release), listed, marks=(manifest.mark,))
     if foreign:
         raise ConfigurationError(
             f"output.path: what is at {output} is not overwritten, for with its release lies what "
