@@ -1,4 +1,4 @@
-"""Hundreds of nights of a plan, with kills and old backups: no coalition can single a person out.
+"""Many nights of a plan, with kills and old backups: no coalition can single a person out.
 
 What recipients have is read from the published files alone. A tag, published as an insensitive
 column, says whose record each is, so nothing that the ledger says is believed.
