@@ -14,7 +14,7 @@ from random import Random
 from typing import get_args
 
 import pytest
-from every_operation import FOLLOWING, Scene, call, disturbed, scene
+from every_operation import FOLLOWING, Scene, call, disturbed, scene, two_at_once
 from simulated_files import DONE_AND_REFUSED, Fault, Losing, Operation, SimulatedDisk
 
 SCENES: dict[str, Callable[[Path], Scene]] = {
@@ -199,3 +199,45 @@ def test_release_that_clean_cannot_see_for_a_moment(replacing: Scene) -> None:
                 if one.verb == "look" and one.path.endswith("/replaced")
             ]
             assert looks
+
+
+TWO = {
+    "same night": ("--run-id", "night"),
+    "same night, resumed": ("--run-id", "night", "--resume"),
+    "another night": ("--run-id", "other"),
+}
+
+
+def go_two_at_once(made: Scene, name: str, points: list[int]) -> None:
+    """Let a second run come to its end before each of some operations of a first one."""
+    second = ("run", made.configuration, "--quiet", *TWO[name])
+    broken = []
+    for at in points:
+        made.lay_out()
+        disk = SimulatedDisk(made.folder)
+        with disk.in_place():
+            ended = two_at_once(disk, made.run, second, at)
+            codes = [one.code if one else None for one in ended]
+            cleaned = call(disk, made.clean)
+        release = made.release()
+        # The other night has another name, and the same data.
+        same = {path for path in made.after if path.startswith("data/")}
+        whole = all(release.get(path) == made.after[path] for path in same)
+        if not (0 in codes and set(codes) <= {0, 2, 5, None} and whole and not cleaned.code):
+            broken.append((at, made.operations[at], codes, [one and one.err for one in ended]))
+        elif made.staged() or made.strangers():
+            broken.append((at, made.operations[at], codes, made.staged() + made.strangers()))
+    assert not broken, broken[:20]
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
+    random = Random(len(name))  # noqa: S311 - no secret
+    go_two_at_once(replacing, name, random.sample(range(len(replacing.operations)), 5))
+
+
+@pytest.mark.night
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", TWO)
+def test_two_at_once(replacing: Scene, name: str) -> None:
+    go_two_at_once(replacing, name, list(range(len(replacing.operations))))

@@ -12,8 +12,9 @@ from random import Random
 from typing import get_args
 
 import pytest
+from every_operation import two_at_once
 from sharing_commands import COMMANDS, Command, disturbed
-from simulated_files import Fault, Losing
+from simulated_files import Fault, Losing, SimulatedDisk
 
 Point = tuple[Fault, int, Losing | None]
 
@@ -83,3 +84,34 @@ def test_every_point_of_a_ledger_that_is_made(tmp_path: Path) -> None:
     """The second call refused what the first one had left, and a key was half a key."""
     made = COMMANDS["ledger init"](tmp_path)
     go_through(made, points_of(made, Random(7)))  # noqa: S311 - no secret
+
+
+def go_two_at_once(made: Command, points: list[int]) -> None:
+    """Let the same command run to its end before each of some operations of a first one."""
+    broken = []
+    for at in points:
+        made.lay_out()
+        disk = SimulatedDisk(made.folder)
+        with disk.in_place():
+            first, second = two_at_once(disk, made.command, made.command, at)
+        codes = (first.code, second.code if second else None)
+        if not (0 in codes and set(codes) <= {0, 2, 3, 5, None} and made.look() == made.after):
+            broken.append((at, made.operations[at], codes, first.err, second and second.err))
+    assert not broken, broken[:20]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_two_at_once_at_drawn_points(tmp_path: Path, name: str) -> None:
+    """Two calls of ``ledger init`` both said that they had made the ledger, each another one."""
+    made = COMMANDS[name](tmp_path)
+    points = range(len(made.operations))
+    random = Random(len(name))  # noqa: S311 - no secret
+    go_two_at_once(made, random.sample(points, min(DRAWN[name] * 2, len(points))))
+
+
+@pytest.mark.night
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_two_at_once(tmp_path: Path, name: str) -> None:
+    made = COMMANDS[name](tmp_path)
+    go_two_at_once(made, list(range(len(made.operations))))

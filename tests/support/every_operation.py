@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -16,8 +18,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 from helpers import configuration_file, write_table
-from simulated_files import Fault, Losing, Process, SimulatedDisk, StoppedError
+from simulated_files import Fault, Losing, Operation, Process, SimulatedDisk, StoppedError
 
 from anonspark.cli.application import main
 
@@ -58,6 +61,36 @@ def call(
     # Without warnings.
     said = err.getvalue()[err.getvalue().find("error: ") :] if code else ""
     return Ended(None if process.is_stopped else code, said, process)
+
+
+def two_at_once(
+    disk: SimulatedDisk, first: Sequence[object], second: Sequence[object], at: int
+) -> tuple[Ended, Ended | None]:
+    """Call a command, and another one to its end before an operation of the first one.
+
+    The second is None where the first came to no such operation.
+    """
+    ended: list[Ended | None] = []
+
+    def before_each(number: int, _: Operation) -> None:
+        if number == at and not ended:
+            ended.append(None)
+            ended[0] = call(disk, second)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal, "signal", _of_main_thread(signal.signal))
+        found = call(disk, first, before_each=before_each)
+    return found, ended[0] if ended else None
+
+
+def _of_main_thread(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what sets handlers of signals where Python allows it, which is in no other thread."""
+
+    def setting(number: int, handler: Any) -> Any:
+        is_main = threading.current_thread() is threading.main_thread()
+        return real(number, handler) if is_main else signal.getsignal(number)
+
+    return setting
 
 
 @dataclass(frozen=True)

@@ -133,41 +133,47 @@ def init_ledger(
     layout = Layout(files.qualified(path).rstrip("/"))
     identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
     draft = f".{layout.head.rpartition('/')[2]}.writing"
-    aside = f"{draft}.aside"
     require_ours(files, "ledger", layout.path, "code")
-    text = _begun(files, layout, draft, key, identity)
-    if text is None:
-        last = path_of(key)
-        if os.path.lexists(last):
-            raise ConfigurationError(
-                f"--key-file: {last} is there already, so the key is that of another ledger. "
-                "Expected a key for each ledger. Name another file, in which a new key is written"
-            )
-        inside = [one.path for one in files.tree(layout.path) if one.kind != "directory"]
-        if set(inside) - {draft, aside}:
-            what = "a ledger" if files.exists(layout.head) else "something else"
-            raise ConfigurationError(
-                f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. "
-                "Choose another path"
-            )
-        files.make_private_directory(layout.path)
-        for directory in ("events", "members", "classes", "base"):
-            files.make_private_directory(f"{layout.path}/{directory}")
-        # Two ledgers are never the same.
-        drawn = {"format": FORMAT, "nonce": secrets.token_hex(8)}
-        text = text_of(
-            drawn | identity | {"key": key.fingerprint, "key_file": key.path, "time": now()}
-        )
-        files.replace(f"{layout.path}/{draft}", text.encode(), aside)
-        # First, for a ledger of which nothing is remembered is refused.
-        remember(key, [digest_of(text)])
-    if not files.exists(layout.head):
-        files.rename(f"{layout.path}/{draft}", layout.head)
-        files.sync_names(layout.head)
-    events = Events.read(files, layout, key)
-    events.append(CREATED, identity)
+    if _begun(files, layout, draft, key, identity) is None:
+        _require_unused(files, layout, draft, key)
+    for directory in ("", "/events", "/members", "/classes", "/base"):
+        files.make_private_directory(f"{layout.path}{directory}")
+    with locked(files, layout, "ledger init"):
+        # Once more, because another process may have made it meanwhile.
+        text = _begun(files, layout, draft, key, identity)
+        if text is None:
+            _require_unused(files, layout, draft, key)
+            # Two ledgers are never the same.
+            drawn = {"format": FORMAT, "nonce": secrets.token_hex(8)}
+            of_key = {"key": key.fingerprint, "key_file": key.path, "time": now()}
+            text = text_of(drawn | identity | of_key)
+            files.replace(f"{layout.path}/{draft}", text.encode(), f"{draft}.aside")
+            # First, for a ledger of which nothing is remembered is refused.
+            remember(key, [digest_of(text)])
+        if not files.exists(layout.head):
+            files.rename(f"{layout.path}/{draft}", layout.head)
+            files.sync_names(layout.head)
+        events = Events.read(files, layout, key)
+        events.append(CREATED, identity)
     head: dict[str, object] = json.loads(text)
     return Ledger(files, layout, head, events)
+
+
+def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
+    """Check that neither the key nor the directory is that of another ledger."""
+    last = path_of(key)
+    if os.path.lexists(last):
+        raise ConfigurationError(
+            f"--key-file: {last} is there already, so the key is that of another ledger. Expected "
+            "a key for each ledger. Name another file, in which a new key is written"
+        )
+    inside = {one.path for one in files.tree(layout.path) if one.kind != "directory"}
+    if inside - {draft, f"{draft}.aside", layout.lock.rpartition("/")[2]}:
+        what = "a ledger" if files.exists(layout.head) else "something else"
+        raise ConfigurationError(
+            f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. Choose "
+            "another path"
+        )
 
 
 def _begun(
