@@ -84,7 +84,8 @@ def create_environment(folder: Path) -> None:
         for requirement in map(Requirement, PINNED.findall(LOCK.read_text(encoding="utf-8")))
         if requirement.marker is None or requirement.marker.evaluate()
     }
-    for name, package in sorted(dependencies("anonspark", "spark").items()):
+    needed = dependencies("anonspark", "spark") | dependencies("anonspark", "files")
+    for name, package in sorted(needed.items()):
         if pinned.get(name) != package.version:
             sys.exit(
                 f"{name} {package.version} is installed, requirements.lock has "

@@ -129,6 +129,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "compare": ("GRID",),
     "report": ("RELEASE",),
     "query": ("RELEASE", "age > 3"),
+    "show": ("RELEASE",),
     "mapping": ("RELEASE",),
     "history": ("OUT",),
     "generate": ("--rows", "10", "--out", "OUT"),

@@ -248,7 +248,7 @@ def test_a_changed_run_is_refused(
     assert "Continue it with --resume" in outcome.err
 
     outcome = command(capsys, "clean", configuration, "--run-id", "another")
-    assert "Nothing was left" in outcome.out
+    assert "No run left anything" in outcome.out
     outcome = command(capsys, "clean", configuration)
     assert (outcome.code, outcome.out) == (0, f"removed file:{kept}\n")
     assert staging_directories(tmp_path) == []

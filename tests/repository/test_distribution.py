@@ -167,12 +167,9 @@ def test_archive_and_image_have_the_same_packages() -> None:
         for requirement in map(Requirement, re.findall(r"^([a-z0-9][^\\\n]*)", told, re.M))
         if requirement.marker is None or requirement.marker.evaluate()
     }
-    assert image == set(script("environment").dependencies("anonspark", "spark")) | {
-        "pyspark",
-        "py4j",
-        "numba",
-        "llvmlite",
-    }
+    dependencies = script("environment").dependencies
+    archive = {name for extra in ("spark", "files") for name in dependencies("anonspark", extra)}
+    assert image == archive | {"pyspark", "py4j", "numba", "llvmlite"}
 
 
 def test_file_that_was_changed_is_not_packed(tmp_path: Path) -> None:

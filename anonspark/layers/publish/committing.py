@@ -116,8 +116,10 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
         # Once more: what came there since the run began would be removed with the release.
         require_replaceable_release(files, place.output)
         for other in find_stagings(files, place.output, None):
-            # Of a run that was killed when all but this was done. Its mark goes with its release.
+            # Of a run that is complete, and was killed or is still tidying up. Its mark, which says
+            # so, goes with its release.
             if other.run_id != place.run_id and files.exists(other.mark):
+                files.delete(other.replaced)
                 remove_staging(files, other)
         files.rename(place.output, place.replaced)
     files.rename(staging.release, place.output)
