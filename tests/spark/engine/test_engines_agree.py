@@ -89,7 +89,12 @@ CASES: dict[str, dict[str, Any]] = {
     "full-domain of units": {
         "model": {"name": "full-domain", "driver_tuples": 1000},
         "attributes": {
-            "postal_code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
+            "postal_code": {"role": "quasi_identifier", "hierarchy": {"keep": [4, 2]}},
+            "birth_date": {"role": "quasi_identifier", "hierarchy": {"calendar": ["decade"]}},
+            "body_mass_index": {
+                "role": "quasi_identifier",
+                "hierarchy": {"intervals": [5, 20], "top": 35},
+            },
             "diagnosis": "sensitive",
             "city": "insensitive",
             "sex": "insensitive",
