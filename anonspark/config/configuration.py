@@ -75,10 +75,10 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _drop_published_separation(section: dict[str, Any], model: ModelOptions) -> None:
-    """Leave ``separation`` out of what is fingerprinted where rounds are as before there was it."""
-    if not model.has_rounds or section.get("separation") == "always":
-        section.pop("separation", None)
+def _fingerprint_separation(section: dict[str, Any], model: ModelOptions) -> None:
+    """Let ``separation`` enter a fingerprint under its earlier word, and only where it was new."""
+    if section.pop("separation", "always") == "adaptive" and model.has_rounds:
+        section["separation"] = "paying"
 
 
 class Configuration(Section):
@@ -253,7 +253,7 @@ class Configuration(Section):
         # What model.published sets is there under its own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
         document = _without_later_defaults(self.model_dump(mode="json", exclude=untold))
-        _drop_published_separation(document["model"], self.model)
+        _fingerprint_separation(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
         if not self._is_placed_by_caller:
@@ -306,7 +306,7 @@ class Configuration(Section):
         document["attributes"] = list(document["attributes"].items())
         document["model"] = {"name": self.model.name, **document.get("model", {})}
         document["model"] |= self.model.model_dump(include={"separation"})
-        _drop_published_separation(document["model"], self.model)
+        _fingerprint_separation(document["model"], self.model)
         document["style"] = self.output.style
         document["missing_markers"] = self.input.missing_markers
         return _hash_of(document)

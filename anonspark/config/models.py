@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.problems import Finding, did_you_mean, found, impossible, nearest, one_of
@@ -65,6 +65,13 @@ class ModelOptions(Section):
 
 
 PUBLISHED = "canbay-2019"
+
+
+def _current_word(separation: object) -> object:
+    """Return the word of today for the earlier one."""
+    return "adaptive" if separation == "paying" else separation
+
+
 _BY_CANBAY: Mapping[str, object] = {"minimum_gain": 0.0, "separation": "always", "reference": "lof"}
 
 
@@ -95,11 +102,13 @@ class RoundOptions(ModelOptions):
     """Stop with the round that lowers the certainty penalty by less than this share of what it
     would be without the round. 0 never stops early. Only for models with outlier handling."""
 
-    separation: Literal["always", "paying"] = "paying"
-    """Which records a group gives up to the next round: paying those without which the release
+    separation: Annotated[Literal["always", "adaptive"], BeforeValidator(_current_word)] = (
+        "adaptive"
+    )
+    """Which records a group gives up to the next round: adaptive those without which the release
     loses less, if there are any, and a round that does not lower the loss is undone. Always all but
     the k nearest to its reference, in all rounds, as published. Only for models with outlier
-    handling."""
+    handling. Paying, the earlier word for adaptive, is read as well."""
 
     lof_neighbors: int | None = Field(default=None, ge=1, le=1_000_000)
     """Neighbours that a record is judged by. Null means k - 1. Only for models with outlier

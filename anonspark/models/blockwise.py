@@ -234,7 +234,7 @@ class BlockwiseModel(Model):
     @property
     def undoes_rounds(self) -> bool:
         """Return whether a round that does not lower the loss is undone."""
-        return self._round_options is not None and self._round_options.separation == "paying"
+        return self._round_options is not None and self._round_options.separation == "adaptive"
 
     @property
     def largest_block(self) -> int:

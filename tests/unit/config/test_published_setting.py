@@ -93,3 +93,14 @@ def test_editors_see_a_contradiction(name: str) -> None:
         validate_document(document(free))
         with pytest.raises(jsonschema.ValidationError):
             validate_document(document({**free, "published": "canbay-2019"}))
+
+
+def test_the_earlier_word_for_adaptive() -> None:
+    """Configurations that have it are read, and mean and fingerprint the same."""
+    earlier, now = (
+        parse_configuration(document({"name": "su-mondrian", "separation": word}))
+        for word in ("paying", "adaptive")
+    )
+    assert earlier.model == now.model
+    assert earlier.fingerprint() == now.fingerprint()
+    assert earlier.public_dict()["model"]["separation"] == "adaptive"

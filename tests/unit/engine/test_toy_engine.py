@@ -129,7 +129,7 @@ def test_smondrian_is_the_thesis_to_the_last_digit(snapshot: Snapshot, task_rows
     assert float(total.penalty) == pytest.approx(3952.62, abs=0.005)
 
 
-@pytest.mark.parametrize("separation", ["paying", "always"])
+@pytest.mark.parametrize("separation", ["adaptive", "always"])
 def test_su_mondrian_is_that_of_one_block(snapshot: Snapshot, separation: str) -> None:
     """With many tasks and several rounds, every record is published once and loses as much."""
     options: dict[str, Any] = {"name": "su-mondrian", "separation": separation, "rho": 3}
