@@ -80,6 +80,25 @@ def test_plan_that_is_carried_out_again_makes_the_same_atoms(plan: Command) -> N
     assert disturbed(plan, Fault(last, "stale handle"), 0)
 
 
+def test_plan_killed_between_the_notes_of_its_atoms(plan: Command) -> None:
+    """The next attempt could not write the first note, because it was there."""
+    notes = [number for number, one in enumerate(plan.operations) if "kept-atoms" in one.path]
+    assert len(notes) > 5
+    for at in notes:
+        assert disturbed(plan, Fault(at, "after"), 0)
+
+
+def test_plan_of_which_half_is_published(plan: Command) -> None:
+    """Its other half is made of the atoms that the ledger has."""
+    at = max(
+        number
+        for number, one in enumerate(plan.operations)
+        if one.path.startswith("releases/.press") and "release-1/metrics/attributes" in one.path
+    )
+    for kind in ("stale handle", "before"):
+        assert disturbed(plan, Fault(at, kind), 0)
+
+
 def test_every_point_of_a_ledger_that_is_made(tmp_path: Path) -> None:
     """The second call refused what the first one had left, and a key was half a key."""
     made = COMMANDS["ledger init"](tmp_path)

@@ -501,6 +501,8 @@ class _Carrying:
             for one in made
             if one.kept is not None and not (one.name in known and known[one.name].counts)
         ]
+        if not planned:
+            return
         with self.progress.stage("write into the ledger"):
             atoms = self._new_atoms(strategy, self.ledger)
             self._prepare_ledger([one.name for one in planned], atoms, self.ledger)

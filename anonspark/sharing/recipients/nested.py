@@ -491,6 +491,8 @@ class NestedMaker:
         atoms = fresh if reused is None else reused.union(fresh)
         with self.progress.stage("group the records"):
             for name in (_ATOMS, _GROUPED):
+                # An attempt may have been stopped between the two notes below.
+                self.staging.state.forget(name)
                 files.delete(f"{place}/{name}")
             atoms.stage(f"{place}/{_ATOMS}")
             atoms = self.engine.staged([f"{place}/{_ATOMS}"], ATOMS)
