@@ -20,8 +20,8 @@ Access = Literal["private", "code", "shared"]
 """``private`` is for the owner alone, ``code`` is written by the owner alone. ``shared`` is for
 readers, too, and may be of the administrator, or of a group of ours that may write there."""
 
-# What a file system says that has no hard links.
-_NO_LINKS = (errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+"""Error numbers of a file system that has no hard links."""
 
 _FORBIDDEN = {"private": 0o077, "code": 0o022, "shared": 0}
 
@@ -105,7 +105,7 @@ def write_new(path: str | Path, content: bytes, mode: int) -> None:
         write_aside(hidden, content, mode)
         os.link(hidden, place)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         _write_exclusively(place, content, mode)
     finally:

@@ -7,52 +7,31 @@ less than what was drawn, and after the calls that follow everything is as witho
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import get_args
 
 import pytest
-from every_operation import two_at_once
+from every_operation import disturb_at, points_of, two_at_once
 from sharing_commands import COMMANDS, Command, disturbed
-from simulated_files import Fault, Losing, SimulatedDisk
-
-Point = tuple[Fault, int, Losing | None]
+from simulated_files import Fault, SimulatedDisk
 
 # So many points of each take eight CPU seconds in all.
 DRAWN = {"ledger init": 60, "distribute": 4, "select": 20, "union": 6}
 
 
-def points_of(made: Command, random: Random) -> list[Point]:
-    """Return all faults of all operations, and power cuts before each change."""
-    found: list[Point] = []
-    for number, operation in enumerate(made.operations):
-        losses = get_args(Losing) if operation.changes else ()
-        faults = [(kind, None) for kind in operation.faults]
-        faults += [("before", losing) for losing in losses]
-        found += [
-            (Fault(number, kind), random.randrange(len(made.followed)), losing)
-            for kind, losing in faults
-        ]
-    return found
-
-
-def go_through(made: Command, points: list[Point]) -> None:
-    met, broken = 0, []
-    for fault, following, losing in points:
-        try:
-            met += disturbed(made, fault, following, losing, seed=fault.at)
-        except AssertionError as error:
-            operation = made.operations[fault.at]
-            broken.append((fault, following, losing, operation, str(error)[:500]))
-    assert not broken, broken[:20]
-    assert met >= 0.8 * len(points)
+def go_through(made: Command, random: Random, drawn: int | None = None) -> None:
+    """Go through all points of a command, or some that are drawn."""
+    points = points_of(made.operations, range(len(made.followed)), random)
+    points = points if drawn is None else random.sample(points, drawn)
+    disturb_at(made.operations, points, partial(disturbed, made))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_drawn_points(tmp_path: Path, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     made = COMMANDS[name](tmp_path)
-    go_through(made, random.sample(points_of(made, random), DRAWN[name]))
+    go_through(made, random, DRAWN[name])
 
 
 @pytest.mark.night
@@ -60,7 +39,7 @@ def test_drawn_points(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_all_points(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path)
-    go_through(made, points_of(made, Random(7)))  # noqa: S311 - no secret
+    go_through(made, Random(7))  # noqa: S311 - no secret
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +81,7 @@ def test_plan_of_which_half_is_published(plan: Command) -> None:
 def test_every_point_of_a_ledger_that_is_made(tmp_path: Path) -> None:
     """The second call refused what the first one had left, and a key was half a key."""
     made = COMMANDS["ledger init"](tmp_path)
-    go_through(made, points_of(made, Random(7)))  # noqa: S311 - no secret
+    go_through(made, Random(7))  # noqa: S311 - no secret
 
 
 def go_two_at_once(made: Command, points: list[int]) -> None:

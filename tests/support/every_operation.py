@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import pytest
@@ -23,6 +23,8 @@ from helpers import configuration_file, write_table
 from simulated_files import Fault, Losing, Operation, Process, SimulatedDisk, StoppedError
 
 from anonspark.cli.application import main
+
+T = TypeVar("T")
 
 RUN_ID = "night"
 
@@ -61,6 +63,38 @@ def call(
     # Without warnings.
     said = err.getvalue()[err.getvalue().find("error: ") :] if code else ""
     return Ended(None if process.is_stopped else code, said, process)
+
+
+def points_of(
+    operations: Sequence[Operation], followed: Sequence[T], random: Random
+) -> list[tuple[Fault, T, Losing | None]]:
+    """Return all faults of all operations, and power cuts before each change.
+
+    With each goes one of the ways in which a scheduler follows it, which is drawn.
+    """
+    found: list[tuple[Fault, T, Losing | None]] = []
+    for number, operation in enumerate(operations):
+        faults: list[tuple[str, Losing | None]] = [(kind, None) for kind in operation.faults]
+        if operation.changes:
+            faults += [("before", losing) for losing in get_args(Losing)]
+        found += [(Fault(number, kind), random.choice(followed), losing) for kind, losing in faults]
+    return found
+
+
+def disturb_at(
+    operations: Sequence[Operation],
+    points: Sequence[tuple[Fault, T, Losing | None]],
+    disturb: Callable[..., bool],
+) -> None:
+    """Check that all points end well. ``disturb`` says whether the fault was met."""
+    met, broken = 0, []
+    for fault, following, losing in points:
+        try:
+            met += disturb(fault, following, losing, seed=fault.at)
+        except AssertionError as error:
+            broken.append((fault, following, losing, operations[fault.at], str(error)[:500]))
+    assert not broken, broken[:20]
+    assert met >= 0.8 * len(points)
 
 
 def two_at_once(

@@ -108,7 +108,7 @@ def disturbed(
         path
         for path in set(files_of(made.folder)) - set(made.there)
         # Drafts of a stopped process, of what the ledger holds, and its events and charges.
-        if not path.rpartition("/")[2].startswith((".0", ".key", ".ledger"))
+        if not path.rpartition("/")[2].startswith((".0", ".key", ".ledger", ".lock"))
         and not path.startswith(("ledger/people/", "ledger/events/"))
     }
     assert not strangers, strangers
@@ -148,7 +148,9 @@ def ledger_scene(folder: Path) -> Command:
         ledger = open_ledger(FILES, str(work / "ledger"), read_key(str(work / "key")))
         return {"subject": ledger.subject, "events": [one.type for one in ledger.events.events]}
 
-    return finished(Command(work, folder / "template", make, state, followed=((make,),)))
+    # Of a ledger that is complete the lock stays, which the next command would take over.
+    unlock = ("ledger", "unlock", work / "ledger")
+    return finished(Command(work, folder / "template", make, state, followed=((make, unlock),)))
 
 
 def plan_scene(folder: Path) -> Command:

@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from anonspark.engine.files import Files, FilesError, each_method, require_no_nul, sync_local
 from anonspark.errors import ConfigurationError
-from anonspark.ownership import LINK, Access, fault_at, make_private, write_aside
+from anonspark.ownership import LINK, NO_LINKS, Access, fault_at, make_private, write_aside
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -26,10 +26,6 @@ _R = TypeVar("_R")
 _SCHEME = re.compile(r"([^/:]*):")
 
 _SPECIAL = frozenset("*?[")
-
-# What a file system says that has no hard links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
-
 
 # What it says of a target that came into being meanwhile.
 _THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR)
@@ -342,7 +338,7 @@ def _rename(old: Path, new: Path) -> None:
         try:
             new.hardlink_to(old)
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in NO_LINKS:
                 raise
         else:
             old.unlink()

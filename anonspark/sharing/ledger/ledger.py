@@ -11,7 +11,7 @@ from typing import Any
 
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.sharing.ledger.chain import now
+from anonspark.sharing.ledger.chain import Link, now
 from anonspark.sharing.ledger.creating import digest_of, text_of
 from anonspark.sharing.ledger.events import (
     BASE,
@@ -90,8 +90,13 @@ class Ledger:
     @property
     def generation(self) -> int:
         """Number of the newest base partition, 0 where there is none."""
-        numbers = [one.told["generation"] for one in self.events.events if one.type == BASE]
-        return max(numbers, default=0)
+        last = self.last_base
+        return 0 if last is None else int(last.told["generation"])
+
+    @property
+    def last_base(self) -> Link | None:
+        """The event of the newest base partition, None where there is none."""
+        return next((one for one in reversed(self.events.events) if one.type == BASE), None)
 
     def generation_before(self, run_id: str) -> int:
         """Return the newest base partition that a run starts from, 0 where there is none.
@@ -99,7 +104,7 @@ class Ledger:
         It passes over the one that an attempt of the same run wrote and published nothing of, so
         that the run makes the same atoms again, under the same names.
         """
-        last = next((one for one in reversed(self.events.events) if one.type == BASE), None)
+        last = self.last_base
         if last is None or last.told["run_id"] != run_id:
             return self.generation
         if any(one.counts and one.told["run_id"] == run_id for one in self.releases.values()):
@@ -167,8 +172,11 @@ def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
             f"--key-file: {last} is there already, so the key is that of another ledger. Expected "
             "a key for each ledger. Name another file, in which a new key is written"
         )
-    inside = {one.path for one in files.tree(layout.path) if one.kind != "directory"}
-    if inside - {draft, f"{draft}.aside", layout.lock.rpartition("/")[2]}:
+    lock = layout.lock.rpartition("/")[2]
+    own = (draft, lock, f".{lock}.")
+    if any(
+        one.kind != "directory" and not one.path.startswith(own) for one in files.tree(layout.path)
+    ):
         what = "a ledger" if files.exists(layout.head) else "something else"
         raise ConfigurationError(
             f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. Choose "

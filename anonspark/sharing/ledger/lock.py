@@ -13,6 +13,7 @@ from typing import Any
 from anonspark.engine.files import Files
 from anonspark.engine.processes import process_identity
 from anonspark.errors import PublishingError
+from anonspark.sharing.ledger.creating import create_whole
 from anonspark.sharing.ledger.layout import Layout
 
 
@@ -42,9 +43,8 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
     if is_dead(read_lock(files, layout)):
         files.delete(layout.lock)
     try:
-        files.create_text(layout.lock, json.dumps(own))
-        files.sync(layout.lock)
-        files.sync_names(layout.lock)
+        # As a whole: half a lock of a killed process would be no one's.
+        create_whole(files, layout.lock, json.dumps(own))
     except FileExistsError as error:
         found = read_lock(files, layout) or {}
         raise PublishingError(

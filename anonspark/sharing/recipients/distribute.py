@@ -525,7 +525,7 @@ class _Carrying:
         if strategy.atoms is None:
             return None
         atoms = strategy.atoms.select([SUBJECT, ATOM])
-        last = next((one for one in reversed(ledger.events.events) if one.type == BASE), None)
+        last = ledger.last_base
         if last is not None and last.told["run_id"] == self.run_id:
             known = read_kept(self.engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
             if not any(a.except_all(b).count() for a, b in ((atoms, known), (known, atoms))):
