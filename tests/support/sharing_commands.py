@@ -148,9 +148,10 @@ def ledger_scene(folder: Path) -> Command:
         ledger = open_ledger(FILES, str(work / "ledger"), read_key(str(work / "key")))
         return {"subject": ledger.subject, "events": [one.type for one in ledger.events.events]}
 
-    # Of a ledger that is complete the lock stays, which the next command would take over.
-    unlock = ("ledger", "unlock", work / "ledger")
-    return finished(Command(work, folder / "template", make, state, followed=((make, unlock),)))
+    made = finished(Command(work, folder / "template", make, state, followed=((make,),)))
+    # Of a ledger that is complete the lock of a dead process stays: the next command takes it over.
+    made.there.append("ledger/lock")
+    return made
 
 
 def plan_scene(folder: Path) -> Command:
