@@ -56,7 +56,7 @@ def people(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def skewed(spark: SparkSession, rows: int) -> DataFrame:
-    """People of whom 40 % are equal in every quasi-identifier, one of which has two values."""
+    """People of whom 40% are equal in every quasi-identifier, one of which has two values."""
     from pyspark.sql import functions as sf
 
     table = generate_people(spark, rows)

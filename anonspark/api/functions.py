@@ -396,7 +396,7 @@ def evaluate(
         An unchanged category that models learn to predict.
     holdout : DataFrame, str or None
         Records like those of the original that were not anonymized. Models are tested on them.
-        Without it, they are tested on about 30 % of the original, which the release has seen.
+        Without it, they are tested on about 30% of the original, which the release has seen.
     progress : bool
         Whether to show the current step. See :func:`anonspark.anonymize`.
 
@@ -594,7 +594,7 @@ def report(
         :func:`anonspark.evaluate` measures it. Needs the original.
     holdout : DataFrame, str or None
         Records like those of the original that were not anonymized. Models are tested on them.
-        Without it, they are tested on about 30 % of the original, which flatters the release.
+        Without it, they are tested on about 30% of the original, which flatters the release.
     inside : bool
         Whether to name the worst classes. Do not publish such a page.
     progress : bool

@@ -332,7 +332,7 @@ class AutoOptions(ModelOptions):
 
     name: Literal["auto"]
     """Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and
-    microaggregation on a sample. It takes the fastest one whose loss is at most 1 % above the
+    microaggregation on a sample. It takes the fastest one whose loss is at most 1% above the
     smallest. The manifest says which and why."""
 
     objective: Literal["gcp", "queries"] = "gcp"

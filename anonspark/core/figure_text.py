@@ -82,7 +82,7 @@ def share_of_records(some: int, records: int, k: int) -> str:
     if records - some < k:
         return f"all but fewer than {k:,} records"
     percent = 100 * some / records
-    return f"{percent:.0f} % of the records" if percent >= 1 else f"{percent:.2g} % of the records"
+    return f"{percent:.0f}% of the records" if percent >= 1 else f"{percent:.2g}% of the records"
 
 
 def _plain(value: object) -> object:

@@ -179,17 +179,17 @@ def people_of(seed: int, ids: Longs) -> pa.RecordBatch:
     ``person_id``        string     ``P`` and 16 hexadecimal digits, unique, not in row order
     ``full_name``        string     given name by sex, family name from 100, both long-tailed
     ``birth_date``       date       age 18 to 98, the fewer the older, mean about 45
-    ``sex``              string     female 50.5 %, male 49 %, other 0.5 %
+    ``sex``              string     female 50.5%, male 49%, other 0.5%
     ``postal_code``      integer    a block of numbers for each city, the larger the city the more
                                     codes, low codes of a block more frequent
-    ``city``             string     120 cities by Zipf's law, the largest has about 14 % of all
-    ``education``        string     `EDUCATION_ORDER`, higher for the young, 1 % missing
+    ``city``             string     120 cities by Zipf's law, the largest has about 14% of all
+    ``education``        string     `EDUCATION_ORDER`, higher for the young, 1% missing
     ``marital_status``   string     single, married, divorced, widowed, by age group
-    ``income``           double     a year's, lognormal with 2 decimals, the median grows by 17 %
+    ``income``           double     a year's, lognormal with 2 decimals, the median grows by 17%
                                     with each step of education and peaks at the age of 52
-    ``capital_gain``     long       0 for 92 %, otherwise Pareto from 500 with exponent 1.6
-    ``hours_per_week``   integer    40 for 45 %, otherwise normal (38, 12) within 1 to 99
-    ``body_mass_index``  double     lognormal with 1 decimal, median 25.5 at 45, grows with age, 3 %
+    ``capital_gain``     long       0 for 92%, otherwise Pareto from 500 with exponent 1.6
+    ``hours_per_week``   integer    40 for 45%, otherwise normal (38, 12) within 1 to 99
+    ``body_mass_index``  double     lognormal with 1 decimal, median 25.5 at 45, grows with age, 3%
                                     missing
     ``last_visit``       timestamp  exponential backwards from the last day, mean 400 days, at most
                                     5 years, between 8 and 18 o'clock UTC

@@ -38,7 +38,7 @@ from anonspark.staged.records import Records
 
 LEAF_SIZES = 16
 """A leaf of the tree over atoms has so many times k records at least. With 4, 8, 32 and 64 a
-release of Adult lost 8 and 3 % more, 2 and 3 % less. The work grows with it."""
+release of Adult lost 8 and 3% more, 2 and 3% less. The work grows with it."""
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]

@@ -146,7 +146,7 @@ _CANDIDATES: tuple[ModelOptions, ...] = (
 """The models that are tried, and after them microaggregation: the fastest first."""
 
 _EQUAL_LOSS = 1.01
-"""A faster model is taken where it loses at most 1 % more than the best one."""
+"""A faster model is taken where it loses at most 1% more than the best one."""
 
 _SAMPLED = 50_000
 
@@ -216,7 +216,7 @@ def _words(options: ModelOptions) -> str:
 def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) -> Choice:
     """Try every candidate on the same sample of a table, and take the best one.
 
-    The best one is the fastest of those whose loss is at most 1 % above the smallest loss.
+    The best one is the fastest of those whose loss is at most 1% above the smallest loss.
 
     Parameters
     ----------

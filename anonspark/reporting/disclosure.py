@@ -7,7 +7,6 @@ less another one, or less one of the release, is then about no fewer than k peop
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,13 +91,13 @@ class Disclosure:
 
 
 def percent(share: float) -> str:
-    """Return a share as text, with three digits or so: 100 %, 12.3 %, 0.0123 %."""
+    """Return a share as text, with three digits or so: 100%, 12.3%, 0.0123%."""
     value = 100 * share
     if value == 0 or value == 100:
-        return f"{value:.0f} %"
+        return f"{value:.0f}%"
     if 99.95 <= value < 100:
-        return "more than 99.9 %"
-    return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
+        return "more than 99.9%"
+    return f"{value:.1f}%" if value >= 1 else f"{value:.2g}%"
 
 
 def percent_or_nothing(share: Any) -> str:
@@ -107,10 +106,5 @@ def percent_or_nothing(share: Any) -> str:
 
 
 def round_percent(share: float) -> str:
-    """Return a share as text as :func:`percent` does, but 10 % for 10.0 %."""
-    return percent(share).replace(".0 %", " %")
-
-
-def spaced(text: str) -> str:
-    """Return a text of the terminal with its percentages as the report writes them."""
-    return re.sub(r"(?<=\d)%", " %", text)
+    """Return a share as text as :func:`percent` does, but 10% for 10.0%."""
+    return percent(share).replace(".0%", "%")

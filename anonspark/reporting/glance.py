@@ -122,8 +122,7 @@ def _risk(evidence: Evidence) -> Tile:
     high = after.get("high_highest") or after.get("high_at_risk") or after.get("high_average")
     return Tile(
         "Risk before and after" if before is not None else "Risk of re-identification",
-        # It breaks at the arrow alone.
-        value.replace(" %", "\N{NO-BREAK SPACE}%"),
+        value,
         f"{text}.",
         "bad" if evidence.k == 1 else "mixed" if high else "good",
     )
@@ -164,7 +163,7 @@ def _usefulness(evidence: Evidence) -> Tile:
     if not kept.enough or kept.share is None:
         tile = _of_figures(evidence)
         return replace(tile, text=f"{tile.text} How well models learn is unknown. See below.")
-    value = f"{100 * max(kept.share, 0.0):.1f}\N{NO-BREAK SPACE}%"
+    value = f"{100 * max(kept.share, 0.0):.1f}%"
     good = kept.share >= 0.9 and kept.held_out
     tone = "good" if good else "mixed" if kept.share > 0 else "bad"
     return Tile("Usefulness", value, sentence_of(learning), tone)
@@ -215,7 +214,7 @@ def _weakest(evidence: Evidence) -> Tile:
             f"All records of a class have the same value of {attribute}: if a person is known to "
             f"be in it, this value is certain."
         )
-        return Tile("Weakest class", "100 % share one value", text, "bad")
+        return Tile("Weakest class", "100% share one value", text, "bad")
     if evidence.people:
         # What is measured of every sensitive attribute counts records.
         which = "So many records of one class" if share >= 0.75 else "In no class more records"
@@ -223,7 +222,7 @@ def _weakest(evidence: Evidence) -> Tile:
             "Weakest class",
             f"{round_percent(share)} share one value",
             f"{which} have the same value of {attribute}. Counted by person, the share may be "
-            "higher, up to 100 %.",
+            "higher, up to 100%.",
             "mixed" if share >= 0.5 else "good",
         )
     return Tile(

@@ -68,7 +68,7 @@ def loss(evidence: Evidence) -> Section | None:
         "Loss of each attribute",
         [
             Text("The certainty penalty is the part of an attribute's range that a published value "
-                 "leaves open, on average over the records: 0 % is the exact value, 100 % reveals "
+                 "leaves open, on average over the records: 0% is the exact value, 100% reveals "
                  "nothing."),
             chart,
         ],

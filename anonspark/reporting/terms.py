@@ -50,8 +50,8 @@ GLOSSARY = Glossary(
     ),
     Term(
         "certainty penalty",
-        "The part of an attribute's range that a published value leaves open: 0 % is the exact "
-        "value, 100 % reveals nothing.",
+        "The part of an attribute's range that a published value leaves open: 0% is the exact "
+        "value, 100% reveals nothing.",
     ),
     Term(
         "linkage attack",

@@ -11,7 +11,7 @@ from anonspark.core.utility_score import describe_utility
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.tips import words_of
-from anonspark.reporting.disclosure import Disclosure, round_percent, spaced
+from anonspark.reporting.disclosure import Disclosure, round_percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
 from anonspark.utility.models import Learning
@@ -37,7 +37,7 @@ def utility_sentences(
     """
     sentences = []
     if counts.get("utility_score") is not None:
-        sentences.append(spaced(f"The usefulness is {describe_utility(counts)}."))
+        sentences.append(f"The usefulness is {describe_utility(counts)}.")
     lost = counts.get("association_loss")
     if lost is not None:
         sentences.append(

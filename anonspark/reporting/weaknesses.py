@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from anonspark.presentation.blocks import Block, Item, Items, Section, Text
-from anonspark.reporting.disclosure import round_percent, spaced
+from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 
 # From this share of one value on a class tells it almost surely.
@@ -18,7 +18,7 @@ _TOO_MANY_VALUES = (
 
 
 # What is measured of every sensitive attribute counts records.
-_MORE = "Counted by person, the share may be higher, up to 100 %."
+_MORE = "Counted by person, the share may be higher, up to 100%."
 
 
 def weaknesses(evidence: Evidence) -> Section:
@@ -150,7 +150,7 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
 
 def _sentence(text: object) -> str:
     """Return a warning as a sentence: in a log it follows a key."""
-    whole = spaced(str(text))
+    whole = str(text)
     if not whole.startswith(("execution.", "attributes.")):
         whole = whole[:1].upper() + whole[1:]
     return whole if whole.endswith(".") else f"{whole}."

@@ -207,7 +207,7 @@ def evaluate(
         A category that is published as it is: models learn to predict it.
     holdout : str, Table or None
         Records like the original's that were not anonymized, or their path: models are tested on
-        them. Without it they are tested on about 30 % of the original, chosen by a hash of the
+        them. Without it they are tested on about 30% of the original, chosen by a hash of the
         content.
 
     Returns

@@ -160,7 +160,7 @@ def _of_models(kept: Kept) -> str:
         )
     margin = ""
     if kept.low is not None and kept.high is not None:
-        margin = f"95 % interval {_percent(max(kept.low, 0.0))} to {_percent(kept.high)}, "
+        margin = f"95% interval {_percent(max(kept.low, 0.0))} to {_percent(kept.high)}, "
     return (
         f"a model trained on the release is {_percent(kept.share)} as good as on the original "
         f"({margin}{scores}, {guessing}{seen})"
@@ -168,4 +168,4 @@ def _of_models(kept: Kept) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"

@@ -108,7 +108,7 @@ def measure_workload(
 
     Notes
     -----
-    Errors are bounded from below as in Xiao, Wang and Gehrke (ICDE 2010), by 0.1 % of the records,
+    Errors are bounded from below as in Xiao, Wang and Gehrke (ICDE 2010), by 0.1% of the records,
     which mitigates queries that select next to nothing.
 
     Two jobs: one pass over the original, and one over the release with a shuffle of a row a class,

@@ -39,7 +39,7 @@ class Leading:
         return self.records / self.total
 
     def group(self, rho: int) -> tuple[str, int]:
-        """Return class and bin of the share, in percent; the last bin is closed, so it has 100 %.
+        """Return class and bin of the share, in percent; the last bin is closed, so it has 100%.
 
         The loops of the thesis begin at 1 and would lose bin 0, which three classes can reach.
         """

@@ -90,7 +90,7 @@ class Parts:
 
 
 def random_parts(table: Texts, seed: int) -> Parts:
-    """Divide at random: 30 % for the test, the rest to three holders equally."""
+    """Divide at random: 30% for the test, the rest to three holders equally."""
     test, rest = _test_and_rest(table, seed)
     return Parts(test, np.array_split(rest, HOLDERS))
 

@@ -45,7 +45,7 @@ WHY = {
 }
 REASONS = """\
 - H, hierarchies: the thesis publishes by groups of values whose most frequent class is about equally
-  frequent, with unknown widths. Ours are 5, 10, 20 and 50 %. k and the hierarchies of its federated releases are also unknown. Ours have k = 10 and sets of neighbours.
+  frequent, with unknown widths. Ours are 5, 10, 20 and 50%. k and the hierarchies of its federated releases are also unknown. Ours have k = 10 and sets of neighbours.
 - M, models: split, seed, version and the treatment of missing values are unknown. The support
   vector machine of the print has the figures of the majority class, which is next to it here.
 - N: Adult has 48,842 records in its two files."""
@@ -56,7 +56,7 @@ TITLES = {
     "Loss": "Loss of mammographic masses at k = 3",
     "Lists": "Table 5.3: lists of the partitioner, mammographic masses, k = 3",
     "Lists of other tables": "Lists of the partitioner, other tables, rows in the order of the file",
-    "Classifiers on Adult": "Classifiers on Adult, 70 % for training",
+    "Classifiers on Adult": "Classifiers on Adult, 70% for training",
     "Classifiers on mammographic masses": "Classifiers on mammographic masses, mean of 10 splits",
     "Federated learning": "Federated learning on Adult, three holders, mean of 3 seeds",
     "Sensitivity": "Var and Inan: by how much counts change if a record is replaced",

@@ -2,7 +2,7 @@
 
     PYTHONPATH=benchmarks .venv/bin/python -m quality.ml_utility --data ../shared/data
 
-Learners have the defaults of scikit-learn; 70 % of the records are for training. Categories are
+Learners have the defaults of scikit-learn; 70% of the records are for training. Categories are
 numbers, in the order of their texts. The majority class stands beside every accuracy. Prints
 Markdown.
 """

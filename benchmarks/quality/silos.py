@@ -124,7 +124,7 @@ def blocks(alike: Measured, differing: Measured) -> Iterator[str]:
     yield "\n".join(table_of_scores(alike))
     yield "What it costs to anonymize apart, by k (mean areas):"
     yield "\n".join(table_of_areas(alike))
-    shares = [f"{100 * sum(one) / len(one):.0f} %" for one in zip(*differing.shares, strict=True)]
+    shares = [f"{100 * sum(one) / len(one):.0f}%" for one in zip(*differing.shares, strict=True)]
     yield (
         "Holders that differ: married, not in family, and others, of whom "
         f"{', '.join(shares)} have more than 50K. k = {K}:"

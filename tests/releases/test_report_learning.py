@@ -51,11 +51,11 @@ def test_the_sentence_is_that_of_evaluate(
     assert command(capsys, "report", made.release, *given, "--out", out).code == 0
     page = unescape(out.read_text())
     sentence = f"{told['sentence'][0].upper()}{told['sentence'][1:]}."
-    assert "as good as on the original (95 % interval" in sentence
+    assert "as good as on the original (95% interval" in sentence
     # In the tile and in the section.
     assert page.count(sentence) == 2
     assert ("flattering" in page) is not held_out
-    share = f"{100 * told['kept']['share']:.1f}\N{NO-BREAK SPACE}%"
+    share = f"{100 * told['kept']['share']:.1f}%"
     assert re.search(rf'class="[^"]*value[^"]*">{share}<', page)
     for one in told["learning"]["differences"]:
         assert f"{one['roc_auc']['difference']:+.4f}" in page

@@ -54,10 +54,10 @@ def test_a_sensitive_attribute_without_a_criterion(
 ) -> None:
     remedy = "privacy.l_diversity (--set privacy.l_diversity=2, in Python l=2)"
     checked = command(capsys, "check", configured, "--quiet")
-    assert "75 % of the records share its most frequent value" in checked.err
+    assert "75% of the records share its most frequent value" in checked.err
     assert remedy in checked.err
     assert "usable, with 1 warning" in checked.out
-    share = "50 % of the records lie in such classes"
+    share = "50% of the records lie in such classes"
     done = command(capsys, "run", configured, "--quiet", "--report")
     assert (done.code, share in done.err, remedy in done.err) == (0, True, True)
     (warning,) = manifest_of(tmp_path / "release")["warnings"]
@@ -69,7 +69,7 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert "All criteria hold, with 1 warning" in proved.out
     readme = (tmp_path / "release" / "README.md").read_text()
     assert "`illness`: no criterion was asked for" in readme
-    assert "100 % share one value" in (tmp_path / "release" / "report.html").read_text()
+    assert "100% share one value" in (tmp_path / "release" / "report.html").read_text()
     # With the option that the warning names nothing is left to warn of.
     option = ("--set", "privacy.l_diversity=2", "--set", "output.mode=overwrite")
     done = command(capsys, "run", configured, "--quiet", *option)

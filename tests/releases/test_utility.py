@@ -102,7 +102,7 @@ def test_models_of_the_same_records_do_not_differ(
         assert next(iter(told)) == "sentence"
         if name == "same":
             assert (told["kept"]["share"], told["kept"]["low"], told["kept"]["high"]) == (1, 1, 1)
-            assert "100.0 % as good as on the original" in told["sentence"]
+            assert "100.0% as good as on the original" in told["sentence"]
     for one in found["same"]["differences"]:
         for score in ("accuracy", "roc_auc"):
             assert one[score] == {

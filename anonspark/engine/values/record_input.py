@@ -32,7 +32,7 @@ class RecordInput(ABC):
     Attributes
     ----------
     most_distinct : int
-        Different texts of a column that a task counts exactly. Beyond, the count is off by 2 % or
+        Different texts of a column that a task counts exactly. Beyond, the count is off by 2% or
         so.
     """
 

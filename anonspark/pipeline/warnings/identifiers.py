@@ -109,7 +109,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
         share = rounded_share(repeated, own.records, k)
         many = own.size_of_many(k)
         many = many if many is not None and many > 1 else None
-        shown = f"fewer than k = {k:,} records" if share is None else f"about {100 * share:.3g} %"
+        shown = f"fewer than k = {k:,} records" if share is None else f"about {100 * share:.3g}%"
         shown += "" if share is None else " of the records"
         text = f"the identifier of {shown} is that of another record, too"
         if many is not None:

@@ -66,7 +66,7 @@ TOOL = Tool(
     distribution="anjana",
     module="peers.adapters.anjana",
     python="3.11",
-    about="full-domain, pandas; up to 5 % left out; hierarchies of 64, 32, ..., 2 equal intervals",
+    about="full-domain, pandas; up to 5% left out; hierarchies of 64, 32, ..., 2 equal intervals",
     read=read,
     conversion="the row numbers that it leaves are dropped",
 )

@@ -53,7 +53,7 @@ TOOL = Tool(
     distribution="project-lighthouse-anonymize",
     module="peers.adapters.lighthouse",
     python="3.11",
-    about="Core Mondrian, pandas, several processes; leaves out up to 1 % by default",
+    about="Core Mondrian, pandas, several processes; leaves out up to 1% by default",
     read=read,
     conversion="it publishes the means of its classes: measured are the bounds of the records that "
     "share their means, found by row number",

@@ -78,7 +78,7 @@ def test_the_pages_compare_the_models_as_the_tables_do() -> None:
             less.append(1 - gcp["microaggregation"] / min(others))
             more.append(gcp["su-mondrian"] / gcp["microaggregation"])
     assert len(less) == 16
-    assert f"{100 * min(less):.0f} to {100 * max(less):.0f} % less than the next best" in text
+    assert f"{100 * min(less):.0f} to {100 * max(less):.0f}% less than the next best" in text
     assert f"{min(more):.2f} to {max(more):.1f} times the `gcp` of microaggregation" in text
     (default, least) = (
         float(re.findall(rf"^\| {name} \| ([\d.]+) \|", text, re.M)[0])
@@ -86,4 +86,4 @@ def test_the_pages_compare_the_models_as_the_tables_do() -> None:
     )
     assert f"on average {default / least:.1f} times" in text
     choosing = " ".join((docs / "choosing-k-and-model.md").read_text().split())
-    assert f"`gcp` is about {10 * round(10 * (default / least - 1))} % larger" in choosing
+    assert f"`gcp` is about {10 * round(10 * (default / least - 1))}% larger" in choosing

@@ -224,7 +224,7 @@ def test_columns_that_single_out() -> None:
         *("column_identifies", "name"),
         0.5,
     )
-    assert "(insensitive): 50 % of the records" in name.text
+    assert "(insensitive): 50% of the records" in name.text
     assert (disease.code, disease.figures["records_below_k"]) == ("rare_values", 4)
     assert "(sensitive): fewer than 5 records" in disease.text
     assert not list(published_value_warnings({"name": ValueSizes(100, {5: 20})}, configuration))

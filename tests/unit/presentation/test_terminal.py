@@ -24,13 +24,13 @@ def _columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_numbers_stand_to_the_right_and_texts_to_the_left() -> None:
-    table = Table("People", ["name", "age", "share"], [["Ada", 1815, "9.5 %"], ["Bo", 7, ""]])
+    table = Table("People", ["name", "age", "share"], [["Ada", 1815, "9.5%"], ["Bo", 7, ""]])
     assert table.numbers == [False, True, True]
     lines = [line.rstrip() for line in shown(table)]
     assert lines[1:] == [
         "name    age  share",
         "──────────────────",
-        "Ada   1,815  9.5 %",
+        "Ada   1,815   9.5%",
         "Bo        7",
     ]
 

@@ -65,9 +65,9 @@ def test_shares_do_not_tell_of_few_records_nor_of_few_others() -> None:
     rules = Disclosure(10)
     assert rules.share(0.003, 1000) == "fewer than 10 records"
     assert rules.share(0.997, 1000) == "all but fewer than 10 records"
-    assert rules.share(0.5, 1000) == "50.0 %"
-    assert rules.share(1.0, 1000) == "100 %"
-    assert rules.share(0.0, 1000) == "0 %"
+    assert rules.share(0.5, 1000) == "50.0%"
+    assert rules.share(1.0, 1000) == "100%"
+    assert rules.share(0.0, 1000) == "0%"
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1), st.integers(1, 100))
@@ -329,7 +329,7 @@ def test_skewed_values_vary_as_numpy_says() -> None:
     x = random.lognormal(0.0, 1.0, 20_000)
     x[0] = 2_000.0
     y = x + random.normal(0.0, 1.0, len(x))
-    # The largest value is in a group of its own: nearly all others lie in 0.5 % of the range.
+    # The largest value is in a group of its own: nearly all others lie in 0.5% of the range.
     group = (x > np.median(x)).astype(int) + (np.arange(len(x)) < 40)
     first = OrderedAxis(Bins("real", ()), float(x.min()), float(x.max()))
     second = OrderedAxis(Bins("real", ()), float(y.min()), float(y.max()))
@@ -480,7 +480,7 @@ def test_few_records_left_out_are_not_told_by_the_utility() -> None:
         "utility_score": 90.0,
     }
     (first, *_) = usefulness(evidence(manifest={"summary": counts})).blocks
-    assert "span 10.00 % of their column's range on average, and fewer than" in first.text  # type: ignore[union-attr]
+    assert "span 10.00% of their column's range on average, and fewer than" in first.text  # type: ignore[union-attr]
     assert first.text.endswith(", and fewer than 10 records were left out.")  # type: ignore[union-attr]
 
 
@@ -505,15 +505,15 @@ def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     section = value_sections.marginals(whole)
     assert [row[1:] for row in cells(section)] == [
-        ["fewer than 10", "0 %", "fewer than 10", "0 %"],
-        ["30", "33.3 %", "30", "33.3 %"],
-        ["60", "66.7 %", "60", "66.7 %"],
+        ["fewer than 10", "0%", "fewer than 10", "0%"],
+        ["30", "33.3%", "30", "33.3%"],
+        ["60", "66.7%", "60", "66.7%"],
     ]
     # Where a bar is pointed at, it says what the table has.
     assert drawn[0].words == [
         ["a", "original: fewer than 10 records", "release: fewer than 10 records"],
-        ["b", "original: 30 records, 33.3 %", "release: 30 records, 33.3 %"],
-        ["c", "original: 60 records, 66.7 %", "release: 60 records, 66.7 %"],
+        ["b", "original: 30 records, 33.3%", "release: 30 records, 33.3%"],
+        ["c", "original: 60 records, 66.7%", "release: 60 records, 66.7%"],
     ]
     assert [one.values[0] for one in drawn[0].series] == [0, 0]
     section = risk_sections.risk(whole)

@@ -44,8 +44,8 @@ def test_what_is_gained_over_guessing_counts() -> None:
     assert kept.low == pytest.approx(0.95 - 1.96 * 0.005 / 0.4)
     assert kept.high == pytest.approx(0.95 + 1.96 * 0.005 / 0.4)
     assert describe_usefulness(WORKLOAD, learned(0.9, 0.02)) == (
-        "a model trained on the release is 95.0 % as good as on the original (95 % interval 92.5 % "
-        "to 97.4 %, ROC AUC 0.8800 compared with 0.9000, guessing 0.5000)"
+        "a model trained on the release is 95.0% as good as on the original (95% interval 92.5% "
+        "to 97.4%, ROC AUC 0.8800 compared with 0.9000, guessing 0.5000)"
     )
 
 
@@ -91,7 +91,7 @@ def test_of_a_wide_interval_no_share_is_told() -> None:
     )
     # A quarter of what the original's model gains is the most.
     narrow, wide = 0.25 * 0.4 / 1.96 - 1e-9, 0.25 * 0.4 / 1.96 + 1e-9
-    assert "80.0 % as good" in describe_usefulness(None, learned(0.9, 0.08, narrow))
+    assert "80.0% as good" in describe_usefulness(None, learned(0.9, 0.08, narrow))
     assert TOO_FEW in describe_usefulness(None, learned(0.9, 0.08, wide))
 
 
@@ -130,6 +130,6 @@ def test_a_share_is_told_with_a_narrow_interval_or_not_at_all(
 def test_without_models_counts_are_told() -> None:
     assert kept_of(None) is None
     assert describe_usefulness(WORKLOAD, None) == (
-        "half of all counts that are taken from the release are off by 1.2 % at most, three "
-        "quarters by 3.4 % at most"
+        "half of all counts that are taken from the release are off by 1.2% at most, three "
+        "quarters by 3.4% at most"
     )
