@@ -75,6 +75,7 @@ _NAMES = {
     "--with": "releases",
     "--same-people": "same_people=True",
     "--inside": "inside=True",
+    "--internal": "internal=True",
 }
 
 
@@ -576,8 +577,9 @@ def report(
     original: Frame | str | None = None,
     target: str | None = None,
     holdout: Frame | str | None = None,
-    inside: bool = False,
+    internal: bool = False,
     progress: bool = True,
+    inside: bool = False,
 ) -> Page:
     """Write the report of a release: one HTML page with charts.
 
@@ -595,10 +597,12 @@ def report(
     holdout : DataFrame, str or None
         Records like those of the original that were not anonymized. Models are tested on them.
         Without it, they are tested on about 30% of the original, which flatters the release.
-    inside : bool
+    internal : bool
         Whether to name the worst classes. Do not publish such a page.
     progress : bool
         Whether to show the current step. See :func:`anonspark.anonymize`.
+    inside : bool
+        The former name of ``internal``.
 
     Returns
     -------
@@ -635,7 +639,7 @@ def report(
         shown.stage("report"),
     ):
         return made_report(
-            engine, place, beside, path, target=target, holdout=tested, inside=inside
+            engine, place, beside, path, target=target, holdout=tested, internal=internal or inside
         )
 
 

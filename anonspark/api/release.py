@@ -71,7 +71,7 @@ class Release(Shown, Closing, Generic[Frame]):
     >>> release.plot_loss()
     Loss of each attribute
     attribute  part of the range left open
-    age                                0%
+    age                                 0%
     >>> release.close()
     """
 

@@ -35,7 +35,7 @@ def made_report(
     *,
     target: str | None = None,
     holdout: Table | str | None = None,
-    inside: bool = False,
+    internal: bool = False,
 ) -> Page:
     """Make the report of a release, and write it where that is asked for.
 
@@ -50,19 +50,21 @@ def made_report(
     target : str or None
     holdout : Table, str or None
         As of :func:`anonspark.reporting.making.make_report`.
-    inside : bool
+    internal : bool
         Whether it names the worst classes.
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
         place = (
-            None if path is None else report_place(files, release, os.fspath(path), inside=inside)
+            None
+            if path is None
+            else report_place(files, release, os.fspath(path), internal=internal)
         )
         told = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
         html, _ = make_report(
-            engine, release, original, told, target=target, holdout=holdout, inside=inside
+            engine, release, original, told, target=target, holdout=holdout, internal=internal
         )
         if place is not None:
             place_report(files, release, place, html)

@@ -41,7 +41,7 @@ class Evidence:
     learning : Learning or None
         What models learn from the release and from its original, with a loss. None where none were
         trained.
-    inside : bool
+    internal : bool
         Whether the report may name the worst classes.
     """
 
@@ -57,7 +57,7 @@ class Evidence:
     shown: ShownClasses = field(default_factory=ShownClasses)
     proven_by_run: bool = False
     learning: Learning | None = None
-    inside: bool = False
+    internal: bool = False
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:

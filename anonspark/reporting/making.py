@@ -55,7 +55,7 @@ def make_report(
     target: str | None = None,
     holdout: Table | str | None = None,
     verified: Verification | None = None,
-    inside: bool = False,
+    internal: bool = False,
 ) -> Report:
     """Return the report of a release.
 
@@ -76,7 +76,7 @@ def make_report(
         them, else on a part of the original, which flatters the release.
     verified : Verification or None
         What the run has just proven of the release. None proves it here.
-    inside : bool
+    internal : bool
         Whether the worst classes are named: then the report is not for who gets the release.
 
     Returns
@@ -125,7 +125,7 @@ def make_report(
             claim.columns,
             [one.attribute for one in verification.sensitive if one.values is not None],
             verification.published.sizes,
-            worst=inside,
+            worst=internal,
         )
     before = []
     # Of the original only records are counted, and nothing compares them with people.
@@ -146,7 +146,7 @@ def make_report(
         shown=classes,
         proven_by_run=verified is not None,
         learning=learning,
-        inside=inside,
+        internal=internal,
     )
     return Report(_page(evidence), evidence.holds)
 
@@ -184,7 +184,7 @@ def _page(evidence: Evidence) -> str:
     if about.get("contact"):
         lead.append(f"Questions: {about['contact']}")
     privacy = "It names classes of the release: keep it internal."
-    if not evidence.inside:
+    if not evidence.internal:
         privacy = (
             "Aggregates and one published class only: no record of the input is in this file, and "
             f"no count of people below k = {evidence.k:,}."
@@ -201,7 +201,7 @@ def _page(evidence: Evidence) -> str:
         footer=f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. {privacy}",
         lead=lead,
         notice="Internal edition: it names the worst classes. Do not pass it on with the release."
-        if evidence.inside
+        if evidence.internal
         else "",
         appendix=_sections(evidence, _APPENDIX),
         glossary=GLOSSARY,
@@ -276,7 +276,7 @@ def report_release(
     *,
     target: str | None = None,
     holdout: str | None = None,
-    inside: bool = False,
+    internal: bool = False,
 ) -> WrittenReport:
     """Write the report of a release. Costs and errors as :func:`make_report`.
 
@@ -292,7 +292,7 @@ def report_release(
     target : str or None
     holdout : str or None
         As of :func:`make_report`.
-    inside : bool
+    internal : bool
         Whether it names the worst classes, and then has a place apart from the release.
 
     Returns
@@ -307,11 +307,11 @@ def report_release(
     files = engine.files
     table = None
     manifest = read_manifest(files, release)
-    path = report_place(files, release, out, inside=inside)
+    path = report_place(files, release, out, internal=internal)
     if original is not None:
         table = open_original(engine, original, manifest)
     report = make_report(
-        engine, release, table, original, target=target, holdout=holdout, inside=inside
+        engine, release, table, original, target=target, holdout=holdout, internal=internal
     )
     place_report(files, release, path, report.html)
     return WrittenReport(path, report.holds)

@@ -11,7 +11,7 @@ from anonspark.release.layout import REPORT, looks_like_report
 from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 
 
-def report_place(files: Files, release: str, out: str | None, *, inside: bool = False) -> str:
+def report_place(files: Files, release: str, out: str | None, *, internal: bool = False) -> str:
     """Return where a report goes, before the work for it.
 
     Parameters
@@ -21,19 +21,19 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
         Directory of the release.
     out : str or None
         ``--out``. None is ``report.html`` in the release.
-    inside : bool
+    internal : bool
         Whether the report names the worst classes: it cannot be a part of the release then.
 
     Raises
     ------
     ConfigurationError
         If something other than a report is there, it is a symbolic link, or it lies inside the
-        release under another name, or at all if it is for inside.
+        release under another name, or at all if it is an internal one.
     """
     own = f"{release.rstrip('/')}/{REPORT}"
-    if inside and out is None:
+    if internal and out is None:
         raise ConfigurationError(
-            "--inside: found no --out. Such a report names the worst classes and is no part of a "
+            "--internal: found no --out. Such a report names the worst classes and is no part of a "
             "release. Add --out FILE, a place apart from the release"
         )
     path = out or own
@@ -42,10 +42,10 @@ def report_place(files: Files, release: str, out: str | None, *, inside: bool = 
     if out is None:
         require_ours(files, key, release.rstrip("/"))
     target, release_root = files.resolved(path), files.resolved(release).rstrip("/")
-    if inside and target.startswith(f"{release_root}/"):
+    if internal and target.startswith(f"{release_root}/"):
         raise ConfigurationError(
             f"{key}: {path} lies inside the release, and the report names its worst classes "
-            "(--inside). Choose a place apart from the release"
+            "(--internal). Choose a place apart from the release"
         )
     if target.startswith(f"{release_root}/") and target != f"{release_root}/{REPORT}":
         raise ConfigurationError(

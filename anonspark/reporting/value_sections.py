@@ -216,7 +216,7 @@ def _found(one: ShownClass, evidence: Evidence) -> str:
 def worst_classes(evidence: Evidence) -> Section | None:
     """Name the worst classes. None outside, where readers should not look for them first."""
     found = evidence.shown.worst
-    if not evidence.inside or not found:
+    if not evidence.internal or not found:
         return None
     of_records = " of the records" if evidence.people else ""
     return Section(

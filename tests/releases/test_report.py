@@ -556,7 +556,7 @@ def test_the_inside_edition_does_not_overflow(
     browser: Browser, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "inside.html"
-    outcome = command(capsys, "report", made.release, "--inside", "--out", out, "--quiet")
+    outcome = command(capsys, "report", made.release, "--internal", "--out", out, "--quiet")
     assert outcome.code == 0, outcome.err
     page = browser.new_page(viewport={"width": 400, "height": 900})
     page.goto(out.as_uri())

@@ -77,7 +77,7 @@ def adult(
 @pytest.fixture(scope="module")
 def inside(adult: Path) -> str:
     out = adult / "inside.html"
-    arguments = ["report", str(adult / "release"), "--inside", "--out", str(out), "--quiet"]
+    arguments = ["report", str(adult / "release"), "--internal", "--out", str(out), "--quiet"]
     assert main(arguments) == 0
     return out.read_text()
 
@@ -254,7 +254,7 @@ def test_only_the_inside_edition_names_the_worst_classes(adult: Path, inside: st
     shares = sorted(
         (max(map(one.count, one)) / len(one) for one in classes_of(adult / "release")), reverse=True
     )
-    told = re.findall(r"<td[^>]*>([\d.]+) %</td><td>[A-Z][\w-]+</td>", inside)
+    told = re.findall(r"<td[^>]*>([\d.]+)%</td><td>[A-Z][\w-]+</td>", inside)
     assert [float(one) for one in told] == [round(100 * share, 1) for share in shares[:10]]
 
 

@@ -42,9 +42,10 @@ def report_release(
         ),
     ] = None,
     holdout: Holdout = None,
-    inside: Annotated[
+    internal: Annotated[
         bool,
         typer.Option(
+            "--internal",
             "--inside",
             help="Also name the worst classes, for internal use only. Needs --out.",
         ),
@@ -55,7 +56,9 @@ def report_release(
     def make(engine: Engine) -> WrittenReport:
         from anonspark.reporting.making import report_release as write
 
-        return write(engine, output, original, out, target=target, holdout=holdout, inside=inside)
+        return write(
+            engine, output, original, out, target=target, holdout=holdout, internal=internal
+        )
 
     made = call.work(make, output, original, holdout, stage="report")
     call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")

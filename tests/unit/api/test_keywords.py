@@ -128,7 +128,7 @@ def test_what_is_no_release_is_told_with_its_type(one: Any) -> None:
 def test_the_inside_edition_has_a_place_apart(tmp_path: Path) -> None:
     sensitive = {"quasi_identifiers": ["age"], "sensitive": ["visits"]}
     with anonspark.anonymize(people(), k=5, **sensitive) as release:
-        page = anonspark.report(release, str(tmp_path / "inside.html"), inside=True)
+        page = anonspark.report(release, str(tmp_path / "inside.html"), internal=True)
         assert "Internal edition" in page.html
         assert "Worst classes" in page.html
         assert (tmp_path / "inside.html").read_text() == page.html

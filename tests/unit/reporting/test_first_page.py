@@ -476,7 +476,7 @@ def test_columns_of_rare_values_that_are_sensitive_have_one_advice() -> None:
 def test_worst_classes_have_a_column_for_each_quasi_identifier() -> None:
     labels = {"race": "{Other, missing}", "age": "[0-10)"}
     worst = [ShownClass(labels, 12, "job", 2, 0.5, "cook")]
-    section = worst_classes(evidence(shown=ShownClasses(None, worst), inside=True))
+    section = worst_classes(evidence(shown=ShownClasses(None, worst), internal=True))
     assert section is not None
     table = section.blocks[1]
     assert isinstance(table, Table)
