@@ -73,6 +73,14 @@ def pytest_configure(config: pytest.Config) -> None:
             config.addinivalue_line("filterwarnings", f"ignore:{message}:DeprecationWarning")
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how many points of disturbed commands were tried."""
+    for report in terminalreporter.getreports("passed"):
+        for name, told in report.user_properties:
+            if name == "points":
+                terminalreporter.write_line(f"{report.nodeid.rpartition('/')[2]}: {told}")
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """Hand out whole files, and those that need the Spark session to some processes."""
     return SparkInSomeProcesses(config, log) if config.getoption("dist") == "loadfile" else None

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from anonspark.engine.files import ReadStream
 from anonspark.errors import DataError
 
 UNPACKING_FAILURES = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -57,23 +58,14 @@ def _only_member(content: IO[bytes], path: str) -> IO[bytes]:
         ) from error
 
 
-class _Zstandard(io.RawIOBase):
+class _Zstandard(ReadStream):
     """The content of a file that is compressed with Zstandard."""
 
     def __init__(self, content: IO[bytes]) -> None:
-        self._content, self._offset = content, 0
+        self._content = content
         # A stream of Arrow closes the file when it is freed.
         self._streams: list[Any] = []
         self.seek(0)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._offset
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:  # noqa: ARG002
         if offset < self._offset or not self._streams:
@@ -87,11 +79,9 @@ class _Zstandard(io.RawIOBase):
                 break
         return self._offset
 
-    def readinto(self, buffer: Any) -> int:
-        content = self._streams[-1].read(len(buffer))
-        buffer[: len(content)] = content
-        self._offset += len(content)
-        return len(content)
+    def _read(self, length: int) -> bytes:
+        content: bytes = self._streams[-1].read(length)
+        return content
 
 
 _UNPACK: dict[str, Callable[[IO[bytes], str], Any]] = {

@@ -384,33 +384,49 @@ class Files(Protocol):
             raise OSError(errno.EIO, "it cannot be opened as a file", path) from error
 
 
-class _FilePart(io.RawIOBase):
+class ReadStream(io.RawIOBase):
+    """A stream that is read and sought, and knows its offset."""
+
+    _offset = 0
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return that it can be sought."""
+        return True
+
+    def tell(self) -> int:
+        """Return the offset."""
+        return self._offset
+
+    def _read(self, length: int) -> bytes:
+        """Return the next bytes, at most so many."""
+        raise NotImplementedError
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return the number of bytes."""
+        content = self._read(len(buffer))
+        buffer[: len(content)] = content
+        self._offset += len(content)
+        return len(content)
+
+
+class _FilePart(ReadStream):
     """A file of any file system, of which parts are read."""
 
     def __init__(self, files: Files, path: str, size: int) -> None:
         self._files, self._path, self._size = files, path, size
-        self._offset = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._offset
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
         self._offset = start + offset
         return self._offset
 
-    def readinto(self, buffer: Any) -> int:
-        length = max(min(len(buffer), self._size - self._offset), 0)
-        content = self._files.read_part(self._path, self._offset, length) if length else b""
-        buffer[: len(content)] = content
-        self._offset += len(content)
-        return len(content)
+    def _read(self, length: int) -> bytes:
+        length = max(min(length, self._size - self._offset), 0)
+        return self._files.read_part(self._path, self._offset, length) if length else b""
 
 
 def open_parts(files: Files, path: str, size: int, at_once: int) -> io.BufferedReader:

@@ -35,30 +35,32 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
     "history and report": lambda folder: scene(folder, "--report", overwrite=True, history=True),
 }
 
+Record = Callable[[str, object], None]
+"""Notes a property of a test."""
+
 # So many points of each of the scenes take ten CPU seconds in all.
 DRAWN = 5
 
 
-def go_through(made: Scene, random: Random, drawn: int | None = None) -> None:
+def go_through(made: Scene, random: Random, record: Record, drawn: int | None = None) -> None:
     """Go through all points of a run, or some that are drawn."""
     points = points_of(made.operations, FOLLOWING, random)
-    points = points if drawn is None else random.sample(points, drawn)
-    disturb_at(made.operations, points, partial(disturbed, made))
+    record("points", disturb_at(made.operations, points, partial(disturbed, made), random, drawn))
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_drawn_points(tmp_path: Path, name: str) -> None:
+def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     made = SCENES[name](tmp_path)
-    go_through(made, random, DRAWN)
+    go_through(made, random, record_property, DRAWN)
 
 
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", SCENES)
-def test_all_points(tmp_path: Path, name: str) -> None:
+def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
     made = SCENES[name](tmp_path)
-    go_through(made, Random(7))  # noqa: S311 - no secret
+    go_through(made, Random(7), record_property)  # noqa: S311 - no secret
 
 
 @pytest.fixture(scope="module")

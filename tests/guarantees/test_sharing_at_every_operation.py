@@ -7,39 +7,47 @@ less than what was drawn, and after the calls that follow everything is as witho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
-from every_operation import disturb_at, points_of, two_at_once
-from sharing_commands import COMMANDS, Command, disturbed
+from every_operation import call, disturb_at, points_of, two_at_once
+from helpers import write_table
+from sharing_commands import COMMANDS, FILES, Command, disturbed, people_table
 from simulated_files import Fault, SimulatedDisk
+
+from anonspark.sharing.ledger.key import read_key
+from anonspark.sharing.ledger.ledger import open_ledger
+
+Record = Callable[[str, object], None]
+"""Notes a property of a test."""
 
 # So many points of each take eight CPU seconds in all.
 DRAWN = {"ledger init": 60, "distribute": 4, "select": 20, "union": 6}
 
 
-def go_through(made: Command, random: Random, drawn: int | None = None) -> None:
+def go_through(made: Command, random: Random, record: Record, drawn: int | None = None) -> None:
     """Go through all points of a command, or some that are drawn."""
     points = points_of(made.operations, range(len(made.followed)), random)
-    points = points if drawn is None else random.sample(points, drawn)
-    disturb_at(made.operations, points, partial(disturbed, made))
+    record("points", disturb_at(made.operations, points, partial(disturbed, made), random, drawn))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_drawn_points(tmp_path: Path, name: str) -> None:
+def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     made = COMMANDS[name](tmp_path)
-    go_through(made, random, DRAWN[name])
+    go_through(made, random, record_property, DRAWN[name])
 
 
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_all_points(tmp_path: Path, name: str) -> None:
+def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
+    """The second ``ledger init`` refused what the first one had left, and a key was half a key."""
     made = COMMANDS[name](tmp_path)
-    go_through(made, Random(7))  # noqa: S311 - no secret
+    go_through(made, Random(7), record_property)  # noqa: S311 - no secret
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +86,27 @@ def test_plan_of_which_half_is_published(plan: Command) -> None:
         assert disturbed(plan, Fault(at, kind), 0)
 
 
-def test_every_point_of_a_ledger_that_is_made(tmp_path: Path) -> None:
-    """The second call refused what the first one had left, and a key was half a key."""
-    made = COMMANDS["ledger init"](tmp_path)
-    go_through(made, Random(7))  # noqa: S311 - no secret
+@pytest.mark.parametrize("records", [60, 61])
+def test_plan_that_begins_anew_with_a_ledger_that_has_its_atoms(
+    plan: Command, records: int
+) -> None:
+    """Those of a source that changed meanwhile were taken for the atoms of the new one."""
+    noted = next(
+        number
+        for number, one in enumerate(plan.operations)
+        if one.verb == "link" and one.path.startswith("ledger/events/.00000003")
+    )
+    plan.lay_out()
+    with SimulatedDisk(plan.folder).in_place() as disk:
+        call(disk, plan.command, Fault(noted, "after"))
+        cleaned = call(disk, ("clean", plan.folder / "plan.yaml", "--quiet"))
+        assert cleaned.code == 0, cleaned.err
+        write_table(plan.folder / "people.parquet", people_table(records))
+        again = call(disk, plan.command)
+        assert again.code == 0, again.err
+    ledger = open_ledger(FILES, str(plan.folder / "ledger"), read_key(str(plan.folder / "key")))
+    assert ledger.generation == (1 if records == 60 else 2)
+    plan.look()
 
 
 def go_two_at_once(made: Command, points: list[int]) -> None:

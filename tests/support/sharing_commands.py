@@ -124,7 +124,7 @@ def _check_first(made: Command, first: Ended) -> None:
         assert first.err.startswith("error: "), first.err
 
 
-def _rows(count: int = 60) -> pa.Table:
+def people_table(count: int = 60) -> pa.Table:
     draw = np.random.default_rng(0)
     return pa.table(
         {
@@ -158,7 +158,7 @@ def plan_scene(folder: Path) -> Command:
     """Return ``distribute`` of two releases with a ledger."""
     work = folder / "work"
     work.mkdir(parents=True)
-    write_table(work / "people.parquet", _rows())
+    write_table(work / "people.parquet", people_table())
     plan = work / "plan.yaml"
     document = {
         "base": {
@@ -216,7 +216,7 @@ def selection_scene(folder: Path) -> Command:
     """Return ``select`` with a budget."""
     work = folder / "work"
     work.mkdir(parents=True)
-    write_table(work / "people.parquet", _rows())
+    write_table(work / "people.parquet", people_table())
     document = {
         "input": {"path": str(work / "people.parquet")},
         "execution": {"engine": "local"},

@@ -237,8 +237,8 @@ def open_ledger(
     head = _read_head(files, layout)
     if key is not None and head["key"] != key.fingerprint:
         raise ConfigurationError(
-            f"ledger.key_file: found the key {key.fingerprint}. The ledger at {layout.path} was "
-            f"made with the key {head['key']}. Name the file of that key"
+            f"ledger.key_file: found the key {key.fingerprint}. {layout.head} names the key "
+            f"{head['key']}, with which the ledger was made. Name the file of that key"
         )
     events = Events.read(files, layout, key, as_newest=as_newest)
     return Ledger(files, layout, head, events)
