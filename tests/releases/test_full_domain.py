@@ -15,6 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from cases import night
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
 from helpers import command, metrics, of_any_run, published, summary
@@ -208,6 +209,7 @@ def assert_figures_are_those_of_the_files(adult: Path, release: Path, education:
     assert figures["kl_divergence"] == pytest.approx(divergence / rows, rel=1e-9)
 
 
+@night
 def test_k_and_l(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, DIVERSE, education="education-doctorate-apart")
@@ -248,6 +250,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     assert measured["equal distance"] == pytest.approx(0.271, abs=5e-4)
 
 
+@night
 def test_k_and_t_of_the_best_nodes(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     """The second round finds 648 classes where the thesis has 608."""
     release = tmp_path / "release"

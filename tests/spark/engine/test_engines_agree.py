@@ -86,7 +86,7 @@ CASES: dict[str, dict[str, Any]] = {
         "model": {"name": "microaggregation"},
         "output": {"style": "mean"},
     },
-    "full-domain of units": {
+    "full-domain of units, at night": {
         "model": {"name": "full-domain", "driver_tuples": 1000},
         "attributes": {
             "postal_code": {"role": "quasi_identifier", "hierarchy": {"keep": [4, 2]}},

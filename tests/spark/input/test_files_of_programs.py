@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyreadstat
 import pytest
+from cases import one_by_day
 from helpers import command, configuration_file, published
 from workbooks import write_workbook
 
@@ -67,7 +68,7 @@ WRITERS = {
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", one_by_day(*WRITERS))
 def test_both_engines_publish_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
