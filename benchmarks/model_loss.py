@@ -129,7 +129,7 @@ def printed(what: str, row: Mapping[str, Any]) -> dict[str, str]:
         area, accuracy = row[f"roc_auc_{learner}"], row[f"accuracy_{learner}"]
         figures[learner.replace("_", " ")] = f"{area:.4f} ({accuracy:.4f})"
     figures["model loss"] = (
-        "0" if loss is None else f"{loss:.4f} +-{1.96 * row['model_loss_error']:.4f}"
+        "0" if loss is None else f"{loss:.4f} ±{1.96 * row['model_loss_error']:.4f}"
     )
     return {"release": what, **figures}
 

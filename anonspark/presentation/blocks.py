@@ -69,7 +69,7 @@ class Role:
 
 Cell = str | int | float | Verdict | Grade | Role
 
-_NUMBER = re.compile(r"[-+<>]?\d[\d,]*(\.\d+)?(e[-+]\d+)?( ?%)?( \+-[\d.]+)?")
+_NUMBER = re.compile(r"[-+<>]?\d[\d,]*(\.\d+)?(e[-+]\d+)?( ?%)?( ±[\d.]+)?")
 
 _NO_NUMBER = frozenset(("", "-", "failed", "infinite", "none", "withheld"))
 """Texts in the place of a number."""

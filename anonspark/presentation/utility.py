@@ -97,7 +97,7 @@ def _differences(learning: Learning) -> Table:
         if one.roc_auc is not None:
             rows.append(["", "ROC AUC", *_difference(one.roc_auc)])
     return Table(
-        f"Release compared with original, +-1.96 standard errors{marked}",
+        f"Release compared with original, ±1.96 standard errors{marked}",
         ("learner", "score", "difference", "the release"),
         rows,
     )
@@ -109,7 +109,7 @@ def _difference(found: Difference) -> tuple[str, str]:
 
 
 def _margin(standard_error: float | None) -> str:
-    return "" if standard_error is None else f" +-{1.96 * standard_error:.4f}"
+    return "" if standard_error is None else f" ±{1.96 * standard_error:.4f}"
 
 
 def _remarks(learning: Learning) -> Iterator[str]:

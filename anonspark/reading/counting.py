@@ -33,7 +33,7 @@ _TRUTH_VALUES: Mapping[str | None, bool] = {"false": False, "true": True}
 """By their labels."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Count:
     """The number of records of a release that meet a condition.
 
@@ -52,7 +52,7 @@ class Count:
     upper: int
     records: int
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if self.lower == self.upper:
             return f"{self.lower:,}"
         return f"{self.estimate:,.1f} (certain: {self.lower:,} to {self.upper:,})"
@@ -60,6 +60,16 @@ class Count:
     def as_dict(self) -> dict[str, float | int]:
         """Return it as JSON has it."""
         return dict(vars(self))
+
+
+class Counts(dict[Any, Count]):
+    """Counts by the values of a column, None for missing. Shown with a line for each."""
+
+    def __repr__(self) -> str:
+        names = ["missing" if value is None else str(value) for value in self]
+        width = max(map(len, names), default=0)
+        lines = zip(names, self.values(), strict=True)
+        return "\n".join(f"{name:<{width}}  {count}" for name, count in lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +120,7 @@ class CountedRegions:
         """Judge the rows by a condition. See :func:`judge`."""
         return judge(formula, self.regions, len(self.records))
 
-    def groups(self, formula: Formula, judged: Judged, by: ReadAttribute) -> dict[Any, Count]:
+    def groups(self, formula: Formula, judged: Judged, by: ReadAttribute) -> Counts:
         """Count the records of each value of a column.
 
         Parameters
@@ -123,7 +133,7 @@ class CountedRegions:
 
         Returns
         -------
-        dict
+        Counts
             In the order of the values, None for missing last.
 
         Raises
@@ -135,13 +145,13 @@ class CountedRegions:
         if by.published is None:
             values = _values(regions)
             _require_few(by, len(values))
-            return {
-                value: judged.count(self.records, regions.numbers == place)
+            return Counts(
+                (value, judged.count(self.records, regions.numbers == place))
                 for place, value in values
-            }
+            )
         members = _members(regions)
         _require_few(by, len(members))
-        found: dict[Any, Count] = {}
+        found = Counts()
         for member in members:
             own = by.missing() if member is None else CategorySet(frozenset([member]))
             judged = self.judge(every([formula, Has(by.name, own)]))

@@ -15,7 +15,7 @@ from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.foreign_text import visible
 from anonspark.reading.attributes import ReadAttribute, read_attributes
 from anonspark.reading.conditions import tests_of
-from anonspark.reading.counting import Count, CountedRegions, count_regions
+from anonspark.reading.counting import Count, CountedRegions, Counts, count_regions
 from anonspark.reading.frames import as_pandas
 from anonspark.reading.hierarchies import ARGUMENT, GivenHierarchy, read_given
 from anonspark.reading.query_compiler import attribute_of, equated, formula_of
@@ -58,7 +58,7 @@ class Answer:
     question: str
     count: Count
     by: str | None
-    groups: dict[Any, Count] | None
+    groups: Counts | None
     left_out: int | None
     warnings: tuple[str, ...] = ()
 
@@ -175,7 +175,7 @@ class PublishedRelease:
         found: polars.DataFrame = _require("polars").from_arrow(self.to_arrow())
         return found
 
-    def count(self, question: str = "", by: str | None = None) -> Count | dict[Any, Count]:
+    def count(self, question: str = "", by: str | None = None) -> Count | Counts:
         """Count the records that meet a condition, with certain bounds.
 
         Parameters
@@ -190,7 +190,7 @@ class PublishedRelease:
 
         Returns
         -------
-        Count or dict
+        Count or Counts
             ``estimate`` with ``lower`` and ``upper``. With ``by`` one for each value, None for
             missing.
 

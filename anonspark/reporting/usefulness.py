@@ -153,7 +153,7 @@ def _scores(learning: Learning) -> Chart:
     rows, words = [], []
     for one in learning.differences:
         found = getattr(one, kept.measure)
-        margin = "" if found.standard_error is None else f" +-{1.96 * found.standard_error:.4f}"
+        margin = "" if found.standard_error is None else f" ±{1.96 * found.standard_error:.4f}"
         scores = {side: f"{own[one.learner]:.4f}" for side, own in by_side.items()}
         difference = f"{found.difference:+.4f}{margin}"
         rows.append([one.learner, *scores.values(), difference, found.verdict or "too few records"])

@@ -143,7 +143,7 @@ def _of_models(kept: Kept) -> str:
     if not kept.enough:
         difference = f"difference {kept.release - kept.original:+.4f}"
         if kept.margin is not None:
-            difference += f" +-{kept.margin:.4f}"
+            difference += f" ±{kept.margin:.4f}"
         return (
             "there are too few test records to measure how good a model trained on the release is "
             f"({scores}, {difference}, {guessing}{seen})"

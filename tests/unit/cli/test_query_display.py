@@ -7,7 +7,7 @@ import io
 from anonspark.cli.display import answer_blocks
 from anonspark.cli.terminal import Terminal
 from anonspark.presentation.terminal import show_blocks
-from anonspark.reading.counting import Count
+from anonspark.reading.counting import Count, Counts
 from anonspark.reading.published import Answer
 
 
@@ -31,7 +31,13 @@ def test_numbers_are_not_highlighted_in_pieces() -> None:
 
 def test_groups_are_not_highlighted_either() -> None:
     count = Count(8825.9, 7798, 10226, 30162)
-    groups = {"<=50K": count, 1234: count, None: count}
+    groups = Counts({"<=50K": count, 1234: count, None: count})
     _, _, *rows = shown(Answer("", count, "income", groups, None)).splitlines()
     assert len(rows) == 5
     assert not any("\x1b" in row for row in rows)
+
+
+def test_counts_print_a_line_for_each_value() -> None:
+    counts = Counts({"Female": Count(8825.9, 7798, 10226, 30162), None: Count(12, 12, 12, 30162)})
+    assert repr(counts) == "Female   8,825.9 (certain: 7,798 to 10,226)\nmissing  12"
+    assert counts["Female"].lower == 7798

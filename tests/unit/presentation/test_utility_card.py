@@ -60,10 +60,8 @@ def test_differences() -> None:
     text = shown(learned(3))
     assert "not comparable" in " ".join(text.split())
     (row,) = (line for line in text.splitlines() if "loses" in line)
-    assert [word for word in row.split() if word[0] in "+-"] == ["-0.0100", "+-0.0058"]
-    words = (
-        "compared with the best of the release (random forest): loss of accuracy 0.0100 +-0.0058"
-    )
+    assert [word for word in row.split() if word[0] in "-±"] == ["-0.0100", "±0.0058"]
+    words = "compared with the best of the release (random forest): loss of accuracy 0.0100 ±0.0058"
     assert words in " ".join(text.split())
     assert "left out" not in text
     text = shown(learned(2, held_out=True, left_out=1234))

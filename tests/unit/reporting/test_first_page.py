@@ -146,7 +146,7 @@ def test_the_section_tells_how_it_was_measured_with_intervals_and_guessing() -> 
     assert "tested on about 900 records that were put aside" in how.text
     assert isinstance(chart, Chart)
     assert [list(row) for row in chart.table.rows] == [
-        ["trees", "0.9000", "0.8800", "-0.0200 +-0.0098", "no difference shown"],
+        ["trees", "0.9000", "0.8800", "-0.0200 ±0.0098", "no difference shown"],
         ["guessing", "0.5000", "0.5000", "", ""],
     ]
     flattered = usefulness(evidence(learning=learned(0.02, None, held_out=False)))

@@ -86,7 +86,7 @@ def test_of_a_wide_interval_no_share_is_told() -> None:
     assert kept is not None
     assert not kept.enough
     assert describe_usefulness(WORKLOAD, few) == (
-        f"{TOO_FEW} (ROC AUC 0.7153 compared with 0.6900, difference +0.0253 +-0.2489, guessing "
+        f"{TOO_FEW} (ROC AUC 0.7153 compared with 0.6900, difference +0.0253 ±0.2489, guessing "
         "0.5000, flattering because the release has seen the test records)"
     )
     # A quarter of what the original's model gains is the most.
