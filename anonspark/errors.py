@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import errno
 import re
+import traceback
+from pathlib import Path
 
 from anonspark.foreign_text import visible, visible_lines
 from anonspark.redaction import redact
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 
+_PACKAGE = str(Path(__file__).parent)
 _ARROW = ("pyarrow.lib",)
 # What a system says of a disk, a connection or a permission, and of nothing that we do.
 _REFUSALS = (
@@ -66,6 +69,14 @@ class AnonsparkError(Exception):
 
     def __init__(self, *messages: str) -> None:
         super().__init__(*(visible_lines(redact(one)) for one in messages))
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows of it: your line and the message, without our lines."""
+        frames = traceback.extract_tb(self.__traceback__)
+        ours = [frame.filename.startswith(_PACKAGE) for frame in frames]
+        before = ours.index(True) if any(ours) else len(frames)
+        asked = "".join(traceback.format_list(frames[max(before - 1, 0) : before])).splitlines()
+        return [*asked, f"{type(self).__name__}: " + "\n".join(map(str, self.args))]
 
 
 class ConfigurationError(AnonsparkError):

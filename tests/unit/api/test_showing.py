@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 import anonspark
 from anonspark.api.progress import NotebookProgress, progress_for
@@ -151,3 +152,16 @@ def test_nothing_is_told_where_nobody_looks(capsys: pytest.CaptureFixture[str]) 
     with anonspark.anonymize(people(), k=5, quasi_identifiers=["age"]):
         pass
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_shows_the_line_and_the_message(capsys: pytest.CaptureFixture[str]) -> None:
+    cell = (
+        "import anonspark, pandas\n"
+        "people = pandas.DataFrame({'age': [20 + n % 8 for n in range(40)]})\n"
+        "anonspark.anonymize(people, k=5, quasi_identifiers=['agee'])"
+    )
+    InteractiveShell().run_cell(cell)
+    _, asked, *marks, message = capsys.readouterr().out.splitlines()
+    assert asked.strip() == cell.splitlines()[-1]
+    assert len(marks) <= 1
+    assert message.startswith("DataError: attributes.agee: the input has no such column.")
