@@ -9,6 +9,7 @@ from pydantic import Field
 
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
+from anonspark.redaction import redact
 
 OutputMode = Literal["error", "overwrite"]
 OutputStyle = Literal["interval", "bounds", "mean"]
@@ -17,7 +18,7 @@ OutputStyle = Literal["interval", "bounds", "mean"]
 _NO_TYPES = "keeps no types, and does not distinguish missing values from empty ones"
 _UNFIT_FORMATS = {
     **dict.fromkeys(("csv", "json", "text", "xml"), _NO_TYPES),
-    "iceberg": "writes absolute paths into its files, so that a release could not be renamed",
+    "iceberg": "names its files by absolute paths, so that a release could not be renamed",
     "jdbc": "has no files, so that a release could not be renamed",
 }
 
@@ -39,9 +40,10 @@ class OutputOptions(Section):
     """Name of the Spark data source that the records are written with: parquet, orc, delta, ... It
     has to keep types and missing values, and to bear a rename of its directory."""
 
-    copies: list[Literal["csv"]] = Field(default=[])
-    """Formats that the records are also written in, to the directory copies: csv, for spreadsheets
-    and other programs that read no Parquet."""
+    copies: list[Literal["csv", "iceberg"]] = Field(default=[])
+    """Other forms of the records: csv writes them again to the directory copies, for spreadsheets
+    and other programs that read no Parquet. iceberg describes the Parquet files as a table of
+    Apache Iceberg, in the directory metadata."""
 
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
@@ -53,11 +55,18 @@ class OutputOptions(Section):
             yield Finding(
                 ("format",),
                 f"found {found(self.format)}, which {why}. Expected parquet, orc or delta. Choose "
-                "one, and ask for CSV beside it with output.copies: [csv]",
+                "one. output.copies: [csv, iceberg] adds other forms to Parquet",
             )
         if self.copies and self.format.lower() != "parquet":
             yield Finding(
                 ("copies",),
-                f"found csv, and output.format is {found(self.format)}. Expected parquet as the "
-                "format, because copies are proven from its files. Leave one of them out",
+                f"found {', '.join(self.copies)}, and output.format is {found(self.format)}. "
+                "Expected parquet as the format, because copies are proven from its files. Leave "
+                "one of them out",
+            )
+        if "iceberg" in self.copies and redact(self.path) != self.path:
+            yield Finding(
+                ("copies",),
+                "found iceberg, whose metadata name the files by their address, and output.path "
+                "holds credentials. Give these to Spark in another way",
             )

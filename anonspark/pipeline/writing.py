@@ -143,9 +143,11 @@ def stage_findings(
         )
         data_format = context.configuration.output.format
         schema = context.engine.published(f"{staging.release}/data", data_format).schema
-        if context.configuration.output.copies:
+        if "csv" in context.configuration.output.copies:
             listed += write_copies(context.files, staging.release, listed)
-        listed += write_sidecar_files(context.files, manifest, schema, listed, staging.release)
+        listed += write_sidecar_files(
+            context.files, manifest, schema, listed, staging.release, staging.place.output
+        )
         manifest["files"] = listing(listed)
         write_manifest(context.files, staging.manifest, manifest)
     return figures

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from anonspark.core.figures import TABLES
 from anonspark.engine.files import Entry, Files
 from anonspark.release.copies import COPIES
+from anonspark.release.iceberg import ICEBERG_FILES
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verifier import VERIFIER
 
@@ -55,7 +56,8 @@ def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
     """
     tables = "|".join(["data", LEFT_OUT, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
     pattern = re.compile(rf"(?:{tables}|{COPIES})/(?:_SUCCESS|part-[^/]*)|{_DATA_OF_DELTA}")
-    return [one.path for one in entries if one.path in COMPANIONS or pattern.fullmatch(one.path)]
+    names = {*COMPANIONS, *ICEBERG_FILES}
+    return [one.path for one in entries if one.path in names or pattern.fullmatch(one.path)]
 
 
 def unknown_files(manifest: Manifest) -> list[str]:
@@ -80,9 +82,11 @@ def unknown_files(manifest: Manifest) -> list[str]:
             known.append(r"data/[^/.][^/]*")
     if manifest.published.get("rows_left_out", 0) and manifest.tells_left_out:
         known.append(rf"{LEFT_OUT}/part-00000\.parquet")
-    if manifest.copies:
+    if "csv" in manifest.copies:
         known.append(rf"{COPIES}/part-\d{{5,}}\.csv")
     names = {*COMPANIONS, REPORT} - ({"views.sql"} if data_format != "parquet" else set())
+    if "iceberg" in manifest.copies:
+        names |= {*ICEBERG_FILES}
     pattern = re.compile("|".join(known))
     return [
         path

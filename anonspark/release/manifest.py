@@ -161,9 +161,9 @@ class Manifest(Redacted):
         return str(self.configuration.get("missing", "drop"))
 
     @property
-    def copies(self) -> bool:
-        """Return whether the records are also there as CSV."""
-        return bool(self.configuration["output"].get("copies"))
+    def copies(self) -> tuple[str, ...]:
+        """Return the forms that the records also have: ``csv``, ``iceberg``."""
+        return tuple(self.configuration["output"].get("copies") or ())
 
     @property
     def drops_missing(self) -> bool:

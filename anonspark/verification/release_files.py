@@ -23,7 +23,9 @@ from anonspark.engine.files import Entry, PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
+from anonspark.redaction import redact
 from anonspark.release.copies import COPIES, copy_path, csv_copy
+from anonspark.release.iceberg import ICEBERG_FILES, METADATA
 from anonspark.release.layout import COMPANIONS, foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import published_attributes
@@ -256,7 +258,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     data = ("data/",) if data_format == "parquet" else ()
     labels = manifest.quasi_identifier_columns
     whole = ("metrics/", "left_out/", *data)
-    contents = read_contents(engine, release, own, whole, labels, copies=manifest.copies)
+    contents = read_contents(engine, release, own, whole, labels, copies="csv" in manifest.copies)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
@@ -304,7 +306,7 @@ def _changed_copies(release: str, manifest: Manifest, contents: Mapping[str, Con
     expected = {
         copy_path(path): content.copy
         for path, content in contents.items()
-        if manifest.copies and path.startswith("data/")
+        if "csv" in manifest.copies and path.startswith("data/")
     }
     found = {
         path: content.sha256 for path, content in contents.items() if path.startswith(f"{COPIES}/")
@@ -332,7 +334,7 @@ def _tables(
         folder, _, name = entry.path.rpartition("/")
         # Of a table in another format than those with footers only what has one is compared.
         is_hidden = name.startswith(("_", ".")) or "/_" in f"/{folder}"
-        if not folder or folder == COPIES or is_hidden:
+        if not folder or folder in (COPIES, METADATA) or is_hidden:
             continue
         if not entry.bytes:
             empty.append(entry.path)
@@ -482,7 +484,9 @@ def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
     return not (checksum and above + checksum["name"] in sizes)
 
 
-def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -> list[str]:
+def changed_sidecar_files(
+    release: str, manifest: Manifest, schema: pa.Schema, address: str
+) -> list[str]:
     """Compare what explains a release with what this version writes of its manifest and columns.
 
     Parameters
@@ -493,26 +497,39 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
         Whose list of files was compared with what lies there.
     schema : pyarrow.Schema
         Of the published records.
+    address : str
+        Where the release lies, with scheme.
 
     Returns
     -------
     list of str
-        One sentence, or none. None of a release of another version, which may word it otherwise.
+        One sentence for each kind of file, or none. None of a release of another version, which
+        may word it otherwise.
     """
     columns = {name for one in published_attributes(manifest) for name in one.columns}
     if manifest.version != __version__ or not columns <= {*schema.names}:  # which is refused itself
         return []
     listed = [PublishedFile(**file) for file in manifest.files]
-    contents = sidecar_contents(manifest, schema, listed)
+    contents = sidecar_contents(manifest, schema, listed, address)
     expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
-    found = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
+    ours = {*COMPANIONS, *ICEBERG_FILES}
+    found = {file.path: file.sha256 for file in listed if file.path in ours}
     changed = sorted(
         name for name in expected.keys() | found.keys() if found.get(name) != expected.get(name)
     )
-    if not changed:
-        return []
-    return [
-        f"{release}: {named(changed)}: not what this version writes of this manifest and these "
-        "records, so that it may say or run something else. Do not use it, restore the release or "
-        "publish it again"
-    ]
+    texts = [name for name in changed if name in COMPANIONS]
+    tables = [name for name in changed if name in ICEBERG_FILES]
+    failures = []
+    if texts:
+        failures.append(
+            f"{release}: {named(texts)}: not what this version writes of this manifest and these "
+            "records, so that it may say or run something else. Do not use it, restore the release "
+            "or publish it again"
+        )
+    if tables:
+        failures.append(
+            f"{release}: {named(tables)}: not the metadata of Iceberg for these files at "
+            f"{redact(address)}. They were changed, or the release was moved, and readers of the "
+            "table may read other files. Move the release back, or publish it again"
+        )
+    return failures

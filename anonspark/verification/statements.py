@@ -40,6 +40,7 @@ from anonspark.release.derived_manifest import (
     figures_of_gates,
     sections_of_summary,
 )
+from anonspark.release.iceberg import METADATA
 from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
@@ -277,8 +278,8 @@ class Statements:
         found |= {f"file: {name}" for name in texts & listed}
         if any(path.startswith(f"{LEFT_OUT}/") for path in listed):
             found.add(LEFT_OUT)
-        if not self.is_of_this_version and any(path.startswith(f"{COPIES}/") for path in listed):
-            found.add(COPIES)
+        if not self.is_of_this_version:
+            found |= {path.partition("/")[0] for path in listed} & {COPIES, METADATA}
         sections = ("chosen_model", "drift", "gates", "parts", "recipient")
         found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
         if self.manifest["configuration"]["output"].get("pseudonyms"):

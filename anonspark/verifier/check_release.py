@@ -25,7 +25,8 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 METRICS = "metrics/(summary|rounds|classes|attributes|privacy|risk|nodes)"
-TEXTS = r"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|copies/[^/]+\.csv"
+MORE = r"copies/[^/]+\.csv|metadata/(v1\.metadata\.json|version-hint\.text|(snapshot|files)\.avro)"
+TEXTS = rf"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|{MORE}"
 LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|orc))|{TEXTS}")
 BATCH = 2**16  # records, or rows of counts, that are looked at together
 NEVER = """labels: whether they are true (anonspark verify --original), or are labels at all
@@ -147,8 +148,7 @@ class Numbers:
         if self.as_text:
             values = pc.utf8_trim_whitespace(values.cast(pa.string()))
         known = values.slice(0, 0) if self.values is None else self.values
-        new = values.unique().filter(pc.is_null(pc.index_in(values.unique(), value_set=known)))
-        self.values = pa.concat_arrays([known, new])
+        self.values = pa.concat_arrays([known, values]).unique()
         return pc.index_in(values, value_set=self.values)
 
 

@@ -892,7 +892,8 @@ def repair_texts(release: Path) -> None:
         manifest = Manifest(read_manifest(release))
         schema = read_table(release, "data").schema.remove_metadata()
         written = [_listed(release, file["path"]) for file in manifest.files or ()]
-        for name, content in sidecar_contents(manifest, schema, written).items():
+        contents = sidecar_contents(manifest, schema, written, f"file:{release}")
+        for name, content in contents.items():
             if (release / name).exists():
                 rewrite(release / name, content)
     except (Nothing, AnonsparkError, KeyError, TypeError, ValueError, AttributeError, OSError):

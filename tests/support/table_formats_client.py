@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,6 +16,7 @@ from unittest.mock import patch
 import yaml
 from golden_run import FINGERPRINTS, SECTIONS
 from object_store_client import command
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.errors import GuaranteeError
@@ -88,8 +90,8 @@ def of_delta(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str, 
     return outcomes
 
 
-def of_iceberg(folder: Path, people: DataFrame) -> dict[str, Any]:
-    """Read Iceberg; it cannot be written, for its files hold absolute paths."""
+def of_iceberg(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str, Any]:
+    """Read Iceberg, and publish a release as a table of it."""
     people.writeTo("local.db.people").using("iceberg").create()
 
     def append() -> None:
@@ -97,9 +99,27 @@ def of_iceberg(folder: Path, people: DataFrame) -> dict[str, Any]:
 
     table = folder / "warehouse" / "db" / "people"
     outcomes = read_a_pinned_version(folder, table, "iceberg", append)
-    outcomes["as iceberg"] = command(
-        "run", str(folder / "configuration.yaml"), "--set", "output.format=iceberg"
+    release = folder / "release-as-iceberg"
+    path = configure(
+        folder,
+        input={"path": str(table), "format": "iceberg"},
+        output={"path": str(release), "copies": ["iceberg"]},
     )
+    outcomes["as iceberg"] = command("run", str(path))
+    outcomes["verify iceberg"] = command("verify", str(release))
+    records = spark.read.parquet(str(release / "data"))
+    spark.sql("CREATE NAMESPACE memory.db")
+    metadata = release / "metadata" / "v1.metadata.json"
+    spark.sql(f"CALL memory.system.register_table('db.people', '{metadata}')")
+    for name, read in (
+        ("by path", spark.read.format("iceberg").load(str(release))),
+        ("by name", spark.table("memory.db.people")),
+    ):
+        others = read.exceptAll(records).count() + records.exceptAll(read).count()
+        outcomes[f"rows {name}"] = read.count(), others
+    with suppress(PySparkException):
+        spark.sql("DROP TABLE memory.db.people PURGE")
+    outcomes["verify what a catalog dropped"] = command("verify", str(release))
     return outcomes
 
 
@@ -110,6 +130,6 @@ if __name__ == "__main__":
     found = {
         "expected": FINGERPRINTS,
         "delta": of_delta(session, Path(given), table_of_people),
-        "iceberg": of_iceberg(Path(given), table_of_people),
+        "iceberg": of_iceberg(session, Path(given), table_of_people),
     }
     (Path(given) / "outcomes.json").write_text(json.dumps(found))

@@ -12,6 +12,7 @@ from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.foreign_text import code_span
 from anonspark.release.copies import COPIES
+from anonspark.release.iceberg import iceberg_contents
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.sidecar_files.duckdb import quoted
@@ -170,7 +171,7 @@ next to the labels."""
         text += """
 
 With pandas alone: `pandas.read_parquet("data")` reads the labels as they are."""
-    if manifest.copies:
+    if "csv" in manifest.copies:
         text += """
 
 With a spreadsheet or R: `copies` holds the same records as CSV, a file for each file of `data`, in
@@ -178,6 +179,12 @@ UTF-8 with a byte order mark (in R `read.csv(..., fileEncoding = "UTF-8-BOM")`).
 are in quotes, and an empty field without quotes is a missing value. A text that begins with `=`,
 `+`, `-`, `@`, an apostrophe, a tab or a line break, and is no number, has an apostrophe in front of
 it, so that no spreadsheet runs it as a formula. Remove the first apostrophe to get the text."""
+    if "iceberg" in manifest.copies:
+        text += """
+
+With Apache Iceberg: `metadata` describes the files of `data` as a table, at the address where the
+release was published. Read the table from there, or register `metadata/v1.metadata.json` in a
+catalog. A copy of this directory has a table only if you publish it again."""
     return text
 
 
@@ -329,7 +336,7 @@ def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
 
 
 def sidecar_contents(
-    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile]
+    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile], address: str
 ) -> dict[str, bytes]:
     """Return the files that explain a release, by name: a function of what it says and of its data.
 
@@ -341,18 +348,23 @@ def sidecar_contents(
         Of the published records.
     written : sequence of PublishedFile
         What else of the release is written.
+    address : str
+        Where the release is published, with scheme. Only the metadata of Iceberg hold it.
 
     Returns
     -------
     dict of str to bytes
         The same for the same records, configuration and version: neither the name of the run nor a
-        time is in them.
+        time is in them, but for the metadata of Iceberg.
     """
     view = view_text(manifest, schema)
     texts = {} if view is None else {"views.sql": view}
     texts["datapackage.json"] = data_package(manifest, schema, written)
     texts["README.md"] = readme(manifest, schema, {*texts, "README.md"})
-    return {name: text.encode() for name, text in texts.items()} | {VERIFIER: verifier_text()}
+    contents = {name: text.encode() for name, text in texts.items()} | {VERIFIER: verifier_text()}
+    if "iceberg" in manifest.copies:
+        contents |= iceberg_contents(manifest, schema, written, address)
+    return contents
 
 
 def write_sidecar_files(
@@ -361,10 +373,11 @@ def write_sidecar_files(
     schema: pa.Schema,
     written: Sequence[PublishedFile],
     release: str,
+    address: str,
 ) -> list[PublishedFile]:
     """Write the files that explain a release. Parameters as of :func:`sidecar_contents`."""
     found = []
-    contents = sidecar_contents(Manifest(manifest), schema, written)
+    contents = sidecar_contents(Manifest(manifest), schema, written, address)
     for name, content in sorted(contents.items()):
         files.write_bytes(f"{release}/{name}", content)
         digest = hashlib.sha256(content).hexdigest()

@@ -161,7 +161,9 @@ def stage_figures(
         ],
     }
     schema = engine.published(f"{staging.release}/data", form.manifest.data_format).schema
-    listed += write_sidecar_files(files, manifest, schema, listed, staging.release)
+    listed += write_sidecar_files(
+        files, manifest, schema, listed, staging.release, staging.place.output
+    )
     manifest["files"] = listing(listed)
     write_manifest(files, staging.manifest, manifest)
 

@@ -1,4 +1,4 @@
-"""Delta Lake and Apache Iceberg: the version that is read is pinned, and Delta is written."""
+"""Delta Lake and Apache Iceberg: the version that is read is pinned, and releases are written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from service_jars import locked_jars
 from spark_client import run_client
 
 _CATALOG = "spark.sql.catalog.local"
+_MEMORY = "spark.sql.catalog.memory"
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +25,17 @@ def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     )
     settings = {
         "spark.driver.extraClassPath": ":".join(map(str, packages)),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # Of the log of a small table, too, 50 tasks are made.
         "spark.databricks.delta.snapshotPartitions": "2",
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.type": "hadoop",
         f"{_CATALOG}.warehouse": str(folder / "warehouse"),
+        _MEMORY: "org.apache.iceberg.spark.SparkCatalog",
+        f"{_MEMORY}.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+        f"{_MEMORY}.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
     }
     client = REPOSITORY / "tests" / "support" / "table_formats_client.py"
     run_client(folder, settings, client, folder, golden_people)
@@ -70,7 +75,9 @@ def test_a_release_as_delta(outcomes: dict[str, Any]) -> None:
     assert "input_version" not in manifest
 
 
-def test_iceberg_is_not_written(outcomes: dict[str, Any]) -> None:
-    refused = outcomes["iceberg"]["as iceberg"]
-    assert refused["code"] == 2
-    assert "output.format: found the text 'iceberg'" in refused["said"]
+def test_a_release_as_iceberg(outcomes: dict[str, Any]) -> None:
+    """Iceberg reads the files of the release, and no catalog deletes them."""
+    iceberg = outcomes["iceberg"]
+    for name in ("as iceberg", "verify iceberg", "verify what a catalog dropped"):
+        assert iceberg[name]["code"] == 0, iceberg[name]["said"]
+    assert iceberg["rows by path"] == iceberg["rows by name"] == [ROWS + 100, 0]
