@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from anonspark.engine.files import Files, FilesError, literal
 from anonspark.errors import ConfigurationError
-from anonspark.verifier import VERIFIER
 
 _NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hudi"}
 _FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi", ".hoodie_partition_metadata": "hudi"}
@@ -81,7 +80,7 @@ def table_format(files: Files, folder: str) -> str | None:
             if files.exists(f"{folder}/{name}"):
                 return kind
         names = [one.rpartition("/")[2] for one in files.children(f"{folder}/metadata")]
-        if _OF_RELEASES in names and files.exists(f"{folder}/{VERIFIER}"):
+        if _OF_RELEASES in names and files.exists(f"{folder}/check_release.py"):
             # The metadata of a release name all of its files, until others write to the table.
             names = [name for name in names if name not in (_OF_RELEASES, f".{_OF_RELEASES}.crc")]
         described = any(map(_ICEBERG.fullmatch, names)) and files.exists(f"{folder}/data")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +15,6 @@ from unittest.mock import patch
 import yaml
 from golden_run import FINGERPRINTS, SECTIONS
 from object_store_client import command
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.errors import GuaranteeError
@@ -108,18 +106,10 @@ def of_iceberg(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str
     outcomes["as iceberg"] = command("run", str(path))
     outcomes["verify iceberg"] = command("verify", str(release))
     records = spark.read.parquet(str(release / "data"))
-    spark.sql("CREATE NAMESPACE memory.db")
-    metadata = release / "metadata" / "v1.metadata.json"
-    spark.sql(f"CALL memory.system.register_table('db.people', '{metadata}')")
-    for name, read in (
-        ("by path", spark.read.format("iceberg").load(str(release))),
-        ("by name", spark.table("memory.db.people")),
-    ):
-        others = read.exceptAll(records).count() + records.exceptAll(read).count()
-        outcomes[f"rows {name}"] = read.count(), others
-    with suppress(PySparkException):
-        spark.sql("DROP TABLE memory.db.people PURGE")
-    outcomes["verify what a catalog dropped"] = command("verify", str(release))
+    read = spark.read.format("iceberg").load(str(release))
+    outcomes["rows of iceberg"] = read.count()
+    differing = read.exceptAll(records).count() + records.exceptAll(read).count()
+    outcomes["rows that differ"] = differing
     return outcomes
 
 
