@@ -574,3 +574,10 @@ def test_figures_as_json_and_in_python(parts: Path, capsys: pytest.CaptureFixtur
     assert [row["criterion"] for row in told["privacy"]] == ["k", "distinct", "equal distance"]
     assert told["parts"] == made.parts
     assert "is not protected" in told["warnings"][0]
+
+
+def test_it_is_shown_without_commands(by_holder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = command(capsys, "show", by_holder)
+    assert shown.code == 0, shown.err
+    assert "has no configuration of its own" in shown.out
+    assert "anonspark run again.yaml" not in shown.out

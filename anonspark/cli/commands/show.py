@@ -50,6 +50,8 @@ def show(
         f"anonspark show {quote(path)} --yaml > again.yaml",
         f"anonspark run again.yaml --set {quote(f'output.path={path}-again')}",
     ]
+    if manifest.parts or manifest.recipient:
+        again = []
     more = {"configuration": manifest.configuration, "again": again}
     call.show(found, lambda one: _blocks(one, manifest, [*text.splitlines(), "", *again]), **more)
     found.require()
@@ -65,5 +67,5 @@ def _blocks(found: Verification, manifest: Manifest, lines: list[str]) -> Iterat
         where, _, name = claim.partition(": ")
         claims.setdefault(where, []).append(name or "all")
     yield Table("Claimed, not proven", (), [[one, ", ".join(two)] for one, two in claims.items()])
-    yield Text("Configuration, and the commands that make the release again", "strong")
+    yield Text("Configuration and how to make the release again", "strong")
     yield from map(Text, lines)
