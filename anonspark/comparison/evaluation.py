@@ -43,7 +43,7 @@ FIGURES = (
 EVALUATED: frozenset[Need] = frozenset({"association"})
 """What an evaluation measures of that which figures of the summary need."""
 
-_SCORES = ("accuracy", "f1", "f1_macro", "roc_auc")
+_SCORES = ("accuracy", "precision", "recall", "f1", "f1_macro", "roc_auc")
 
 # Where what `evaluate` calls so is named in a grid.
 _KEYS = {

@@ -71,19 +71,15 @@ class TCloseness(Section):
     t: float = Field(ge=0.0, le=1.0)
     """Largest distance allowed, from 0 to 1."""
 
-    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
+    distance: Literal["equal", "ordered", "hierarchical", "maximum"] = "equal"
     """Earth mover's distance where all values are equally far from each other (equal), as far as
     their places in the order (ordered), or as their lowest common ancestor is high in the
-    attribute's hierarchy (hierarchical)."""
+    attribute's hierarchy (hierarchical). Or the largest difference of one value's shares
+    (maximum)."""
 
     def criterion(self) -> Criterion:
         """Return the same as the models know it."""
-        kinds = {
-            "equal": "equal distance",
-            "ordered": "ordered distance",
-            "hierarchical": "hierarchical distance",
-        }
-        return Criterion(self.attribute, kinds[self.distance], self.t)
+        return Criterion(self.attribute, f"{self.distance} distance", self.t)
 
 
 class DeltaPresence(Section):

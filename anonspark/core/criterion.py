@@ -213,6 +213,17 @@ CRITERIA: Mapping[str, CriterionType] = {
         is_distance=True,
         needs="hierarchy",
     ),
+    "maximum distance": CriterionType(
+        "t_closeness",
+        "MAXIMUM_DISTANCE",
+        "t-closeness with t = {bound:g} ({kind})",
+        "t-closeness: largest difference of a value's share in a class",
+        "at most",
+        column="maximum_distance",
+        title="t, maximum",
+        short="t (maximum distance)",
+        is_distance=True,
+    ),
     "beta": CriterionType(
         "beta_likeness",
         "RELATIVE_GAIN",

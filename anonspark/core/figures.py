@@ -203,6 +203,15 @@ SUMMARY = (
     ),
     Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller", is_loss=True),
     Figure(
+        "minimal_distortion",
+        "long",
+        "minimal distortion",
+        "values",
+        better="smaller",
+        help="Values of quasi-identifiers that are generalized or suppressed.",
+        is_loss=True,
+    ),
+    Figure(
         "aecs",
         "double",
         "mean class size by k",

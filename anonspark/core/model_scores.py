@@ -74,6 +74,17 @@ def accuracy(confusion: Integers) -> float:
     return int(np.trace(confusion)) / int(confusion.sum())
 
 
+def precisions(confusion: Integers) -> Figures:
+    """Return the share of each class among what is predicted as it. Parameters: `f1_scores`."""
+    shares: Figures = np.diag(confusion) / np.maximum(confusion.sum(axis=0), 1)
+    return shares
+
+
+def recalls(confusion: Integers) -> Figures:
+    """Return the share of each class that is predicted as it. Parameters: `f1_scores`."""
+    return precisions(confusion.T)
+
+
 def f1_scores(confusion: Integers) -> Figures:
     """Return the F1 of each class. 0 where it is neither there nor predicted.
 
@@ -97,9 +108,16 @@ def macro_f1(confusion: Integers) -> float:
     return math.fsum(f1_scores(confusion)[some].tolist()) / int(some.sum())
 
 
-def weighted_f1(confusion: Integers) -> float:
-    """Return the mean F1, weighted by the records of the classes. Parameters: `f1_scores`."""
-    weighted = f1_scores(confusion) * confusion.sum(axis=1)
+def weighted_mean(scores: Figures, confusion: Integers) -> float:
+    """Return the mean of the scores of classes, weighted by their records.
+
+    Parameters
+    ----------
+    scores : float64 ndarray of shape (c,)
+    confusion : int64 ndarray of shape (c, c)
+        Records by class and by what is predicted.
+    """
+    weighted = scores * confusion.sum(axis=1)
     return math.fsum(weighted.tolist()) / int(confusion.sum())
 
 

@@ -15,7 +15,7 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, void
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
-RELATIVE_GAIN = 7
+RELATIVE_GAIN, MAXIMUM_DISTANCE = 7, 8
 
 # Larger than any input, and exact in 64 bits.
 _MOST_RECORDS = 2.0**53
@@ -283,8 +283,8 @@ def judge(requirements, counts, present, distinct, size):
     One more record changes a share, and so each of the distances, by at most 1 / (size + 1). Where
     people are counted it makes a share smaller by as much at most, and values that are matched to
     people one more at most.
-    O(values present), for the ordered and the hierarchical distance O(all values). Sums run over
-    the values in order, so they do not depend on the order of the records. Definitions:
+    O(values present), for all distances but the equal one O(all values). Sums run over the values
+    in order, so they do not depend on the order of the records. Definitions:
     docs/algorithms.md.
     """
     if requirements.kinds.shape[0] == 0:
@@ -333,22 +333,6 @@ def judge(requirements, counts, present, distinct, size):
                 largest = max(largest, counts[value])
             holds = largest / size <= bound + TOLERANCE
             missing = int64((largest / size - bound) * size)
-        elif kind == EQUAL_DISTANCE:
-            # Half the sum of all differences is the sum of the positive ones.
-            distance = 0.0
-            for value in own:
-                distance += max(counts[value] / size - requirements.shares[value], 0.0)
-            holds = distance <= bound + TOLERANCE
-            missing = int64((distance - bound) * size)
-        elif kind == ORDERED_DISTANCE:
-            difference = 0.0
-            distance = 0.0
-            for value in range(first, stop):
-                difference += counts[value] / size - requirements.shares[value]
-                distance += abs(difference)
-            distance /= max(stop - first - 1, 1)
-            holds = distance <= bound + TOLERANCE
-            missing = int64((distance - bound) * size)
         elif kind == RELATIVE_GAIN:
             holds = True
             for value in own:
@@ -361,7 +345,22 @@ def judge(requirements, counts, present, distinct, size):
                         needed = min(counts[value] / most, _MOST_RECORDS)
                         missing = max(missing, int64(needed) - size)
         else:
-            distance = _hierarchical_distance(requirements, attribute, counts, size)
+            distance = 0.0
+            if kind == EQUAL_DISTANCE:
+                # Half the sum of all differences is the sum of the positive ones.
+                for value in own:
+                    distance += max(counts[value] / size - requirements.shares[value], 0.0)
+            elif kind == ORDERED_DISTANCE:
+                difference = 0.0
+                for value in range(first, stop):
+                    difference += counts[value] / size - requirements.shares[value]
+                    distance += abs(difference)
+                distance /= max(stop - first - 1, 1)
+            elif kind == MAXIMUM_DISTANCE:
+                for value in range(first, stop):
+                    distance = max(distance, abs(counts[value] / size - requirements.shares[value]))
+            else:
+                distance = _hierarchical_distance(requirements, attribute, counts, size)
             holds = distance <= bound + TOLERANCE
             missing = int64((distance - bound) * size)
         if not holds:

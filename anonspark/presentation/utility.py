@@ -73,6 +73,8 @@ def _scores(learning: Learning) -> Table:
             score.learner,
             _TRAINED_ON[score.trained_on],
             score.accuracy,
+            score.precision,
+            score.recall,
             score.f1,
             *(["none" if score.roc_auc is None else score.roc_auc] if binary else []),
         ]
@@ -82,7 +84,8 @@ def _scores(learning: Learning) -> Table:
         f"Learning {learning.target}, tested on {learning.test_records:,} {tests} records. The "
         f"most frequent class alone: accuracy {learning.majority:.4f}",
         (
-            *("learner", "trained on", "accuracy", "F1" if binary else "weighted F1"),
+            *("learner", "trained on", "accuracy"),
+            *(name if binary else f"weighted {name}" for name in ("precision", "recall", "F1")),
             *(["ROC AUC"] if binary else []),
         ),
         rows,

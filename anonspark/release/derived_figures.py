@@ -146,6 +146,7 @@ class Totals:
             "dm": self.squares + rows * suppressed,
             "gcp_total": float(penalty),
             "gcp": float(penalty) / (float(weight) * rows),
+            "minimal_distortion": sum(own.generalized + suppressed for own in self.losses),
             "aecs": self.rows / self.classes / k,
             "mean_class_size": self.rows / self.classes,
             "mean_class_size_with_suppressed": rows / (self.classes + (suppressed > 0)),

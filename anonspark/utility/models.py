@@ -12,7 +12,9 @@ from anonspark.core.model_scores import (
     area_under_curve,
     f1_scores,
     macro_f1,
-    weighted_f1,
+    precisions,
+    recalls,
+    weighted_mean,
 )
 from anonspark.engine.protocol import Table
 from anonspark.errors import DataError
@@ -32,8 +34,8 @@ class Score:
         ``release``, ``original`` or ``original_with_test``.
     learner : str
     accuracy : float
-    f1 : float
-        Of two classes that of the rarer one. Of more the mean, weighted by their records.
+    precision, recall, f1 : float
+        Of two classes those of the rarer one. Of more the means, weighted by their records.
     f1_macro : float
         Mean of all classes.
     roc_auc : float or None
@@ -43,6 +45,8 @@ class Score:
     trained_on: str
     learner: str
     accuracy: float
+    precision: float
+    recall: float
     f1: float
     f1_macro: float
     roc_auc: float | None
@@ -283,12 +287,18 @@ def _best(scores: Sequence[Score], measure: Measure) -> str:
 
 def _score(trained_on: str, learner: str, found: Predictions) -> Score:
     confusion = found.confusion
-    rarer = float(f1_scores(confusion)[1])
+    steps = found.steps
+    precision, recall, f1 = (
+        weighted_mean(scores, confusion) if steps is None else float(scores[1])
+        for scores in (precisions(confusion), recalls(confusion), f1_scores(confusion))
+    )
     return Score(
         trained_on,
         learner,
         accuracy(confusion),
-        rarer if found.steps is not None else weighted_f1(confusion),
+        precision,
+        recall,
+        f1,
         macro_f1(confusion),
-        None if found.steps is None else area_under_curve(found.steps),
+        None if steps is None else area_under_curve(steps),
     )

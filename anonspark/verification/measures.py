@@ -278,6 +278,33 @@ def equal_distance(table: ValueCounts, reference: Figures) -> Figures:
     return distances
 
 
+def maximum_distance(table: ValueCounts, reference: Figures) -> Figures:
+    """Return the largest difference between the shares of a value in each class and elsewhere.
+
+    Parameters
+    ----------
+    table : ValueCounts
+    reference : float64 ndarray of shape (m,)
+        Shares q of the domain's values, sum 1.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        Largest abs(p - q) over all values of the domain, in [0, 1].
+    """
+    differences = np.abs(table.shares - reference[table.values])
+    # Of the values that a class lacks, the most frequent one differs most.
+    frequent = np.argsort(-reference, kind="stable")
+    ranks = np.argsort(frequent, kind="stable")[table.values]
+    ranks = ranks[np.lexsort((ranks, table.classes))]
+    places = np.arange(len(ranks)) - table.starts[table.classes]
+    sizes = np.diff(table.starts, append=len(ranks))
+    first = np.where(ranks == places, sizes[table.classes], places)
+    lacking = np.append(reference[frequent], 0.0)[np.minimum.reduceat(first, table.starts)]
+    largest: Figures = np.maximum(np.maximum.reduceat(differences, table.starts), lacking)
+    return largest
+
+
 def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
     """Return the earth mover's distance of each class from a distribution over ordered values.
 
@@ -473,6 +500,7 @@ MEASURES: Mapping[str, Measure] = {
     "hierarchical distance": lambda table, attribute, *_: hierarchical_distance(
         table, attribute.shares, attribute.parents, attribute.heights
     ),
+    "maximum distance": lambda table, attribute, *_: maximum_distance(table, attribute.shares),
     "beta": lambda table, attribute, _, uncertainty: relative_gain(
         table, attribute.shares, 0.0 if uncertainty is None else uncertainty.share
     ),

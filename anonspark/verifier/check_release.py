@@ -1,9 +1,8 @@
 """Counts again what a release of anonspark promises: call `python check_release.py FOLDER`.
 
-This file is made to be read. It needs Python 3.11 or later and pyarrow, and nothing of anonspark.
-It takes the promises from manifest.json, and counts classes, people and sensitive values in the
-files of data/. It prints no value of the data. Exit code: 0 where all that it checks holds, 1 where
-something does not, 2 where it cannot read the release.
+This file is made to be read. It only needs Python 3.11 or later and pyarrow. It takes the promises
+from manifest.json, and counts classes, people and sensitive values in data/. It prints no value of
+the data. Exit code: 0 if all that it checks holds, 1 if not, 2 if it cannot read the release.
 """
 
 from __future__ import annotations
@@ -193,6 +192,7 @@ def check_classes(release: Release) -> tuple[bool, ...]:
 def keeps(asked: dict[str, Any], counts: Counter[int], whole: dict[int, float]) -> bool:
     """Return whether the values of a class keep what is asked. `whole` has all shares, in order."""
     size, largest = counts.total(), sorted(counts.values(), reverse=True)
+    gaps = (counts[v] / size - q for v, q in whole.items())
     key = next(key for key in ("l", "t", "alpha", "beta") if key in asked)
     bound, slack = float(asked[key]), 1e-9 * (1 + float(asked[key]))  # sums are rounded
     match asked.get("kind") or asked.get("distance") or key:
@@ -209,10 +209,10 @@ def keeps(asked: dict[str, Any], counts: Counter[int], whole: dict[int, float]) 
             return all(n / size / whole[v] - 1 <= bound + slack for v, n in counts.items())
         case "equal":
             return sum(max(n / size - whole[v], 0) for v, n in counts.items()) <= bound + slack
+        case "maximum":
+            return max(map(abs, gaps)) <= bound + slack
         case "ordered":  # how much has to be moved from each value to the next
-            here, there = accumulate(counts[v] / size for v in whole), accumulate(whole.values())
-            moved = sum(abs(a - b) for a, b in zip(here, there, strict=True))
-            return moved <= (bound + slack) * (len(whole) - 1)
+            return sum(map(abs, accumulate(gaps))) <= (bound + slack) * (len(whole) - 1)
     raise ValueError("a criterion that is not known")
 
 

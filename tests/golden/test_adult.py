@@ -322,6 +322,7 @@ def assert_tables_agree(
     assert summary["mean_class_size"] == pytest.approx(sum(sizes) / len(sizes))
     assert summary["aecs"] == pytest.approx(sum(sizes) / (len(sizes) * summary["k"]))
     assert summary["median_class_size"] == median(sizes)
+    assert 0 < summary["minimal_distortion"] <= len(ADULT.quasi_identifiers) * sum(sizes)
     lost = sum(row["size"] * row["ncp"] for row in classes)
     assert summary["gcp_total"] == pytest.approx(lost, rel=1e-9)
     assert summary["gcp_total"] == pytest.approx(rounds[-1]["gcp_total_cumulative"], rel=1e-12)

@@ -53,6 +53,7 @@ DISTANCES: dict[str, Any] = {
     "t_closeness": [
         {"attribute": "illness", "t": 0.5},
         {"attribute": "severity", "t": 0.35, "distance": "ordered"},
+        {"attribute": "severity", "t": 0.45, "distance": "maximum"},
         {"attribute": "cost", "t": 0.4, "distance": "ordered"},
         {"attribute": "score", "t": 0.6, "distance": "ordered"},
     ],

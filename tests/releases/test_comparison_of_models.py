@@ -155,7 +155,7 @@ def test_a_cell_has_the_figures_of_evaluate(
         assert row["accuracy_majority"] == learning.majority
         scores = [one for one in learning.scores if one.trained_on == "release"]
         for learner, score in zip(LEARNERS, scores, strict=True):
-            for name in ("accuracy", "f1", "f1_macro", "roc_auc"):
+            for name in ("accuracy", "precision", "recall", "f1", "f1_macro", "roc_auc"):
                 assert row[f"{name}_{learner}"] == getattr(score, name)
     assert [row["place"] for row in rows] == [1, 1]
     assert rows[0]["model_loss"] < rows[1]["model_loss"]

@@ -70,7 +70,10 @@ CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = {
     },
     "recursive-equal-and-alpha": {
         "l_diversity": [{"attribute": "disease", "kind": "recursive", "l": 2, "c": 1.5}],
-        "t_closeness": [{"attribute": "severity", "t": 0.45}],
+        "t_closeness": [
+            {"attribute": "severity", "t": 0.45},
+            {"attribute": "disease", "t": 0.3, "distance": "maximum"},
+        ],
         "alpha_k_anonymity": [{"attribute": "cost", "alpha": 0.5}],
     },
     "beta": {
@@ -210,6 +213,8 @@ def figure_of_class(
     assert abs(sum(difference)) < 1e-12
     if criterion == "equal distance":
         return sum(map(abs, difference)) / 2
+    if criterion == "maximum distance":
+        return max(map(abs, difference))
     if criterion == "ordered distance":
         running, moved = 0.0, 0.0
         for one_difference in difference:

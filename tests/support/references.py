@@ -132,6 +132,8 @@ def satisfies_criterion(
             return ordered_distance(p, q) <= bound
         case "hierarchical distance":
             return hierarchical_distance(p, q, attribute) <= bound
+        case "maximum distance":
+            return max(abs(a - b) for a, b in zip(p, q, strict=True)) <= bound
         case "beta":
             return all(a <= (1 + bound) * b for a, b in zip(p, q, strict=True))
 
@@ -656,6 +658,7 @@ BOUNDS: dict[str, tuple[float, ...]] = {
     "equal distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
     "ordered distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
     "hierarchical distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
+    "maximum distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
     "beta": (0.1, 0.25, 1 / 3, 0.5, 1, 2, 5),
 }
 _kinds = st.sampled_from(list(BOUNDS))
@@ -699,6 +702,7 @@ def one_of_each_kind(distance: float) -> list[Criterion]:
         Criterion("s", "equal distance", 0.2),
         Criterion("s", "ordered distance", distance),
         Criterion("s", "hierarchical distance", distance),
+        Criterion("s", "maximum distance", 0.2),
     ]
 
 

@@ -11,7 +11,13 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 from anonspark.core.model_scores import (
     STEPS,
@@ -26,9 +32,11 @@ from anonspark.core.model_scores import (
     joined_products,
     macro_f1,
     placements,
+    precisions,
+    recalls,
     split_products,
     steps_of,
-    weighted_f1,
+    weighted_mean,
 )
 
 Integers = npt.NDArray[np.int64]
@@ -166,13 +174,18 @@ def test_scores_are_those_of_scikit_learn(rows: list[tuple[int, int]]) -> None:
     np.add.at(confusion, (truth, predicted), 1)
     options: Any = {"labels": [0, 1, 2, 3], "zero_division": 0}
     assert accuracy(confusion) == accuracy_score(truth, predicted)
-    assert f1_scores(confusion) == pytest.approx(
-        f1_score(truth, predicted, average=None, **options)
-    )
     there = sorted({*truth, *predicted})
-    for score, average in ((macro_f1, "macro"), (weighted_f1, "weighted")):
-        expected = f1_score(truth, predicted, labels=there, average=average, zero_division=0)
-        assert score(confusion) == pytest.approx(expected, abs=1e-12)
+    expected = f1_score(truth, predicted, labels=there, average="macro", zero_division=0)
+    assert macro_f1(confusion) == pytest.approx(expected, abs=1e-12)
+    for scores, theirs in (
+        (f1_scores, f1_score),
+        (precisions, precision_score),
+        (recalls, recall_score),
+    ):
+        each = theirs(truth, predicted, average=None, **options)
+        assert scores(confusion) == pytest.approx(each)
+        weighted = theirs(truth, predicted, average="weighted", **options)
+        assert weighted_mean(scores(confusion), confusion) == pytest.approx(weighted, abs=1e-12)
 
 
 def test_probabilities_are_rounded_down() -> None:

@@ -232,6 +232,7 @@ def test_distances_that_are_exactly_t(data: st.DataObject) -> None:
         "equal distance": equal_distance(p, q),
         "ordered distance": ordered_distance(p, q),
         "hierarchical distance": hierarchical_distance(p, q, attribute),
+        "maximum distance": max(abs(a - b) for a, b in zip(p, q, strict=True)),
     }
     for kind, distance in distances.items():
         for bound, holds in ((distance, True), (distance - Fraction(1, 10**9), False)):
@@ -314,7 +315,7 @@ def test_a_hierarchy_makes_neighbours_near() -> None:
             assert satisfied(criteria, counts) == holds
 
 
-@pytest.mark.parametrize("kind", ["equal distance", "ordered distance"])
+@pytest.mark.parametrize("kind", ["equal distance", "ordered distance", "maximum distance"])
 def test_an_attribute_of_one_value_has_no_distance(kind: str) -> None:
     assert satisfied(about_one([7], kind, 0.0), [3])
 
@@ -387,6 +388,8 @@ def worst_figure(kind: str, attribute: SensitiveAttribute, counts: list[int], le
             return float(ordered_distance(p, q))
         case "hierarchical distance":
             return float(hierarchical_distance(p, q, attribute))
+        case "maximum distance":
+            return float(max(abs(a - b) for a, b in zip(p, q, strict=True)))
         case "beta":
             pairs = [(a, b) for a, b in zip(p, q, strict=True) if a]
             return max(float(a / b - 1) if b else math.inf for a, b in pairs)
@@ -446,6 +449,7 @@ def test_large_domains_agree() -> None:
         distances: dict[str, float] = {
             "equal distance": measures.equal_distance(table, shares)[0],
             "ordered distance": measures.ordered_distance(table, shares)[0],
+            "maximum distance": measures.maximum_distance(table, shares)[0],
             "hierarchical distance": measures.hierarchical_distance(
                 table, shares, attribute.parents, attribute.heights
             )[0],

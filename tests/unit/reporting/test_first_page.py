@@ -99,7 +99,7 @@ def learned(
     """Return what one learner learned of an original, with 0.9 of the measure, and of a release."""
     classes = 2 if measure == "roc_auc" else 3
     original, released = (
-        Score(side, "trees", accuracy if measure == "roc_auc" else own, 0.5, 0.5, own)
+        Score(side, "trees", accuracy if measure == "roc_auc" else own, 0.5, 0.5, 0.5, 0.5, own)
         for side, own in (("original", 0.9), ("release", 0.9 - loss))
     )
     found = Difference(-loss, error, None, None, None if error is None else "no difference shown")

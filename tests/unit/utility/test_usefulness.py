@@ -27,9 +27,11 @@ def learned(
     area = original if measure == "roc_auc" else None
     accuracy = original if measure == "accuracy" else 0.8
     scores = [
-        Score("original", "logistic regression", 0.1, 0.1, 0.1, 0.1),
-        Score("original", "random forest", accuracy, 0.4, 0.6, area),
-        Score("release", "random forest", accuracy - loss, 0.4, 0.6, area and area - loss),
+        Score("original", "logistic regression", 0.1, 0.1, 0.1, 0.1, 0.1, 0.1),
+        Score("original", "random forest", accuracy, 0.4, 0.4, 0.4, 0.6, area),
+        Score(
+            "release", "random forest", accuracy - loss, 0.4, 0.4, 0.4, 0.6, area and area - loss
+        ),
     ]
     best = ModelLoss(measure, "random forest", "random forest", loss, error)
     return Learning("ill", 2, held_out, records, 0, majority, scores, [], best, None)

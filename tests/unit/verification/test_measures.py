@@ -17,6 +17,7 @@ from anonspark.verification.measures import (
     equal_distance,
     hierarchical_distance,
     largest_share,
+    maximum_distance,
     ordered_distance,
     recursive_c,
     relative_gain,
@@ -153,6 +154,7 @@ def test_distances_follow_their_definitions(data: st.DataObject, histograms: His
     table, reference = value_counts(histograms), np.array(q)
     equal = equal_distance(table, reference)
     ordered = ordered_distance(table, reference)
+    maximum = maximum_distance(table, reference)
     hierarchical = hierarchical_distance(
         table, reference, np.array(parents, np.int64), np.array(heights, np.int64)
     )
@@ -162,6 +164,7 @@ def test_distances_follow_their_definitions(data: st.DataObject, histograms: His
         assert equal[number] == pytest.approx(sum(map(abs, differences)) / 2, abs=1e-12)
         expected = sum(abs(sum(differences[: i + 1])) for i in range(domain))
         assert ordered[number] == pytest.approx(expected / max(domain - 1, 1), abs=1e-12)
+        assert maximum[number] == pytest.approx(max(map(abs, differences)), abs=1e-12)
         if heights[-1]:
             expected = slow_hierarchical(p, q, parents, heights)
             assert hierarchical[number] == pytest.approx(expected, abs=1e-12)
@@ -175,6 +178,7 @@ def test_a_class_like_the_whole_table_has_no_distance(histograms: Histograms) ->
     table, reference = value_counts([counts.tolist()]), counts / counts.sum()
     assert equal_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
     assert ordered_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
+    assert maximum_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
 
 
 def test_printed_distances_of_salaries() -> None:
