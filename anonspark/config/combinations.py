@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.evaluate import AssociationOptions, EvaluateOptions
+from anonspark.config.evaluate import EvaluateOptions, RiskOptions
 from anonspark.config.input import MissingPolicy
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
@@ -147,20 +147,36 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> Iterator[Find
         )
 
 
-def unusable_association(
-    attributes: Mapping[str, Attribute], association: AssociationOptions | None
+def unusable_published(
+    attributes: Mapping[str, Attribute], evaluate: EvaluateOptions
 ) -> Iterator[Finding]:
-    """Find targets that are not published as they are."""
+    """Find a target and weights that are not published as they are."""
     published = [own for own, one in attributes.items() if one.role in ("sensitive", "insensitive")]
-    if association is None or (name := association.target) in published:
-        return
-    role = f"has the role '{attributes[name].role}'" if name in attributes else "is no attribute"
-    hint = did_you_mean(name, published, "Choose another column, or change its role")
-    yield Finding(
-        ("evaluate", "association", "target"),
-        f"found {found(name)}, which {role}. Expected one that is published as it is, with the "
-        f"role 'sensitive' or 'insensitive'. {hint}",
-    )
+    target = None if evaluate.association is None else evaluate.association.target
+    for key, name in (
+        (("association", "target"), target),
+        (("risk", "weights"), evaluate.risk.weights),
+    ):
+        if name is None or name in published:
+            continue
+        is_there = name in attributes
+        role = f"has the role '{attributes[name].role}'" if is_there else "is no attribute"
+        hint = did_you_mean(name, published, "Choose another column, or change its role")
+        yield Finding(
+            ("evaluate", *key),
+            f"found {found(name)}, which {role}. Expected one that is published as it is, with the "
+            f"role 'sensitive' or 'insensitive'. {hint}",
+        )
+
+
+def unusable_weights(risk: RiskOptions, privacy: PrivacyOptions) -> Iterator[Finding]:
+    """Find weights of records where a person may have several."""
+    if risk.weights is not None and privacy.unit:
+        yield Finding(
+            ("evaluate", "risk", "weights"),
+            "found it together with privacy.unit. Expected one of them, because a person with "
+            "several records would count with the weight of each. Remove one",
+        )
 
 
 def generated_columns(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny
@@ -20,11 +21,12 @@ from anonspark.config.combinations import (
     generated_columns,
     lacking_quasi_identifiers,
     unmeasurable,
-    unusable_association,
     unusable_criteria,
     unusable_names,
     unusable_pseudonyms,
+    unusable_published,
     unusable_unit,
+    unusable_weights,
 )
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
@@ -50,6 +52,7 @@ _LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (
     ("privacy", "allow_k_1", False),
     *(("privacy", one.key, []) for one in CRITERIA.values() if one.is_later),
     ("evaluate", "association", None),
+    ("evaluate.risk", "weights", None),
     ("output", "pseudonyms", {}),
     ("output", "copies", []),
 )
@@ -66,7 +69,7 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
         # Wherever its file lies.
         document["coding"] = document["coding"]["fingerprint"]
     for section, key, default in _LATER_DEFAULTS:
-        options = document.get(section, {})
+        options = reduce(lambda found, name: found.get(name, {}), section.split("."), document)
         if key in options and options[key] == default:
             del options[key]
     for attribute in document["attributes"].values():
@@ -145,7 +148,8 @@ class Configuration(Section):
             ),
             *self.model.findings(self.attributes, self.output.style),
             *unmeasurable(self.evaluate, self.output.style),
-            *unusable_association(self.attributes, self.evaluate.association),
+            *unusable_published(self.attributes, self.evaluate),
+            *unusable_weights(self.evaluate.risk, self.privacy),
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
             *lacking_quasi_identifiers(self.attributes),
@@ -157,6 +161,7 @@ class Configuration(Section):
         asked: dict[Need, bool] = {
             "information": self.evaluate.information,
             "association": self.evaluate.association is not None,
+            "weights": self.evaluate.risk.weights is not None,
             "baseline": self.evaluate.compare_baseline or self.model.has_rounds,
             "bounds": self.output.style != "mean",
         }

@@ -8,7 +8,7 @@ from anonspark.config.section import Section
 
 
 class RiskOptions(Section):
-    """From where on the risk of re-identification is called high."""
+    """From where on the risk of re-identification is called high, and how it is measured."""
 
     threshold: float = Field(default=0.2, ge=0.0, le=1.0)
     """Highest acceptable probability to re-identify any one record."""
@@ -21,6 +21,11 @@ class RiskOptions(Section):
 
     unique: float = Field(default=0.0, ge=0.0, le=1.0)
     """Acceptable share of unique records."""
+
+    weights: str | None = Field(default=None, min_length=1)
+    """A sensitive or insensitive attribute with sampling weights: how many people of the population
+    each record stands for. Also measures the risk from an outsider, who does not know who was
+    sampled. It changes no class. null: not measured."""
 
 
 class AssociationOptions(Section):

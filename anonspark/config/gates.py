@@ -11,7 +11,15 @@ from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section, reversed_bounds
 from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
 
-_ATTACKERS = ("prosecutor", "journalist", "marketer")
+_OF_RECORDS: frozenset[Need | None] = frozenset({None, "one record"})
+
+# Each attacker, and the figures it has by what they need. The marketer aims at all records.
+_ATTACKERS: Mapping[str, frozenset[Need | None]] = {
+    "prosecutor": _OF_RECORDS,
+    "journalist": _OF_RECORDS,
+    "marketer": frozenset({None}),
+    "outsider": _OF_RECORDS | {"weights"},
+}
 
 _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 
@@ -19,6 +27,7 @@ _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 _REMEDIES: Mapping[Need, str] = {
     "information": "Set evaluate.information to true",
     "association": "Name a target: evaluate.association.target",
+    "weights": "Name a column of sampling weights: evaluate.risk.weights",
     "baseline": "Set evaluate.compare_baseline to true",
 }
 
@@ -86,9 +95,12 @@ def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
             f"found {found(name)}, which is not published with output.style 'mean', because "
             "figures of loss give back the bounds that means hide. Choose 'interval' or 'bounds'"
         )
-    if figure is None or figure.needs is None or figure.needs in measured:
+    need = None if figure is None else figure.needs
+    if name.startswith("risk.outsider."):
+        need = "weights"
+    if need is None or need in measured:
         return None
-    remedy = _REMEDIES.get(figure.needs)
+    remedy = _REMEDIES.get(need)
     return None if remedy is None else f"found {found(name)}, which is not measured. {remedy}"
 
 
@@ -103,8 +115,7 @@ def _metrics(quasi_identifiers: Sequence[str]) -> Iterator[str]:
     for name in quasi_identifiers:
         for figure in results(ATTRIBUTES):
             yield f"attributes.{name}.{figure.name}"
-    for attacker in _ATTACKERS:
+    for attacker, needs in _ATTACKERS.items():
         for figure in results(RISK):
-            # The marketer aims at all records.
-            if attacker != "marketer" or figure.needs != "one record":
+            if figure.needs in needs:
                 yield f"risk.{attacker}.{figure.name}"

@@ -15,12 +15,20 @@ from typing import Any, Literal
 import pyarrow as pa
 
 Need = Literal[
-    "information", "association", "baseline", "rounds", "one record", "units", "request", "bounds"
+    "information",
+    "association",
+    "weights",
+    "baseline",
+    "rounds",
+    "one record",
+    "units",
+    "request",
+    "bounds",
 ]
 """Conditions for figures that not every run has: ``evaluate.information``,
-``evaluate.association``, a model without outlier handling, several rounds, an attacker who aims at
-one record, ``privacy.unit``, the request of a recipient, or a style that publishes the bounds of
-classes."""
+``evaluate.association``, ``evaluate.risk.weights``, a model without outlier handling, several
+rounds, an attacker who aims at one record, ``privacy.unit``, the request of a recipient, or a style
+that publishes the bounds of classes."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -406,6 +414,7 @@ RISK = (
     Figure("at_highest", "double", needs="one record"),
     Figure("at_lowest", "double", needs="one record"),
     Figure("unique", "double", needs="one record", line=5),
+    Figure("expected", "double", needs="weights", line=6),
     _configured("threshold", "double"),
     Figure("high_highest", "boolean"),
     Figure("high_average", "boolean"),

@@ -17,6 +17,7 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import Leaves, leaves_by_label
+from anonspark.verification.weights import sum_weights
 
 if TYPE_CHECKING:
     # Few runs ask for them, and only those import them.
@@ -55,6 +56,24 @@ def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
         records = snapshot.records.named(_payload(context, wanted.target))
         markers = context.configuration.input.missing_markers
         return describe_target(records, wanted.target, markers, _TARGET)
+
+
+def require_weights(context: RunContext, snapshot: Snapshot) -> None:
+    """Check the sampling weights before the work, if the configuration names any.
+
+    Raises
+    ------
+    DataError
+        If one is no positive finite number.
+
+    Notes
+    -----
+    One narrow pass over the snapshot.
+    """
+    name = context.configuration.evaluate.risk.weights
+    if name is not None:
+        records = snapshot.records.named(_payload(context, name))
+        sum_weights(records, [], name, context.configuration.input.missing_markers)
 
 
 def measure_information_kept(

@@ -30,6 +30,7 @@ from anonspark.release.derived_figures import (
     round_rows,
     summary_figures,
 )
+from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.presence import Presence
@@ -58,6 +59,8 @@ class Measured:
         Classes of each number of people whom their records are about. None where records count.
     of_people : bool
         Whether the criteria beyond k count people.
+    weights : tuple of int64 and float64 ndarray, or None
+        Records and sampling weights of each class. None where the configuration names no weights.
     """
 
     published: PublishedClasses
@@ -67,6 +70,7 @@ class Measured:
     association: Association | None = None
     units: Mapping[int, int] | None = None
     of_people: bool = False
+    weights: tuple[Sizes, Floats] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,6 +184,7 @@ def make_figures(
         measured.published.sizes,
         measured.units,
         None if presence is None else (presence.counts.released, presence.counts.population),
+        measured.weights,
     )
     privacy = privacy_rows(
         configuration.privacy,

@@ -55,6 +55,7 @@ from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.weights import sum_weights
 
 
 def warn_of_input(
@@ -105,6 +106,11 @@ def warn_of_input(
         with open_records([*names, *payload]) as table:
             sample = sample_of(table, configuration, records)
     names = [columns[name].name for name in configuration.sensitive]
+    weights = configuration.evaluate.risk.weights
+    if weights is not None:
+        with open_records([columns[weights].name]) as table:
+            own = table.select({weights: columns[weights].name})
+            sum_weights(own, [], weights, configuration.input.missing_markers)
     with open_records(names) as table:
         of_values = [
             *sensitive_value_warnings(table, configuration, sensitive, sizes),

@@ -34,6 +34,7 @@ from anonspark.pipeline.beside_input import (
     find_target,
     measure_association_kept,
     measure_information_kept,
+    require_weights,
 )
 from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
 from anonspark.pipeline.context import Purpose, RunContext
@@ -326,6 +327,7 @@ def _anonymize(
     before = look_back(context)
     require_usual_input(context, snapshot, before)
     target = find_target(context, snapshot)
+    require_weights(context, snapshot)
     if isinstance(configuration.model, MappingOptions):
         # Late, as the other models: a run imports what it uses.
         from anonspark.pipeline.mapping import apply_mapping

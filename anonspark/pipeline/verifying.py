@@ -53,6 +53,7 @@ from anonspark.verification.population import (
 )
 from anonspark.verification.presence import Presence
 from anonspark.verification.result import Verification
+from anonspark.verification.weights import sum_weights
 
 
 def require_units(
@@ -370,12 +371,17 @@ def verify_staged(
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)
+        risk, markers = (
+            context.configuration.evaluate.risk,
+            context.configuration.input.missing_markers,
+        )
         measured = Measured(
             published,
             criteria,
             presence,
             units=units,
             of_people=snapshot.criteria.counts_people,
+            weights=sum_weights(table, form.columns, risk.weights, markers),
         )
     return VerifiedRelease(table, measured, files)
 

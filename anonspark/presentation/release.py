@@ -202,7 +202,9 @@ def figures_table(
 
 def risk_table(rows: Sequence[Row]) -> Table:
     """Return the risk from each attacker. `rows` are those of the table ``risk``."""
-    return figures_table("Risk of re-identification, as probabilities", shown(RISK), rows)
+    has_weights = any(row.get("expected") is not None for row in rows)
+    figures = [one for one in shown(RISK) if one.needs != "weights" or has_weights]
+    return figures_table("Risk of re-identification, as probabilities", figures, rows)
 
 
 def privacy_blocks(criteria: Sequence[Row]) -> Iterator[Table]:

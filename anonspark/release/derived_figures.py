@@ -22,7 +22,14 @@ from anonspark.core.criterion import K_UNITS, Criterion
 from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.core.levels import read_levels
 from anonspark.core.utility_score import utility_score
-from anonspark.release.risk import Sizes, attacks, attacks_with_population, risk_row
+from anonspark.release.risk import (
+    Floats,
+    Sizes,
+    attack_with_weights,
+    attacks,
+    attacks_with_population,
+    risk_row,
+)
 
 Row = dict[str, Any]
 """A row of a table of metrics: column to figure, text or moment."""
@@ -331,6 +338,7 @@ def risk_rows(
     sizes: Mapping[int, int],
     units: Mapping[int, int] | None,
     population: tuple[Sizes, Sizes] | None,
+    weights: tuple[Sizes, Floats] | None = None,
 ) -> list[Row]:
     """Return the rows of the table ``risk``: of each round's classes, and of the release.
 
@@ -348,6 +356,8 @@ def risk_rows(
         Classes of each number of people. None where records count.
     population : tuple of int64 ndarray, or None
         Records of each class, and those of the population in its region, where one is known.
+    weights : tuple of int64 and float64 ndarray, or None
+        Records of each class, and the sum of their sampling weights, where there are any.
     """
     rows: list[Row] = []
     for number, own in ({} if units else rounds).items():
@@ -357,4 +367,6 @@ def risk_rows(
         found, known = attacks(units or sizes, options.threshold), False
     else:
         found, known = attacks_with_population(*population, options.threshold), True
+    if weights is not None:
+        found.append(attack_with_weights(*weights, options.threshold))
     return rows + [{"population": known, **risk_row(attack, options)} for attack in found]

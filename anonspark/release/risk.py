@@ -11,6 +11,7 @@ import numpy.typing as npt
 from anonspark.config.evaluate import RiskOptions
 
 Sizes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Attack:
     attacker : str
         ``prosecutor`` knows that the victim is in the release (one in the records of the class),
         ``journalist`` knows the population (one in those of the class's region), ``marketer`` wants
-        as many records as possible.
+        as many records as possible, ``outsider`` does not know who was sampled of the population,
+        which sampling weights estimate.
     highest : float or None
         Largest probability of any record (R_b).
     average : float
@@ -36,6 +38,8 @@ class Attack:
     unique : float or None
         Share of the records alone in their class. For the journalist, of those alone in their
         class the share that is alone in the population, too.
+    expected : float or None
+        Records that are expected to be re-identified. Of the outsider only.
     """
 
     attacker: str
@@ -46,6 +50,7 @@ class Attack:
     at_highest: float | None = None
     at_lowest: float | None = None
     unique: float | None = None
+    expected: float | None = None
 
 
 def attacks(sizes: Mapping[int, int], threshold: float) -> list[Attack]:
@@ -87,6 +92,47 @@ def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -
     return _attacks(sizes, population, np.ones(len(sizes), np.int64), threshold)
 
 
+def individual_risk(sizes: Sizes, population: Floats) -> Floats:
+    """Return the probability to re-identify a record of each class of a sample.
+
+    The population of a class is not known. Sampling weights estimate it, and given the sample it is
+    taken to have a negative binomial distribution (Benedetti and Franconi 1998). For classes of 3
+    records and more the mean of its inverse is approximated, as sdcMicro does.
+
+    Parameters
+    ----------
+    sizes : int64 ndarray of shape (classes,)
+        Records of each class (f), at least 1.
+    population : float64 ndarray of shape (classes,)
+        Sum of their sampling weights (F). If it is less than f, f takes its place.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        In (0, 1 / f].
+    """
+    share = sizes / np.maximum(population, sizes)
+    rest = 1.0 - share
+    approximate = share / (sizes - rest)
+    # Next to 1 the difference below has no digits left.
+    exact = (sizes <= 2) & (rest > 1e-4)
+    odds = share[exact] / rest[exact]
+    of_one = odds * -np.log(share[exact])
+    risk = approximate.copy()
+    risk[exact] = np.where(sizes[exact] == 1, of_one, odds * (1.0 - of_one))
+    return risk
+
+
+def attack_with_weights(sizes: Sizes, population: Floats, threshold: float) -> Attack:
+    """Return the risk from an outsider. See :func:`individual_risk` and :func:`attacks`."""
+    risk = individual_risk(sizes, population)
+    alone = sizes == 1
+    unique = float((1.0 / np.maximum(population[alone], 1.0)).sum()) / max(int(alone.sum()), 1)
+    each = np.ones(len(sizes), np.int64)
+    attack = _attack("outsider", sizes, 1.0 / risk, each, threshold, unique)
+    return replace(attack, expected=float((sizes * risk).sum()))
+
+
 def _attacks(sizes: Sizes, population: Sizes, classes: Sizes, threshold: float) -> list[Attack]:
     """Return the risk of so many classes of each size and population."""
     alone = sizes == 1
@@ -106,7 +152,7 @@ def _attacks(sizes: Sizes, population: Sizes, classes: Sizes, threshold: float) 
 def _attack(
     attacker: str,
     sizes: Sizes,
-    hidden_among: Sizes,
+    hidden_among: Sizes | Floats,
     classes: Sizes,
     threshold: float,
     unique: float,
@@ -114,7 +160,7 @@ def _attack(
     """Return the risk of records each of which is hidden among some."""
     records = sizes * classes
     total = int(records.sum())
-    fewest, most = int(hidden_among.min()), int(hidden_among.max())
+    fewest, most = hidden_among.min().item(), hidden_among.max().item()
     return Attack(
         attacker,
         average=float((records / hidden_among).sum()) / total,

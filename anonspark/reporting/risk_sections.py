@@ -96,6 +96,7 @@ _ATTACKERS = {
     "prosecutor": "knows that the person is in the release",
     "journalist": "knows the population",
     "marketer": "wants as many people as possible",
+    "outsider": "does not know who was sampled",
 }
 
 
@@ -167,11 +168,19 @@ def risk(evidence: Evidence) -> Section | None:
 
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
     if not evidence.people:
-        return (
+        text = (
             "The probability that an attacker who knows all quasi-identifiers of a person finds "
             "the "
             f"person's record. At risk is a record whose probability exceeds {threshold}."
         )
+        for row in evidence.verification.risk:
+            if row.get("expected") is not None:
+                text += (
+                    " An outsider does not know who was sampled. Sampling weights estimate the "
+                    f"population. You can expect {row['expected']:,.2f} re-identifications by an "
+                    f"outsider among the {evidence.rows:,} records."
+                )
+        return text
     text = (
         "The probability that an attacker who knows all quasi-identifiers of a person takes the "
         "right "

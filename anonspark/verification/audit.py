@@ -24,6 +24,7 @@ from anonspark.release.class_bounds import is_alike
 from anonspark.release.derived_figures import risk_rows
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
+from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.claims import Claim
 from anonspark.verification.class_table import ClassLabels
 from anonspark.verification.classes import count_published_classes
@@ -48,6 +49,7 @@ from anonspark.verification.result import Verification
 from anonspark.verification.roles import Roles
 from anonspark.verification.sensitive_figures import Trials, measure_sensitive
 from anonspark.verification.statements import Statements
+from anonspark.verification.weights import sum_weights
 
 _HOLDER, _RECORDS = "holder", "records"
 
@@ -208,6 +210,8 @@ def audit_table(
         by_population = match_population(data, claim, population)
         linkage["population"] = by_population.linkage
         counts = by_population.counts
+    weights = sum_weights(data, claim.columns, claim.risk.weights, claim.missing_markers)
+    sizes = published.sizes if units is None else units.classes
     found = Verification(
         release=name,
         k=k,
@@ -216,7 +220,7 @@ def audit_table(
         criteria=sensitive.criteria,
         sensitive=sensitive.figures,
         units=units,
-        risk=_risk(published.sizes if units is None else units.classes, counts, claim),
+        risk=_risk(sizes, counts, weights, claim),
         presence=presence,
         truthfulness=by_original.truthfulness if by_original else None,
         loss=by_original.loss if by_original else None,
@@ -233,7 +237,7 @@ def audit_table(
         compared = None
         if by_original is not None and original is not None:
             compared = by_original.rows, original.schema
-        found = _beside_statements(found, claim.statements, data, claim, where, compared)
+        found = _beside_statements(found, claim.statements, data, claim, where, compared, weights)
     attacked = broken_attacks(found.truthfulness, linkage)
     return replace(found, failures=[*found.failures, *attacked])
 
@@ -245,6 +249,7 @@ def _beside_statements(
     claim: Claim,
     where: str,
     original: tuple[int, pa.Schema] | None,
+    weights: tuple[Sizes, Floats] | None,
 ) -> Verification:
     """Return what was measured, with what manifest and metrics say otherwise."""
     failures = [*found.failures, *_odd_pseudonyms(data, claim, where)]
@@ -271,6 +276,7 @@ def _beside_statements(
         ],
         found.presence if claim.privacy.delta_presence == said.privacy.delta_presence else None,
         {one.attribute: one.values for one in found.sensitive},
+        weights if claim.risk.weights == said.risk.weights else None,
     )
     # An original that the release was not made of refutes nothing.
     if original is not None and found.loss and found.truthfulness and found.truthfulness.holds:
@@ -342,7 +348,8 @@ def _require_columns(
             used = {*claim.names, *data.schema.names}
             require_distinct(table.schema.names, used, subject)
             require_read(table.schema, used, f"{subject}: ")
-    needed = dict.fromkeys((*claim.columns, *claim.sensitive, *claim.people_columns))
+    weights = () if claim.risk.weights is None else (claim.risk.weights,)
+    needed = dict.fromkeys((*claim.columns, *claim.sensitive, *claim.people_columns, *weights))
     lacking = [column for column in needed if column not in data.schema.names]
     if lacking:
         raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
@@ -413,9 +420,12 @@ def _count_odd_pseudonyms(batches: Batches) -> Batches:
 
 
 def _risk(
-    sizes: Mapping[int, int], counts: RegionCounts | None, claim: Claim
+    sizes: Mapping[int, int],
+    counts: RegionCounts | None,
+    weights: tuple[Sizes, Floats] | None,
+    claim: Claim,
 ) -> list[dict[str, object]]:
     """Return the risk by attacker. Of a population that does not cover the release, nothing."""
     covered = counts is not None and bool((counts.population >= counts.released).all())
     population = (counts.released, counts.population) if counts is not None and covered else None
-    return risk_rows(claim.risk, {}, sizes, None, population)
+    return risk_rows(claim.risk, {}, sizes, None, population, weights)

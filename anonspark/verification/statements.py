@@ -44,6 +44,7 @@ from anonspark.release.iceberg import METADATA
 from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
+from anonspark.release.risk import Floats, Sizes
 from anonspark.release.sections import Statement, owners
 from anonspark.verification.class_table import (
     ClassLabels,
@@ -176,6 +177,7 @@ class Statements:
         criteria: Iterable[MeasuredCriterion],
         presence: Presence | None,
         values: Mapping[str, int | None],
+        weights: tuple[Sizes, Floats] | None = None,
     ) -> list[str]:
         """Report differences from the counts in the files, one sentence each.
 
@@ -190,6 +192,8 @@ class Statements:
             Measured with the population that the manifest names.
         values : mapping of str to int or None
             Different values of each sensitive attribute. None where they are too many to count.
+        weights : tuple of int64 and float64 ndarray, or None
+            Records and sampling weights of each class, of the column that the manifest names.
         """
         said = self.manifest["published"]
         counted: dict[str, Any] = {
@@ -210,7 +214,7 @@ class Statements:
             _entries("", self.manifest, counted),
             self._of_labels(published),
             self._of_privacy_table(published, criteria, presence),
-            self._of_risk_table(published, presence),
+            self._of_risk_table(published, presence, weights),
         )
         return list(self._told(statements))
 
@@ -522,8 +526,14 @@ class Statements:
         return self._of_rows("privacy", expected)
 
     def _of_risk_table(
-        self, published: PublishedClasses, presence: Presence | None
+        self,
+        published: PublishedClasses,
+        presence: Presence | None,
+        weights: tuple[Sizes, Floats] | None,
     ) -> Iterator[Statement]:
+        if self.risk.weights is not None and weights is None:
+            # Others were asked for.
+            return
         if self.derivation is None and "parts" not in self.manifest:
             # Of rounds nothing is known, as is told elsewhere.
             return
@@ -536,7 +546,7 @@ class Statements:
                 # Not the population that the release was made with: that is told elsewhere.
                 return
         rounds = {} if self.derivation is None else self.derivation.classes.rounds
-        expected = risk_rows(self.risk, rounds, published.sizes, self.units, population)
+        expected = risk_rows(self.risk, rounds, published.sizes, self.units, population, weights)
         yield from self._of_rows("risk", expected)
 
 

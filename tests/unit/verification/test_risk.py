@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from anonspark.config.evaluate import RiskOptions
 from anonspark.core.decision_rules import decide_gain
-from anonspark.release.risk import attacks, attacks_with_population, risk_row
+from anonspark.release.risk import (
+    attack_with_weights,
+    attacks,
+    attacks_with_population,
+    individual_risk,
+    risk_row,
+)
 
 CLASSES = st.lists(
     st.integers(1, 9).flatmap(lambda f: st.tuples(st.just(f), st.integers(f, 20))),
@@ -78,3 +84,63 @@ def test_rho_gain_succeeds_where_both_rules_hold(
 ) -> None:
     rules = decide_gain((1817, 7549, 5), after)
     assert (rules.utility, rules.risk, rules.gain) == (utility, risk, utility * risk)
+
+
+@cases(__file__, "records")
+def test_individual_risk_is_that_of_sdcmicro(records: list[list[float]]) -> None:
+    """The figures are those that sdcMicro and its guide publish: f, F and risk of each record."""
+    sizes, population, printed = zip(*records, strict=True)
+    found = individual_risk(np.array(sizes, np.int64), np.array(population, np.float64))
+    assert found == pytest.approx(printed, rel=5e-7)
+
+
+def mean_inverse(size: int, population: float) -> float:
+    """Add up 1 / F by its negative binomial distribution, given f records of a sample."""
+    share = size / population
+    probability, total, rest, people = share**size, 0.0, 1.0, size
+    while rest > 1e-13:
+        total += probability / people
+        rest -= probability
+        probability *= (1 - share) * people / (people - size + 1)
+        people += 1
+    return total
+
+
+@given(size=st.integers(1, 12), times=st.floats(1.01, 60.0))
+def test_individual_risk_is_the_mean_of_the_inverse_of_the_population(
+    size: int, times: float
+) -> None:
+    (found,) = individual_risk(np.array([size]), np.array([size * times]))
+    expected = mean_inverse(size, size * times)
+    if size <= 2:
+        assert found == pytest.approx(expected, rel=1e-9)
+    else:
+        # The approximation overstates the risk a little.
+        assert expected <= found * (1 + 1e-9)
+        assert found < expected * (1.04 if size == 3 else 1.02)
+
+
+@given(size=st.integers(1, 9), times=st.sampled_from([1e-9, 0.5, 1.0, 1.0 + 1e-12, 1.0 + 1e-5]))
+def test_a_population_is_at_least_its_sample(size: int, times: float) -> None:
+    (found,) = individual_risk(np.array([size]), np.array([size * times]))
+    assert found == pytest.approx(1 / size, rel=1e-5)
+    assert found <= 1 / size
+
+
+@given(
+    classes=st.lists(
+        st.tuples(st.integers(1, 9), st.sampled_from([1.0, 1.5, 7.25, 300.0])), min_size=1
+    )
+)
+def test_the_outsider_record_by_record(classes: list[tuple[int, float]]) -> None:
+    sizes = np.array([size for size, _ in classes], np.int64)
+    population = np.array([size * times for size, times in classes])
+    found = attack_with_weights(sizes, population, 0.2)
+    risk = [float(one) for one in np.repeat(individual_risk(sizes, population), sizes)]
+    assert found.attacker == "outsider"
+    assert found.expected == pytest.approx(sum(risk))
+    assert found.average == pytest.approx(sum(risk) / len(risk))
+    assert (found.highest, found.lowest) == pytest.approx((max(risk), min(risk)))
+    assert found.at_risk == pytest.approx(sum(one > 0.2 for one in risk) / len(risk), abs=1e-9)
+    alone = [1 / times for size, times in classes if size == 1]
+    assert found.unique == pytest.approx(sum(alone) / max(len(alone), 1))

@@ -1,0 +1,230 @@
+"""Sampling weights: risk from an outsider, in a run, in its release, and in no class."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cases import cases
+from helpers import Outcome, command, document_file, local_table, metrics, published, write_table
+from release_folders import list_files, rewrite
+
+from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.parquet_encoding import encode_table
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.pipeline.run import run
+from anonspark.verification.audit import audit_release
+from anonspark.verification.weights import sum_weights
+
+ROWS = 900
+
+
+def sample() -> pa.Table:
+    random = np.random.default_rng(3)
+    return pa.table(
+        {
+            "age": random.integers(18, 80, ROWS),
+            "job": random.choice(["clerk", "cook", "driver", "nurse"], ROWS),
+            "w": random.lognormal(3, 1, ROWS),
+            "ill": random.choice(["yes", "no"], ROWS),
+        }
+    )
+
+
+def document_at(tmp_path: Path, weights: pa.Array | None = None, **sections: Any) -> dict[str, Any]:
+    table = sample()
+    if weights is not None:
+        table = table.set_column(2, "w", weights)
+    roles = {"age": "quasi_identifier", "job": "quasi_identifier", "w": "insensitive"}
+    document = {
+        "input": {"path": str(write_table(tmp_path / "people.parquet", table))},
+        "attributes": {**roles, "ill": "sensitive"},
+        "privacy": {"k": 5},
+        "model": {"name": "smondrian"},
+        "evaluate": {"risk": {"weights": "w"}},
+        "output": {"path": str(tmp_path / "release"), "mode": "overwrite"},
+        "execution": {"seed": 2**40 + 1},
+    }
+    return document | sections
+
+
+def expected_figures(release: Path) -> dict[str, float]:
+    """Compute the figures record by record, from the published files."""
+    weights = defaultdict(list)
+    for row in published(release).to_pylist():
+        weights[row["age"], row["job"]].append(row["w"])
+    risks = []
+    for own in weights.values():
+        size, share = len(own), len(own) / math.fsum(own)
+        # Each class has 5 records at least.
+        risks += [share / (size - (1 - share))] * size
+    return {
+        "expected": math.fsum(risks),
+        "average": math.fsum(risks) / len(risks),
+        "highest": max(risks),
+        "lowest": min(risks),
+        "at_risk": sum(one > 0.2 for one in risks) / len(risks),
+        "unique": 0.0,
+    }
+
+
+def outsider(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    (found,) = (row for row in rows if row["attacker"] == "outsider")
+    return found
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {},
+        {"model": {"name": "su-mondrian", "rho": 2}},
+        {"model": {"name": "microaggregation"}},
+        {"output": {"style": "bounds"}},
+        {"output": {"style": "mean"}},
+    ],
+    ids=str,
+)
+def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) -> None:
+    document = document_at(tmp_path)
+    sections = {name: document[name] | own for name, own in sections.items()}
+    document |= sections
+    found = run(LocalEngine(), parse_configuration(document))
+    row = outsider(metrics(tmp_path / "release", "risk"))
+    if document["output"].get("style") != "bounds":
+        figures = expected_figures(tmp_path / "release")
+        assert {name: row[name] for name in figures} == pytest.approx(figures)
+    assert row["round"] is None
+    assert 0 < row["highest"] < 0.2
+    verified = audit_release(LocalEngine(), str(tmp_path / "release"))
+    assert verified.failures == []
+    proven = outsider(verified.risk)
+    assert {name: row[name] for name in proven} == pytest.approx(proven)
+    assert outsider(found.risk) | {"round": None} == row
+
+
+def test_weights_change_no_record(tmp_path: Path) -> None:
+    document = document_at(tmp_path)
+    with_weights = run(LocalEngine(), parse_configuration(document))
+    risk = metrics(tmp_path / "release", "risk")
+    del document["evaluate"]
+    without = run(LocalEngine(), parse_configuration(document))
+    assert with_weights.summary["output_fingerprint"] == without.summary["output_fingerprint"]
+    others = [row | {"run_id": None} for row in risk if row["attacker"] != "outsider"]
+    assert others == [row | {"run_id": None} for row in metrics(tmp_path / "release", "risk")]
+    assert parse_configuration(document).fingerprint() == (
+        parse_configuration(document | {"evaluate": {"risk": {"weights": None}}}).fingerprint()
+    )
+
+
+def test_sums_do_not_depend_on_order_or_tasks() -> None:
+    table = sample().append_column("long", pa.array(["x" * 40] * ROWS))
+    mixed = table.take(np.random.default_rng(1).permutation(ROWS))
+    found = []
+    for rows, tasks in ((table, 1), (mixed, 1), (table, 7), (mixed, 4)):
+        sums = sum_weights(local_table(rows, tasks), ["job", "long"], "w", [""])
+        assert sums is not None
+        found.append([one.tolist() for one in sums])
+    assert all(one == found[0] for one in found)
+    assert sum(found[0][1]) == pytest.approx(math.fsum(table["w"].to_pylist()))
+
+
+@pytest.mark.parametrize("kind", ["text", "decimal", "single"])
+def test_weights_of_other_types(kind: str) -> None:
+    quarters = (sample()["w"].to_numpy() * 4).astype(np.int64) / 4 + 0.25
+    weights: dict[str, pa.Array] = {
+        "text": pa.array([f" {one} " for one in quarters]),
+        "decimal": pa.array([f"{one:.2f}" for one in quarters]).cast(pa.decimal128(12, 2)),
+        "single": pa.array(quarters, pa.float32()),
+    }
+    found, expected = (
+        sum_weights(local_table(pa.table({"w": one})), [], "w", ["", "?"])
+        for one in (weights[kind], pa.array(quarters))
+    )
+    assert found == expected == (np.array([ROWS]), np.array([quarters.sum()]))
+
+
+@cases(__file__, "value", "shown")
+def test_a_weight_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: Any, shown: str
+) -> None:
+    weights: list[Any] = sample()["w"].to_pylist()
+    weights[7] = None if value is None else float(value)
+    path = document_file(tmp_path, document_at(tmp_path, pa.array(weights, pa.float64())))
+    for name in ("run", "check"):
+        found = command(capsys, name, path, "--quiet")
+        assert found.code == 3, found.err
+        assert shown in found.err
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_column_that_holds_no_numbers(tmp_path: Path) -> None:
+    dates = pa.array([20_000] * ROWS, pa.date32())
+    with pytest.raises(DataError, match=r"column 'w' has type date\. Expected numbers"):
+        run(LocalEngine(), parse_configuration(document_at(tmp_path, dates)))
+
+
+@cases(__file__, "changes", "shown")
+def test_configurations_that_are_refused(
+    tmp_path: Path, changes: dict[str, Any], shown: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_configuration(document_at(tmp_path) | changes)
+    assert shown in str(refused.value)
+
+
+def test_gates(tmp_path: Path) -> None:
+    document = document_at(tmp_path, gates={"risk.outsider.expected": {"max": 0.5}})
+    with pytest.raises(GuaranteeError, match=r"risk\.outsider\.expected"):
+        run(LocalEngine(), parse_configuration(document))
+    document["gates"] = {"risk.outsider.highest": {"max": 0.1}, "risk.outsider.unique": {"max": 0}}
+    run(LocalEngine(), parse_configuration(document))
+    assert audit_release(LocalEngine(), str(tmp_path / "release")).failures == []
+
+
+def test_a_figure_that_was_changed(tmp_path: Path) -> None:
+    run(LocalEngine(), parse_configuration(document_at(tmp_path)))
+    release = tmp_path / "release"
+    (path,) = (release / "metrics" / "risk").glob("part-*")
+    rows = pq.read_table(path)
+    forged = [one and one / 2 for one in rows["expected"].to_pylist()]
+    place = rows.schema.get_field_index("expected")
+    rewrite(path, encode_table(rows.set_column(place, "expected", pa.array(forged, pa.float64()))))
+    list_files(release)
+    (failure,) = audit_release(LocalEngine(), str(release)).failures
+    assert "expected (row 7)" in failure
+
+
+def verified(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
+    return command(capsys, "verify", *arguments, "--quiet")
+
+
+def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = document_file(tmp_path, document_at(tmp_path))
+    assert "outsider" in command(capsys, "run", path, "--details").out
+    row = outsider(metrics(tmp_path / "release", "risk"))
+    found = verified(capsys, tmp_path / "release")
+    assert f"{row['expected']:.4f}" in found.out
+    assert command(capsys, "report", tmp_path / "release", "--quiet").code == 0
+    report = (tmp_path / "release" / "report.html").read_text()
+    assert f"{row['expected']:.2f} re-identifications" in report
+
+
+def test_a_table_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_at(tmp_path)
+    run(LocalEngine(), parse_configuration(document))
+    path = document_file(tmp_path, document)
+    table = tmp_path / "other.parquet"
+    write_table(table, published(tmp_path / "release"))
+    found = verified(capsys, table, "--config", path)
+    assert "outsider" in found.out, found.err
+    write_table(table, published(tmp_path / "release").drop_columns(["w"]))
+    found = verified(capsys, table, "--config", path)
+    assert found.code == 3
+    assert "lacks the published columns 'w'" in found.err
