@@ -5,20 +5,31 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from printed_figures import Place, printed_figures
+from printed_figures import Compared, Place, Printed, compare_lines, printed_figures
 
 from quality.adult_releases import PRIVACY, entropy_loss_of
-from quality.csv_tables import Texts, read_adult, read_mammographic, read_texts
+from quality.csv_tables import (
+    ADULT_FILES,
+    MAMMOGRAPHIC,
+    Texts,
+    read_adult,
+    read_mammographic,
+    read_texts,
+)
 from quality.equal_records import SEVEN, keep_equal_records
 from quality.first_cut import Predicate, at_least, close_to_table, first_cut_lists, with_values
 from quality.frequency_groups import groups_of, leading_classes, published_by_groups
 from quality.holders import QUASI_IDENTIFIERS
-from quality.learned import Learned
+from quality.learned import Learned, learned
+from quality.ml_utility import Scores
+from quality.silos import blocks
 from quality.uncertainty import entropy_loss, loss_of, uncertainty_coefficient
 
 THESIS = "saleh"
 HOUSING = "california_housing.csv"
+NEEDED = ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC, HOUSING, "hierarchies")
 SEVERITY, INCOME, OCEAN = "Severity", "income", "ocean_proximity"
 ORDERS = 12
 
@@ -36,6 +47,41 @@ LEARNERS = {
 
 Figures = Callable[[Place], dict[str, float]]
 SpreadOf = Callable[[Place, str], float]
+
+
+def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
+    """Return our figures of its tables, and facts about them."""
+    models = learned(data)
+    compared = compare_lines(printed, figures(data, models), spreads(models))
+    areas = list(models.areas.values())
+    return compared, {
+        "groups": groups_told(data),
+        "losses": losses_of_lists(data),
+        "not_reproduced": list(not_reproduced(data)),
+        "classifiers": list(classifiers(models)),
+        "areas": models.areas,
+        "areas_fall": areas == sorted(areas, reverse=True),
+        "holders": list(blocks(models.alike, models.differing)),
+    }
+
+
+def classifiers(models: Learned) -> Iterator[list[str]]:
+    """Return accuracy and macro-F1 of classifiers, each followed by that of the majority class."""
+
+    def cell(scores: Scores, name: str) -> str:
+        values = getattr(scores, name)
+        spread = f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else ""
+        return f"{values.mean():.3f}{spread}"
+
+    for table, scores in (
+        ("Adult, one split", models.adult),
+        ("mammographic masses, 10 splits", models.mammographic),
+    ):
+        majority = scores["majority class"]
+        for learner, one in scores.items():
+            if one is not majority:
+                names = ("accuracy", "f1_macro")
+                yield [table, learner, *(cell(of, n) for n in names for of in (one, majority))]
 
 
 def spreads(learned: Learned) -> SpreadOf:
@@ -141,10 +187,10 @@ def losses_of_lists(data: Path) -> str:
             lists = lists_of(masses, int(place.k), place.model)
             published = published_by_groups(masses, columns, SEVERITY, lists)
             loss = 100 * entropy_loss(original, published, target)
-            losses.append(f"{loss:.2f} % ({place.model})")
+            losses.append(f"{loss:.2f}% ({place.model})")
     return (
         f"Published by our groups they lose {', '.join(losses)}. The table prints losses, too. "
-        "Our transcript of it has that of k alone, 17.38 %, which is compared above. The others "
+        "Our transcript of it has that of k alone, 17.38%, which is compared above. The others "
         "are not compared."
     )
 
@@ -232,7 +278,7 @@ def not_reproduced(data: Path) -> Iterator[str]:
         f"gcp from {losses}."
     )
     by_entropy = ", ".join(
-        f"{100 * entropy_loss_of(data, privacy):+.1f} % ({name})"
+        f"{100 * entropy_loss_of(data, privacy):+.1f}% ({name})"
         for name, privacy in PRIVACY.items()
     )
     yield (

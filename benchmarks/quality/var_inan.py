@@ -7,19 +7,22 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from printed_figures import Place
+from printed_figures import Compared, Place, Printed, compare_lines
 
 from anonspark.core.association import entropy
 from anonspark.core.attribute_scores import gini_score
 from anonspark.sharing.selection.mechanisms import loss_of_a_record, rank, scale_of, with_noise
 from quality import selection
-from quality.csv_tables import read_adult
+from quality.csv_tables import ADULT_FILES, read_adult
 from quality.ml_utility import ADULT_NUMBERS
 from quality.naive_bayes import error_of_folds
 from quality.selection import Counts
 
+THESIS = "var-inan-2018"
+NEEDED = ("adult.csv", *ADULT_FILES)
 EXAMPLE = np.array([[465, 1035], [680, 320]])
 """Its table of two values (rows) and two classes."""
 
@@ -31,6 +34,12 @@ SPREAD_OF_ERROR = 0.7
 """In per cent: what is done with numbers and missing values is not told."""
 
 Record = tuple[int, ...]
+
+
+def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
+    """Return our figures of its tables, and facts about them."""
+    compared = compare_lines(printed, figures(data), spread_of)
+    return compared, {"told": list(told(data))}
 
 
 def sensitivity(counts: Callable[[Record], Iterable[Hashable]], records: Iterable[Record]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from cases import one_by_day
 from data_sets import ADULT
 from lattice_tables import quasi_identifier, sensitive_attribute, tuples_of
+from places import REPOSITORY
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
@@ -23,17 +23,7 @@ from anonspark.layers.partition.lattice.objectives import MonotonicDiscernibilit
 from anonspark.layers.partition.lattice.search import Problem, search_pruned
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples
 
-# In the order of the data set's own description, which the thesis does not show: with it the
-# printed levels come out.
-WORKCLASS = (
-    "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
-    "Without-pay",
-)  # fmt: skip
-OCCUPATION = (
-    "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty",
-    "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical", "Farming-fishing",
-    "Transport-moving", "Priv-house-serv", "Protective-serv", "Armed-Forces",
-)  # fmt: skip
+HIERARCHIES = REPOSITORY / "conf" / "hierarchies" / "adult-distribution"
 FOUR = ("workclass", "education", "occupation", "sex")
 SIX = (*FOUR, "age", "hours-per-week")
 SUPPRESSED = 0.05
@@ -73,21 +63,11 @@ class People:
         assert len(table) == 30_162
         self.columns = {name: list(map(str, table[name].to_pylist())) for name in SIX}
         self.income = table["income"].to_pylist()
-        ranks = table["education-num"].to_pylist()
-        numbers = dict(zip(self.columns["education"], ranks, strict=True))
-        orders: dict[str, Sequence[str]] = {
-            "workclass": WORKCLASS,
-            "education": sorted(numbers, key=lambda name: numbers[name]),
-            "occupation": OCCUPATION,
-            "sex": ("Female", "Male"),
-        }
-        groups = {"workclass": (2, 4), "education": (4, 8), "occupation": (4, 8), "sex": ()}
         self.rows = {
             name: [
-                [value, *(f"{width}:{place // width}" for width in groups[name]), "*"]
-                for place, value in enumerate(order)
+                line.split(";") for line in (HIERARCHIES / f"{name}.csv").read_text().splitlines()
             ]
-            for name, order in orders.items()
+            for name in FOUR
         }
         for name, first in (("age", 17), ("hours-per-week", 1)):
             present = sorted({int(value) for value in self.columns[name]})

@@ -50,7 +50,7 @@ def test_curves_are_monotone(adult_path: Path) -> None:
     [
         (Figure("accuracy", "0.857", 0.8601, spread=0.012), "spread", "0.857 ~ 0.860"),
         (Figure("error %", "17.28", 18.1, spread=0.7), "differs", "17.28 → 18.10 (+0.82)"),
-        (Figure("accuracy", "0.857", 0.8601), "differs", "0.857 → 0.860 (+0.003, +0.4 %)"),
+        (Figure("accuracy", "0.857", 0.8601), "differs", "0.857 → 0.860 (+0.003, +0.4%)"),
         (Figure("accuracy", "0.857", 0.8572, spread=0.012), "equal", "0.857"),
     ],
 )

