@@ -35,6 +35,7 @@ __all__ = [
     "TaskFailure",
     "exit_code_of",
     "limit_reached",
+    "refusal_of",
 ]
 
 
@@ -146,10 +147,7 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
     """
     while error is not None:
         if isinstance(error, OSError) and error.errno in _REFUSALS and error.filename:
-            return EnvironmentProblem(
-                f"the system refused to read or write {error.filename} ({error.strerror}). Check "
-                "disk, connection and permissions, and run the command again"
-            )
+            return EnvironmentProblem(refusal_of(error))
         refused = isinstance(error, RuntimeError | OSError) or type(error).__module__ in _ARROW
         if isinstance(error, MemoryError) or (refused and _OF_LIMITS.search(str(error))):
             return EnvironmentProblem(
@@ -159,6 +157,15 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
             )
         error = error.__cause__ or error.__context__
     return None
+
+
+def refusal_of(error: OSError) -> str:
+    """Return the message that the system refused a file."""
+    at = f" to read or write {error.filename}" if error.filename else " a file operation"
+    return (
+        f"the system refused{at} ({error.strerror or error}). Check disk, connection and "
+        "permissions, and run the command again"
+    )
 
 
 LOWER_TASK_ROWS = "lower execution.task_rows (no help after the warning large_block)"

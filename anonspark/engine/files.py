@@ -479,6 +479,14 @@ def files_at(files: Files, address: str) -> list[tuple[str, int]]:
     return files.files_below(address)
 
 
+def holds_copies(files: Files, directory: str, of: str) -> bool:
+    """Return whether a directory has a file of each path and size that another directory has.
+
+    By this a rename that copies, and was stopped, is completed or undone.
+    """
+    return set(files.files_below(of)) <= set(files.files_below(directory))
+
+
 def require_ours(files: Files, key: str, path: str, access: Access = "shared") -> None:
     """Check that what is at a path, if anything is, belongs to us, before it is used.
 

@@ -49,15 +49,18 @@ _CHECKSUM_HEADER = 8
 def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
     """Return the files that a run may have written into its place before it could list them.
 
+    Of a run that was killed the directory of a table may be empty. Its path ends with a slash.
+
     Parameters
     ----------
     entries : sequence of Entry
         All that lies there.
     """
-    tables = "|".join(["data", LEFT_OUT, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
-    pattern = re.compile(rf"(?:{tables}|{COPIES})/(?:_SUCCESS|part-[^/]*)|{_DATA_OF_DELTA}")
+    tables = "|".join([LEFT_OUT, COPIES, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
+    pattern = re.compile(rf"(?:data|{tables})/(?:_SUCCESS|part-[^/]*)?|metrics/|{_DATA_OF_DELTA}")
+    paths = [f"{one.path}/" if one.kind == "directory" else one.path for one in entries]
     names = {*COMPANIONS, *ICEBERG_FILES}
-    return [one.path for one in entries if one.path in names or pattern.fullmatch(one.path)]
+    return [path for path in paths if path in names or pattern.fullmatch(path)]
 
 
 def unknown_files(manifest: Manifest) -> list[str]:
@@ -120,8 +123,8 @@ def foreign_entries(
     Returns
     -------
     list of str
-        Paths with what is wrong about them. A directory belongs to a release if a file of it lies
-        there. A checksum of Hadoop's local file system, if the file that it is of does.
+        Paths with what is wrong about them. A directory belongs to a release if the path of a file
+        of it leads there. A checksum of Hadoop's local file system, if the file that it is of does.
 
     Notes
     -----
@@ -134,7 +137,7 @@ def foreign_entries(
 
     own = {path for path in sizes if belongs(path)}
     folders = {
-        path[:place] for path in own for place, sign in enumerate(path) if sign == "/"
+        path[:place] for path in (*own, *listed) for place, sign in enumerate(path) if sign == "/"
     }  # fmt: skip
     if _LOG_OF_DELTA in folders:
         folders.add(f"{_LOG_OF_DELTA}/{_EMPTY_FOLDER_OF_DELTA}")

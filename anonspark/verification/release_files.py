@@ -22,7 +22,7 @@ from anonspark._version import __version__
 from anonspark.engine.files import Entry, PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, limit_reached
 from anonspark.redaction import redact
 from anonspark.release.copies import COPIES, copy_path, csv_copy
 from anonspark.release.iceberg import ICEBERG_FILES, METADATA
@@ -191,7 +191,10 @@ def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Conte
         needed = min(tail_to_read(tail), size)
         if needed > length:
             tail = files.read_part(path, size - needed, needed)
-    except failures:
+    except failures as error:
+        # A disk that refuses says nothing about the file.
+        if (refusal := limit_reached(error)) is not None:
+            raise refusal from error
         return Content(None)
     if not size:
         return Content(digest)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -75,8 +75,7 @@ def points_of(
     found: list[tuple[Fault, T, Losing | None]] = []
     for number, operation in enumerate(operations):
         faults: list[tuple[str, Losing | None]] = [(kind, None) for kind in operation.faults]
-        if operation.changes:
-            faults += [("before", losing) for losing in get_args(Losing)]
+        faults += [("before", losing) for losing in operation.losses]
         found += [(Fault(number, kind), random.choice(followed), losing) for kind, losing in faults]
     return found
 
@@ -146,6 +145,8 @@ class Scene:
         What lies there before.
     options : tuple of str
         Of the command.
+    disk : callable
+        Returns the disk for a folder.
     before, after : dict
         The release before and after an undisturbed run, see :func:`release_of`.
     operations : list
@@ -159,6 +160,7 @@ class Scene:
     after: dict[str, Any] = field(default_factory=dict)
     others: dict[str, Any] = field(default_factory=dict)
     operations: list[Any] = field(default_factory=list)
+    disk: Callable[..., SimulatedDisk] = SimulatedDisk
 
     @property
     def configuration(self) -> Path:
@@ -199,6 +201,7 @@ def scene(
     *options: str,
     overwrite: bool = False,
     history: bool = False,
+    disk: Callable[..., SimulatedDisk] = SimulatedDisk,
 ) -> Scene:
     """Lay out a tiny table, and run undisturbed once."""
     work, template = folder / "work", folder / "template"
@@ -217,16 +220,15 @@ def scene(
     }
     if history:
         sections["metrics"] = {"append_to": str(work / "history")}
-    disk = SimulatedDisk(work)
     if overwrite:
         configured = configuration_file(work, **sections | {"privacy": {"k": 7}})
-        earlier = call(disk, ("run", configured, "--run-id", "before", "--quiet"))
+        earlier = call(SimulatedDisk(work), ("run", configured, "--run-id", "before", "--quiet"))
         assert earlier.code == 0, earlier.err
     configuration_file(work, **sections)
     shutil.copytree(work, template)
-    found = Scene(work, template, options, release_of(work / "release"))
-    with disk.in_place():
-        ended = call(disk, found.run)
+    found = Scene(work, template, options, release_of(work / "release"), disk=disk)
+    with disk(work).in_place() as simulated:
+        ended = call(simulated, found.run)
     assert ended.code == 0, ended.err
     found.after.update(found.release())
     found.others.update(history_of(work))
@@ -296,7 +298,7 @@ def disturbed(
 ) -> bool:
     """Run with a fault, follow it up, and check everything. Return whether it came to the fault."""
     made.lay_out()
-    disk = SimulatedDisk(made.folder, journals=losing is not None)
+    disk = made.disk(made.folder, journals=losing is not None)
     with disk.in_place():
         first = call(disk, made.run, fault)
         if not first.process.met:
@@ -307,7 +309,7 @@ def disturbed(
         if following == "clean":
             cleaned = call(disk, made.clean)
             assert cleaned.code == 0, cleaned.err
-            assert not made.staged()
+            assert not disk.staged()
             there = made.release()
             assert there in (made.before, made.after) or _is_without_report(there, made.after)
             if not made.release():
@@ -324,7 +326,7 @@ def disturbed(
         assert made.release() == made.after
         cleaned = call(disk, made.clean)
         assert cleaned.code == 0, cleaned.err
-        assert not made.staged()
+        assert not disk.staged()
         assert not made.strangers(), made.strangers()
         assert history_of(made.folder) == made.others
     return True

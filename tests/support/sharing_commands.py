@@ -26,6 +26,7 @@ from anonspark.sharing.ledger.ledger import open_ledger
 FILES = LocalEngine().files
 
 State = Mapping[str, Any]
+Disk = Callable[..., SimulatedDisk]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Command:
         What a scheduler does next: each ends with the state of an undisturbed command.
     codes : tuple of int
         What a disturbed command may end with.
+    disk : callable
+        Returns the disk for a folder.
     """
 
     folder: Path
@@ -59,6 +62,7 @@ class Command:
     after: dict[str, Any] = field(default_factory=dict)
     there: list[str] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
+    disk: Disk = SimulatedDisk
 
     def lay_out(self) -> None:
         """Make the folder what it was before."""
@@ -75,7 +79,7 @@ def finished(made: Command) -> Command:
     """Keep what lies there as the template, and carry the command out once."""
     shutil.copytree(made.folder, made.template)
     made.before.update(made.look())
-    with SimulatedDisk(made.folder).in_place() as disk:
+    with made.disk(made.folder).in_place() as disk:
         ended = call(disk, made.command)
     assert ended.code == 0, ended.err
     made.after.update(made.look())
@@ -90,7 +94,7 @@ def disturbed(
 ) -> bool:
     """Carry a command out with a fault, follow it up, and check. Return whether it came to it."""
     made.lay_out()
-    disk = SimulatedDisk(made.folder, journals=losing is not None)
+    disk = made.disk(made.folder, journals=losing is not None)
     with disk.in_place():
         first = call(disk, made.command, fault)
         if not first.process.met:
@@ -136,7 +140,7 @@ def people_table(count: int = 60) -> pa.Table:
     )
 
 
-def ledger_scene(folder: Path) -> Command:
+def ledger_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
     """Return ``ledger init`` with its key."""
     work = folder / "work"
     work.mkdir(parents=True)
@@ -148,13 +152,14 @@ def ledger_scene(folder: Path) -> Command:
         ledger = open_ledger(FILES, str(work / "ledger"), read_key(str(work / "key")))
         return {"subject": ledger.subject, "events": [one.type for one in ledger.events.events]}
 
-    made = finished(Command(work, folder / "template", make, state, followed=((make,),)))
+    template = folder / "template"
+    made = finished(Command(work, template, make, state, followed=((make,),), disk=disk))
     # Of a ledger that is complete the lock of a dead process stays: the next command takes it over.
     made.there.append("ledger/lock")
     return made
 
 
-def plan_scene(folder: Path) -> Command:
+def plan_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
     """Return ``distribute`` of two releases with a ledger."""
     work = folder / "work"
     work.mkdir(parents=True)
@@ -182,9 +187,9 @@ def plan_scene(folder: Path) -> Command:
         },
     }
     plan.write_text(yaml.safe_dump(document))
-    with SimulatedDisk(work).in_place() as disk:
+    with disk(work).in_place() as simulated:
         made = call(
-            disk,
+            simulated,
             (
                 *("ledger", "init", work / "ledger", "--key-file", work / "key"),
                 *("--subject", "person"),
@@ -209,10 +214,10 @@ def plan_scene(folder: Path) -> Command:
                 assert b"planted person" not in (work / path).read_bytes(), path
 
     followed = ((resume, check, clean), (clean, resume, check, clean), (resume, resume, clean))
-    return finished(Command(work, folder / "template", command, state, sound, followed))
+    return finished(Command(work, folder / "template", command, state, sound, followed, disk=disk))
 
 
-def selection_scene(folder: Path) -> Command:
+def selection_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
     """Return ``select`` with a budget."""
     work = folder / "work"
     work.mkdir(parents=True)
@@ -260,10 +265,11 @@ def selection_scene(folder: Path) -> Command:
                 assert b"planted person" not in (work / path).read_bytes(), path
 
     codes = (2, 3, 4, 5, 6)
-    return finished(Command(work, folder / "template", command, state, sound, ((command,),), codes))
+    template = folder / "template"
+    return finished(Command(work, template, command, state, sound, ((command,),), codes, disk=disk))
 
 
-def union_scene(folder: Path) -> Command:
+def union_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
     """Return ``union`` of two releases."""
     work = folder / "work"
     coding = write_coding(work, {"k": 3})
@@ -287,7 +293,13 @@ def union_scene(folder: Path) -> Command:
 
     return finished(
         Command(
-            work, folder / "template", command, state, followed=((command,),), codes=(2, 3, 4, 5, 6)
+            work,
+            folder / "template",
+            command,
+            state,
+            followed=((command,),),
+            codes=(2, 3, 4, 5, 6),
+            disk=disk,
         )
     )
 

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pytest
@@ -91,6 +91,11 @@ class Operation:
     def faults(self) -> tuple[str, ...]:
         """What can happen to it."""
         return CHANGING_FAULTS if self.changes else READING_FAULTS
+
+    @property
+    def losses(self) -> tuple[Losing, ...]:
+        """What a power cut before it can lose."""
+        return get_args(Losing) if self.changes else ()
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,8 @@ class SimulatedDisk:
         Whether power cuts are possible: then everything that changes is noted.
     """
 
+    operation = Operation
+
     def __init__(self, folder: Path, *, journals: bool = False) -> None:
         self.root = os.path.realpath(folder)
         self.processes: list[Process] = []
@@ -183,6 +190,10 @@ class SimulatedDisk:
             process.has_ended = True
             _OF_THREAD.process = before
 
+    def staged(self) -> list[str]:
+        """Return the names of staging directories in the folder."""
+        return [one.name for one in Path(self.root).iterdir() if ".anonspark-" in one.name]
+
     def cut_power(self, losing: Losing = "all", random: Random | None = None) -> None:
         """Lose what was not synced since the disk is simulated. All processes have ended."""
         assert self._journal is not None
@@ -197,6 +208,7 @@ class SimulatedDisk:
         """Replace the functions that reach the disk."""
         with pytest.MonkeyPatch.context() as patch:
             self._replace(patch)
+            self._replace_processes(patch)
             yield self
 
     def _point(
@@ -215,7 +227,7 @@ class SimulatedDisk:
             return do()
         if process.is_stopped:
             raise StoppedError
-        operation = Operation(verb, os.path.relpath(path, self.root), changes)
+        operation = self.operation(verb, os.path.relpath(path, self.root), changes)
         number = len(process.operations)
         process.operations.append(operation)
         if process.before_each is not None:
@@ -249,11 +261,14 @@ class SimulatedDisk:
             raise StoppedError
         if fault.kind == DONE_AND_REFUSED:
             _lose(done())
-            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
-        if fault.kind == "no space" and half is not None:
+        elif fault.kind == "no space" and half is not None:
             half()
-        number = REFUSALS[fault.kind]
-        raise OSError(number, os.strerror(number), path)
+        raise self._refusal(fault.kind, path)
+
+    def _refusal(self, kind: str, path: str) -> Exception:
+        """Return the error that an operation is refused with."""
+        number = REFUSALS.get(kind, errno.EIO)
+        return OSError(number, os.strerror(number), path)
 
     def _below(self, path: Any, directory: int | None = None) -> str | None:
         """Return the absolute path of what a call names, None where it is not below the folder."""
@@ -373,6 +388,8 @@ class SimulatedDisk:
         # Pyarrow opens by itself what it has the name of.
         for suffix, start in list(staged_files._OPEN.items()):
             patch.setitem(staged_files._OPEN, suffix, _through_python(start))
+
+    def _replace_processes(self, patch: pytest.MonkeyPatch) -> None:
         real_start = threading.Thread.start
 
         def starting(thread: threading.Thread) -> None:

@@ -17,6 +17,7 @@ from anonspark.errors import (
     PublishingError,
     TaskFailure,
     limit_reached,
+    refusal_of,
 )
 from anonspark.progress import Progress
 
@@ -50,13 +51,9 @@ def writing_output() -> Iterator[None]:
                 "temporary files (TMPDIR). Nothing was published. Free space there (a run needs "
                 "about three times the size of its input) and run again"
             ) from error
-        said = getattr(error, "strerror", None) or (isinstance(error, FilesError) and str(error))
-        if said:
-            name = getattr(error, "filename", None)
-            at = f" at {name}" if name else ""
+        if isinstance(error, FilesError) or (isinstance(error, OSError) and error.strerror):
             raise PublishingError(
-                f"output.path: the system refused a file operation{at} ({said}). Nothing was "
-                "published. Check disk, connection and permissions, then run again"
+                f"output.path: nothing was published, because {refusal_of(error)}"
             ) from error
         raise
 

@@ -191,7 +191,7 @@ def environment_problem(error: BaseException) -> str | None:
     return None
 
 
-def _java_class(error: BaseException) -> str | None:
+def java_class_name(error: BaseException) -> str | None:
     """Return the class of the Java exception behind an error, which holds no data."""
     thrown = None
     if isinstance(error, Py4JJavaError):
@@ -261,7 +261,7 @@ def opening_table(
             raise DataError(own[1]) from error
         if _told_elsewhere(text) or environment_problem(error) is not None:
             raise
-        kind = _java_class(error) or type(error).__name__
+        kind = java_class_name(error) or type(error).__name__
         # Its text may quote an address with a password.
         details = "(the details, with --debug, may show credentials)"
         if _NO_DRIVER.search(text):
@@ -339,7 +339,7 @@ def _kind_of_input_failure(error: BaseException) -> str | None:
         return None  # of our own queries and functions
     if (match := _INPUT_FAILURE.search(text)) is not None:
         return match[1] or match[2]
-    kind = _java_class(error) or ""
+    kind = java_class_name(error) or ""
     if kind.endswith("PythonException") or "PythonException" in text:
         types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
         return types[-1] if types else "PythonException"
@@ -358,14 +358,15 @@ def writing_output() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, FilesError) as error:
-        if _QUOTA.search(str(error)):
+        text = f"{error} {error.__cause__}"
+        if _QUOTA.search(text):
             raise PublishingError(
                 "output.path: a quota of the output's directory is exceeded. Nothing was "
                 "published. Raise it (hdfs dfs -count -q shows the quotas of names and of bytes. A "
                 "run needs some hundred names and about three times the size of its input), or "
                 "publish elsewhere"
             ) from error
-        if _NO_SPACE.search(str(error)):
+        if _NO_SPACE.search(text):
             raise PublishingError(
                 "output.path: no space left on the device of the output or of spark.local.dir. "
                 "Nothing was published. Free space there (a run needs about three times the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -19,11 +20,12 @@ from anonspark.engine.files import (
     Files,
     FilesError,
     each_method,
+    holds_copies,
     literal,
     require_no_nul,
 )
 from anonspark.engine.local.files import LocalFiles
-from anonspark.engine.spark.errors import environment_problem
+from anonspark.engine.spark.errors import environment_problem, java_class_name
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private
@@ -33,6 +35,9 @@ _R = TypeVar("_R")
 
 # Of S3A since Hadoop 3.4.2: the store refuses a file that is there (HADOOP-19256).
 _CONDITIONAL = "fs.option.create.conditional.overwrite"
+
+# What Hadoop throws because of a file, and not of a disk, a connection or a permission.
+_OF_FILES = {"FileNotFoundException": errno.ENOENT, "ChecksumException": errno.EBADMSG}
 
 # Hadoop has no question for it. Of others than these (abfs: is one) a rename may be one step.
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
@@ -74,7 +79,10 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
             problem = environment_problem(error)
             if problem is not None:
                 raise EnvironmentProblem(problem) from error
-            raise FilesError(str(error)) from error
+            # Its text may quote an address with a password.
+            kind = java_class_name(error) or str(error)
+            own = (number for name, number in _OF_FILES.items() if name in str(error))
+            raise FilesError(next(own, errno.EIO), kind, str(given[1])) from error
 
     return translated
 
@@ -263,8 +271,17 @@ class FileSystem(Files):
         # A directory may hold one of its own name, as a release called data does.
         while is_directory and self.exists(f"{source}/{nested}"):
             nested = f"{nested}/{name}"
-        if not file_system.rename(source_path, target_path):
-            raise OSError(f"cannot rename {source} to {target}")
+        try:
+            if not file_system.rename(source_path, target_path):
+                raise OSError(f"cannot rename {source} to {target}")
+        except Py4JError:
+            if not (self.rename_copies(source) and self.exists(target)):
+                raise
+            if holds_copies(self, source, target):
+                self.delete(target)
+                raise
+            # All was copied, and some of it deleted.
+            self.delete(source)
         # Hadoop moves into a directory that came into being since the question above.
         if is_directory and self.exists(f"{target}/{nested}"):
             file_system.rename(self._open(f"{target}/{name}")[1], source_path)

@@ -195,6 +195,11 @@ def require_usable_output(
             f"output.path: {output} exists already. Choose another path, remove it, or set "
             "output.mode to overwrite"
         )
+        if not files.exists(f"{output.rstrip('/')}/{MANIFEST}"):
+            text += (
+                f". It has no {MANIFEST}. If a run was killed while it published, anonspark clean "
+                "puts it right"
+            )
         if writes:
             problems.append(text)
         else:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, holds_copies
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
@@ -299,18 +299,38 @@ def restore_output(files: Files, place: Place) -> bool:
                 files.delete(place.replaced)
                 # Before the mark goes, by which a later attempt knows whose release it is.
                 files.sync(place.root)
-            elif files.exists(place.output):
+            elif files.exists(place.output) and not _removes_copies(files, place):
                 raise PublishingError(
                     f"output.path: something else is at {place.output} since a run of it was "
                     f"killed. The release that was there before is at {place.replaced}. Nothing is "
                     "deleted: see which of the two is right (anonspark verify), remove the other "
                     "or move it elsewhere, then run anonspark clean"
                 )
-            else:
+            elif not files.exists(place.output):
                 files.rename(place.replaced, place.output)
         if ours and complete:
             files.delete(place.mark)
         return ours and complete
+
+
+def _removes_copies(files: Files, place: Place) -> bool:
+    """Remove what a rename of the replaced release left that copies, and was stopped.
+
+    Returns
+    -------
+    bool
+        Whether what is left at one of the two places is all of the release.
+    """
+    if not files.rename_copies(place.output):
+        return False
+    for whole, part in (
+        (place.output, place.replaced),
+        (place.replaced, place.output),
+    ):
+        if holds_copies(files, whole, part):
+            files.delete(part)
+            return True
+    return False
 
 
 def _require_half_release(files: Files, place: Place) -> None:

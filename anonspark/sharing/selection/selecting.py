@@ -14,7 +14,7 @@ from typing import Any
 from anonspark.core.arrays import Integers
 from anonspark.core.exact_noise import Below
 from anonspark.core.run_ids import require_run_id
-from anonspark.engine.files import require_ours
+from anonspark.engine.files import holds_copies, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import tell
@@ -34,6 +34,7 @@ from anonspark.sharing.selection.settings import SelectionSettings
 from anonspark.sharing.selection.writing import (
     Drawn,
     Selection,
+    aside_of,
     fingerprint_of_asked,
     publish_selection,
     require_places,
@@ -227,11 +228,19 @@ def _before(
     engine: Engine, settings: SelectionSettings, output: str, run_id: str
 ) -> Selection | None:
     """Return what a run of the same name and settings has written."""
-    if not engine.files.exists(output):
+    files, aside = engine.files, aside_of(output, run_id)
+    if not files.exists(output):
         return None
-    require_ours(engine.files, "selection.output", output)
+    require_ours(files, "selection.output", output)
+    if files.rename_copies(output) and files.exists(aside):
+        # The rename was stopped, which copies before it deletes.
+        if holds_copies(files, output, aside):
+            files.delete(aside)
+        elif holds_copies(files, aside, output):
+            files.delete(output)
+            return None
     place = f"{output}/{SELECTION}"
-    if engine.files.exists(place):
+    if files.exists(place):
         told = _told_there(engine, place)
         if told.get("run_id") == run_id and told.get("asked") == fingerprint_of_asked(settings):
             return Selection(list(told["attributes"]), told, output)

@@ -89,6 +89,11 @@ def require_places(files: Files, settings: SelectionSettings, *, of_files: bool)
         require_apart_from_input(files, settings.configuration, key, path)
 
 
+def aside_of(output: str, run_id: str) -> str:
+    """Return the directory beside an output where a run writes."""
+    return f"{output}.writing-{run_id}"
+
+
 @contextmanager
 def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     """Make a directory beside the output inside of a ``with`` block, before anything is charged.
@@ -110,7 +115,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     ConfigurationError
         If nothing can be written there.
     """
-    aside = f"{output}.writing-{run_id}"
+    aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")
     try:
         files.delete(aside)

@@ -1,0 +1,173 @@
+"""Commands on an object store, stopped or refused at any of their requests.
+
+A store has no rename and no directories, and writes objects as a whole. What holds on a disk holds
+here: what was published is whole, and the calls of a scheduler that follow end in the undisturbed
+release. ``make test`` draws some points. Those marked ``night`` are all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import every_operation
+import pytest
+import sharing_commands
+from every_operation import FOLLOWING, Scene, call, disturb_at, points_of, scene
+from py4j.protocol import Py4JError
+from sharing_commands import COMMANDS, Command
+from simulated_files import Fault, Operation, StoppedError
+from simulated_store import SimulatedStore
+
+Record = Callable[[str, object], None]
+"""Notes a property of a test."""
+
+run = partial(scene, disk=SimulatedStore)
+
+RUNS: dict[str, Callable[[Path], Scene]] = {
+    "error": run,
+    "error, resumed": lambda folder: run(folder, "--resume"),
+    "overwrite": lambda folder: run(folder, overwrite=True),
+    "overwrite, resumed": lambda folder: run(folder, "--resume", overwrite=True),
+    "history and report": lambda folder: run(folder, "--report", overwrite=True, history=True),
+}
+
+# So many points of each take fifteen CPU seconds in all.
+DRAWN = {"ledger init": 40, "distribute": 2, "select": 20, "union": 4} | dict.fromkeys(RUNS, 4)
+
+
+def go_through(folder: Path, name: str, record: Record, drawn: int | None = None) -> None:
+    """Go through all points of a command, or some that are drawn."""
+    random = Random(len(name))  # noqa: S311 - no secret
+    made: Scene | Command
+    if name in RUNS:
+        made = RUNS[name](folder)
+        points = points_of(made.operations, FOLLOWING, random)
+        told = disturb_at(
+            made.operations, points, partial(every_operation.disturbed, made), random, drawn
+        )
+    else:
+        made = COMMANDS[name](folder, SimulatedStore)
+        ways = points_of(made.operations, range(len(made.followed)), random)
+        told = disturb_at(
+            made.operations, ways, partial(sharing_commands.disturbed, made), random, drawn
+        )
+    record("points", told)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
+    go_through(tmp_path, name, record_property, DRAWN[name])
+
+
+@pytest.mark.night
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", DRAWN)
+def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
+    go_through(tmp_path, name, record_property)
+
+
+@pytest.fixture(scope="module")
+def replacing(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return RUNS["overwrite"](tmp_path_factory.mktemp("replacing"))
+
+
+def numbers_of(operations: list[Operation], verb: str, path: str) -> list[int]:
+    return [
+        number
+        for number, one in enumerate(operations)
+        if one.verb == verb and (one.path == path or one.path.startswith(f"{path}/"))
+    ]
+
+
+@pytest.mark.parametrize("path", ["release", ".release.anonspark-night/release-1"])
+@pytest.mark.parametrize("kind", ["after", "lost connection"])
+def test_replaced_release_of_which_half_is_copied(replacing: Scene, path: str, kind: str) -> None:
+    """It was at two places, and clean could not say which of them was right."""
+    copies = numbers_of(replacing.operations, "copy", path)
+    assert len(copies) > 10
+    for at in (copies[3], copies[-1]):
+        assert every_operation.disturbed(replacing, Fault(at, kind), "clean")
+
+
+def test_replaced_release_of_which_half_is_deleted(replacing: Scene) -> None:
+    deleted = numbers_of(replacing.operations, "delete", "release")[0]
+    for following in FOLLOWING:
+        assert every_operation.disturbed(replacing, Fault(deleted, "within"), following)
+
+
+def test_half_a_release_with_an_empty_directory(tmp_path: Path) -> None:
+    """What stands for a directory was called something that others had put there."""
+    made = RUNS["error"](tmp_path)
+    for path in ("release/data", "release/metrics/classes"):
+        (put,) = numbers_of(made.operations, "put", path)[:1]
+        assert every_operation.disturbed(made, Fault(put, "after"), "clean")
+
+
+def test_half_a_release_is_there_and_is_not_to_be_replaced(tmp_path: Path) -> None:
+    """The message did not say what to do."""
+    made = RUNS["error"](tmp_path)
+    (put,) = numbers_of(made.operations, "put", "release/README.md")
+    made.lay_out()
+    store = SimulatedStore(made.folder)
+    with store.in_place():
+        call(store, made.run, Fault(put, "after"))
+        again = call(store, ("run", made.configuration, "--run-id", "other", "--quiet"))
+    assert again.code == 2
+    assert "anonspark clean puts it right" in again.err
+
+
+@pytest.mark.parametrize("kind", ["after", "lost connection", "done and refused"])
+def test_selection_of_which_half_is_copied(tmp_path: Path, kind: str) -> None:
+    """Another attempt refused it as something of others."""
+    made = COMMANDS["select"](tmp_path, SimulatedStore)
+    for verb in ("copy", "delete"):
+        for at in numbers_of(made.operations, verb, "selection.writing-night"):
+            assert sharing_commands.disturbed(made, Fault(at, kind), 0)
+
+
+def test_refusal_is_no_bug(tmp_path: Path) -> None:
+    """It was called a bug of anonspark, with exit code 1."""
+    made = COMMANDS["ledger init"](tmp_path, SimulatedStore)
+    (put,) = numbers_of(made.operations, "put", "ledger/base")
+    made.lay_out()
+    store = SimulatedStore(made.folder)
+    with store.in_place():
+        ended = call(store, made.command, Fault(put, "no permission"))
+    assert ended.code == 6
+    assert "the system refused to read or write" in ended.err
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SimulatedStore:
+    (tmp_path / "old").write_text("old")
+    return SimulatedStore(tmp_path, behind=2)
+
+
+def test_the_store_has_conditions(store: SimulatedStore) -> None:
+    old = f"{store.root}/old"
+    with pytest.raises(Py4JError, match="412"):
+        store.put(old, b"new", if_none=True)
+    assert store.get(old) == b"old"
+    store.put(old, b"new")
+    assert store.get(old) == b"new"
+
+
+def test_the_store_has_lists_that_are_behind(store: SimulatedStore) -> None:
+    for name in ("new", "newer"):
+        store.put(f"{store.root}/{name}", b"")
+    store.delete([f"{store.root}/old"])
+    found = [[key.rpartition("/")[2] for key in store.listed(store.root)] for _ in range(4)]
+    assert found == [["new", "old"], ["new", "newer", "old"], ["new", "newer"], ["new", "newer"]]
+    assert not store.head(f"{store.root}/old")
+
+
+def test_half_a_deletion(store: SimulatedStore) -> None:
+    keys = [f"{store.root}/{name}" for name in ("one", "two")]
+    for key in keys:
+        store.put(key, b"")
+    with store.process(Fault(0, "within")), pytest.raises(StoppedError):
+        store.delete(keys)
+    assert [store.head(key) for key in keys] == [False, True]
