@@ -65,6 +65,11 @@ class Attribute:
         return "" if self.published is None else self.published.rule or self.published.kind
 
     @property
+    def columns(self) -> Sequence[str]:
+        """Its columns in the release."""
+        return (self.name,) if self.published is None else self.published.columns
+
+    @property
     def by_hierarchy(self) -> bool:
         """Return whether its labels are those of a hierarchy."""
         rule = None if self.published is None else self.published.rule

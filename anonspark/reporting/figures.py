@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
-from anonspark.engine.tasks import Batches
 from anonspark.release.manifest import Manifest
 from anonspark.release.originals import original_records
 from anonspark.reporting.association import associations
 from anonspark.reporting.attributes import Attribute, others_of, quasi_identifiers_of
 from anonspark.reporting.axes import GroupAxis, OrderedAxis
 from anonspark.reporting.bins import Bins
+from anonspark.reporting.counts import RECORDS, count_values, most_frequent
 from anonspark.reporting.groups import plan_groups
 from anonspark.reporting.marginals import (
     Marginal,
@@ -37,8 +38,6 @@ _MOST_ATTRIBUTES = 20
 
 # Free texts and keys: the groups would tell of few records.
 _LEAST_COVERED = 0.5
-
-_MOST_FREQUENT = 100
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,11 @@ def measure(
 
     Notes
     -----
-    Over the release one job with a shuffle for each attribute, and one pass for the associations.
-    The different labels of each quasi-identifier are collected. Over the original one job for each
-    category, one for the ordered attributes, one for the associations, and one with a shuffle of
-    all different tuples of quasi-identifiers. The different values of each category are collected,
-    no record is.
+    Over the release one job with a shuffle for the values of all attributes, one pass for the ends
+    of those that are not quasi-identifiers, and one for the associations. The different labels of
+    each quasi-identifier are collected. Over the original one job for the categories, one for the
+    ordered attributes, one for the associations, and one with a shuffle of all different tuples of
+    quasi-identifiers. The different values of each category are collected, no record is.
     """
     k = manifest.k
     attributes = quasi_identifiers_of(manifest, hierarchies)
@@ -118,8 +117,9 @@ def measure(
         if original is None
         else Original(original_records(original, manifest), manifest, attributes, others)
     )
+    values = _count_values(data, attributes, others)
     labels = {
-        place: ordered_labels(data, attribute, k)
+        place: ordered_labels(values[place], attribute, k)
         for place, attribute in enumerate(attributes)
         if attribute.scale is not None
     }
@@ -133,10 +133,10 @@ def measure(
     marginals = [
         ordered_marginal(attribute, labels[place], counts.get(place), k)
         if place in labels
-        else category_marginal(data, attribute, k, table)
+        else category_marginal(values[place], attribute, k, table)
         for place, attribute in enumerate(attributes)
     ]
-    others = _with_axes(data, others, k, counts, len(attributes))
+    others = _with_axes(data, others, k, counts, values, len(attributes))
     shown = [*attributes, *others][:_MOST_ATTRIBUTES]
     after = associations(*sum_of_products(data, readers_of_release(shown)))
     before = None
@@ -159,10 +159,11 @@ def _with_axes(
     others: Sequence[Attribute],
     k: int,
     originals: Mapping[int, BinCounts],
+    values: Mapping[int, pa.Table],
     first: int,
 ) -> list[Attribute]:
     """Return the attributes that are published as they are and can be compared, with their axes."""
-    rows = data.count()
+    rows = pc.sum(values[0][RECORDS]).as_py()
     numbered = dict(enumerate(others, start=first))
     ordered = {place: one for place, one in numbered.items() if one.scale is not None}
     extremes = _extremes(data, ordered)
@@ -174,11 +175,9 @@ def _with_axes(
             attribute.axis = OrderedAxis(Bins(attribute.scale, ()), low, high)
             kept.append(attribute)
             continue
-        counted = data.read([Reading(attribute.name, "value", pa.string())])
-        counted = counted.aggregate(["value"], count="records")
-        frequent = _most_frequent(counted.map_batches(_TakeMostFrequent(), _COUNTED).collect())
-        sizes = frequent["records"].to_numpy().astype(np.float64)
-        names = [(value,) for value in frequent["value"].to_pylist()]
+        frequent = most_frequent(values[place], values[place].column_names[0])
+        sizes = frequent[RECORDS].to_numpy().astype(np.float64)
+        names = [(value,) for value in frequent.column(0).to_pylist()]
         groups = plan_groups(names, sizes, k, [str])
         if groups.places and sizes.sum() >= _LEAST_COVERED * rows:
             attribute.axis = GroupAxis(groups)
@@ -195,20 +194,18 @@ def _extremes(data: Table, attributes: Mapping[int, Attribute]) -> dict[int, Bin
     return count_bins(records, dict.fromkeys(attributes, ()))
 
 
-_COUNTED = pa.schema([("value", pa.string()), ("records", pa.int64())])
-
-
-@dataclass(frozen=True)
-class _TakeMostFrequent:
-    """Leaves of a task's values those that occur most often."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        rows = [pa.record_batch(batch.columns, schema=_COUNTED) for batch in batches]
-        table = pa.Table.from_batches(rows, _COUNTED)
-        yield from _most_frequent(table.drop_null()).to_batches()
-
-
-def _most_frequent(counted: pa.Table) -> pa.Table:
-    """Return what occurs most often, of equally frequent values the first."""
-    order = [("records", "descending"), ("value", "ascending")]
-    return counted.sort_by(order).slice(0, _MOST_FREQUENT)
+def _count_values(
+    data: Table, attributes: Sequence[Attribute], others: Sequence[Attribute]
+) -> dict[int, pa.Table]:
+    """Count the labels of quasi-identifiers and the most frequent texts of other categories."""
+    columns = {
+        place: {f"value_{place}_{at}": name for at, name in enumerate(one.columns)}
+        for place, one in enumerate([*attributes, *others])
+        if one.published is not None or one.scale is None
+    }
+    numbered = {new: name for own in columns.values() for new, name in own.items()}
+    labels = [new for place in range(len(attributes)) for new in columns[place]]
+    texts = [Reading(name, name, pa.string()) for name in numbered if name not in labels]
+    read = data.select(numbered).read(texts, labels)
+    frequent = [place for place in columns if place >= len(attributes)]
+    return count_values(read, {place: list(own) for place, own in columns.items()}, frequent)

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures
-from anonspark.engine.protocol import Table
 from anonspark.release.axes import Axis
-from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_regions
+from anonspark.release.regions import OrderedRegion, Region, read_regions
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.axes import (
     GroupAxis,
@@ -22,6 +21,7 @@ from anonspark.reporting.axes import (
     spread_present,
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
+from anonspark.reporting.counts import RECORDS
 from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_groups
 from anonspark.reporting.original import BinCounts, Original
 
@@ -53,14 +53,6 @@ class Marginal:
     after: tuple[float, ...]
 
 
-def _labels(data: Table, published: PublishedAttribute) -> tuple[list[pa.ChunkedArray], Figures]:
-    """Collect the different published values of an attribute, and how many records have each."""
-    names = {f"label_{place}": column for place, column in enumerate(published.columns)}
-    found = data.select(names).aggregate(list(names), count="records").collect()
-    counts = found["records"].to_numpy().astype(np.float64)
-    return [found[name] for name in names], counts
-
-
 class OrderedLabels(NamedTuple):
     """The different published regions of an ordered attribute, and the span of their values."""
 
@@ -72,12 +64,12 @@ class OrderedLabels(NamedTuple):
     high: float
 
 
-def ordered_labels(data: Table, attribute: Attribute, k: int) -> OrderedLabels:
-    """Collect what is published of an ordered attribute. One job with a shuffle."""
+def ordered_labels(found: pa.Table, attribute: Attribute, k: int) -> OrderedLabels:
+    """Return what is published of an ordered attribute, of its different labels."""
     published, scale = attribute.published, attribute.scale
     if published is None or scale is None:
         raise TypeError(f"{attribute.name}: not an ordered quasi-identifier")
-    columns, counts = _labels(data, published)
+    columns, counts = found.columns[:-1], found[RECORDS].to_numpy().astype(np.float64)
     regions, numbers = read_regions(columns, published, means=True)
     axis = numbers_axis(published)
     spread = spread_present(axis, regions)
@@ -123,16 +115,13 @@ def ordered_marginal(
 
 
 def category_marginal(
-    data: Table, attribute: Attribute, k: int, table: Original | None
+    found: pa.Table, attribute: Attribute, k: int, table: Original | None
 ) -> Marginal:
-    """Return the distribution of a category, and give the attribute its axis.
-
-    One job with a shuffle, and another one over the original.
-    """
+    """Return the distribution of a category, and give the attribute its axis."""
     published = attribute.published
     if published is None:
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
-    columns, counts = _labels(data, published)
+    columns, counts = found.columns[:-1], found[RECORDS].to_numpy().astype(np.float64)
     names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
     regions, numbers = read_regions(columns, published, attribute.leaves)
     if published.is_code:

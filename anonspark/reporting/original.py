@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.attributes import Attribute
+from anonspark.reporting.counts import count_values
 from anonspark.reporting.products import Reader
 from anonspark.utility.records import as_comparable
 
@@ -67,6 +69,7 @@ class Original:
                 "that the release was made of"
             )
         self.places: dict[str, int] = {}
+        self.categories = [place for place, one in enumerate(attributes) if one.scale is None]
         readings = []
         for place, attribute in enumerate([*attributes, *others]):
             if attribute.name in types:
@@ -80,6 +83,13 @@ class Original:
             records = records.without([one.missing for one in readings[: len(attributes)]])
         self.records = as_comparable(records, readings)
 
+    @cached_property
+    def _counted(self) -> dict[int, pa.Table]:
+        """The texts of all categories, counted in one job."""
+        columns = {place: [f"value_{place}"] for place in self.categories}
+        # Of one there are more than are allowed, and missing, where these are not all.
+        return count_values(self.records, columns, most=(_MOST_TEXTS + 2) * len(columns))
+
     def values(self, attribute: str) -> tuple[list[str], Figures, float]:
         """Return the different texts of a category, their counts, and how many are missing.
 
@@ -88,11 +98,8 @@ class Original:
         DataError
             If there are more than 1,000,000 different ones.
         """
-        name = f"value_{self.places[attribute]}"
-        counted = self.records.aggregate([name], count="records")
-        # One more than are allowed, and missing.
-        found = counted.collect(_MOST_TEXTS + 2)
-        counts = dict(zip(found[name].to_pylist(), found["records"].to_pylist(), strict=True))
+        found = self._counted[self.places[attribute]]
+        counts = dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
         missing = float(counts.pop(None, 0))
         if len(counts) > _MOST_TEXTS:
             raise DataError(

@@ -66,7 +66,7 @@ def readers_of_release(attributes: Sequence[Attribute]) -> list[Reader]:
         Reader(
             attribute.name,
             attribute.axis,
-            attribute.published.columns if attribute.published else (attribute.name,),
+            tuple(attribute.columns),
             attribute.published,
             attribute.leaves,
             attribute.read_as,
