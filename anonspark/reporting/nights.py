@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,8 @@ from anonspark.errors import DataError, GuaranteeError
 from anonspark.layers.publish.failures import FAILURES, read_failure
 from anonspark.redaction import redact
 from anonspark.release.manifest import MANIFEST, read_manifest
+
+_LOGGER = logging.getLogger(__name__)
 
 FIGURES = (
     "k",
@@ -105,7 +108,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     Notes
     -----
     A look into each of these folders, and one job over the small files of the tables of all runs.
-    Manifests that cannot be read are passed over.
+    A release whose manifest cannot be read is left out with a warning.
     """
     root = directory.rstrip("/") or "/"
     found: dict[tuple[str, str], Night] = {}
@@ -159,7 +162,8 @@ def _in_manifests(files: Files, root: str) -> Iterator[Night]:
         try:
             manifest = read_manifest(files, release)
             started = _moment(manifest.document.get("started"))
-        except (DataError, GuaranteeError):
+        except (DataError, GuaranteeError) as error:
+            _LOGGER.warning("left out, because its manifest cannot be read: %s", error)
             continue
         if started is None or not manifest.run_id:
             continue

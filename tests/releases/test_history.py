@@ -80,6 +80,19 @@ def test_releases_alone_have_a_history(nights: Path, capsys: pytest.CaptureFixtu
     assert found["figures"]["published_min_class_size"] >= 5
 
 
+def test_a_release_that_cannot_be_read_is_left_out_aloud(
+    nights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("whole", "damaged"):
+        shutil.copytree(nights / "all" / "visits", tmp_path / name)
+    (tmp_path / "damaged" / "manifest.json").write_text("{}")
+    outcome = command(capsys, "history", tmp_path, "--json")
+    assert outcome.code == 0
+    assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["whole"]
+    assert "left out, because its manifest cannot be read" in outcome.err
+    assert "damaged/manifest.json" in outcome.err
+
+
 def test_tables_of_earlier_versions_lack_columns(
     nights: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
