@@ -33,7 +33,7 @@ from anonspark.config.execution import ExecutionOptions
 from anonspark.config.gates import Gate, unusable_gates
 from anonspark.config.input import InputOptions, MissingPolicy
 from anonspark.config.metrics import MetricsOptions, unusable_drift
-from anonspark.config.models import ModelOptions, default_model, model_options
+from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
 from anonspark.config.output import OutputOptions
 from anonspark.config.places import Places
 from anonspark.config.privacy import PrivacyOptions
@@ -78,8 +78,13 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _fingerprint_separation(section: dict[str, Any], model: ModelOptions) -> None:
-    """Let ``separation`` enter a fingerprint under its earlier word, and only where it was new."""
+def _as_before(section: dict[str, Any], model: ModelOptions) -> None:
+    """Let options of a model enter a fingerprint as they did before they were there.
+
+    ``separation`` enters under its earlier word, and only where it was new.
+    """
+    if isinstance(model, CuttingOptions) and not model.suppression_limit:
+        section.pop("suppression_limit", None)
     if section.pop("separation", "always") == "adaptive" and model.has_rounds:
         section["separation"] = "paying"
 
@@ -258,7 +263,7 @@ class Configuration(Section):
         # What model.published sets is there under its own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
         document = _without_later_defaults(self.model_dump(mode="json", exclude=untold))
-        _fingerprint_separation(document["model"], self.model)
+        _as_before(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
         if not self._is_placed_by_caller:
@@ -311,7 +316,7 @@ class Configuration(Section):
         document["attributes"] = list(document["attributes"].items())
         document["model"] = {"name": self.model.name, **document.get("model", {})}
         document["model"] |= self.model.model_dump(include={"separation"})
-        _fingerprint_separation(document["model"], self.model)
+        _as_before(document["model"], self.model)
         document["style"] = self.output.style
         document["missing_markers"] = self.input.missing_markers
         return _hash_of(document)

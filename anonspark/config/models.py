@@ -64,6 +64,19 @@ class ModelOptions(Section):
         return ()
 
 
+class CuttingOptions(ModelOptions):
+    """Options of the models that form classes, of which the worst can be left out."""
+
+    suppression_limit: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Largest share of the records that may be suppressed: after the last round whole classes are
+    left out, first those whose records lose most. 0 leaves none out."""
+
+    @property
+    def largest_share(self) -> float:
+        """Share of the records that may be suppressed."""
+        return self.suppression_limit
+
+
 PUBLISHED = "canbay-2019"
 
 
@@ -84,7 +97,7 @@ def _schema_of_published(settings: Mapping[str, object]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"allOf": [rule]})
 
 
-class RoundOptions(ModelOptions):
+class RoundOptions(CuttingOptions):
     """Options of the models whose outliers go through further rounds."""
 
     published_settings: ClassVar[Mapping[str, object]] = _BY_CANBAY
@@ -193,7 +206,7 @@ class CanonOptions(RoundOptions):
     whose distances vary most. Random takes the first one drawn, as published."""
 
 
-class MicroaggregationOptions(ModelOptions):
+class MicroaggregationOptions(CuttingOptions):
     """Options of microaggregation."""
 
     name: Literal["microaggregation"]

@@ -44,6 +44,9 @@ ROUND = "round"
 SIZE = "size"
 """Records of a class."""
 
+RECORD_LOSS = "record_loss"
+"""The weighted sum of the certainty penalties of a record, the same for all records of a class."""
+
 PENALTY = "penalty"
 """The contribution of the classes of a packed batch to ``gcp_total``."""
 

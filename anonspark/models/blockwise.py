@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.config.models import RoundOptions
+from anonspark.config.models import CuttingOptions, RoundOptions
 from anonspark.core.columns import (
     ATOM,
     CLASS_ID,
     PENALTY,
+    RECORD_LOSS,
     Part,
 )
 from anonspark.core.criteria import Criteria
@@ -27,7 +28,7 @@ from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.classes import ClassFigures, Generalizer
-from anonspark.layers.generalize.figures import exact_sums
+from anonspark.layers.generalize.figures import exact_sums, losses_of_records
 from anonspark.layers.outliers.separation import (
     GroupedRecords,
     OutlierSeparation,
@@ -48,6 +49,7 @@ from anonspark.models.model import (
     Anonymized,
     Model,
     Round,
+    Suppressed,
     Task,
     WholeGroups,
     class_batch,
@@ -55,7 +57,7 @@ from anonspark.models.model import (
     result_batch,
 )
 from anonspark.staged.keys import coded_schema, key_matrix, normalized_positions, positions_of
-from anonspark.staged.records import BATCH_BYTES, RECORDS, Packer
+from anonspark.staged.records import BATCH_BYTES, RECORDS, Packer, Records
 
 # Fields of :class:`Groups` as they travel. No task holds more records than such numbers tell apart.
 _PARTS = {"order": np.uint32, "starts": np.int64, "paths": np.uint64}
@@ -213,13 +215,17 @@ class BlockwiseModel(Model):
     ----------
     task : Task
         The input of every model.
-    options : RoundOptions or None
-        How outliers are separated from normal records. None keeps all groups whole.
+    options : CuttingOptions or None
+        How outliers are separated from normal records, and how many records may be left out. None
+        keeps all groups whole and leaves none out.
     """
 
-    def __init__(self, task: Task, options: RoundOptions | None = None) -> None:
+    def __init__(self, task: Task, options: CuttingOptions | None = None) -> None:
         self.task = task
-        self._round_options = options if options and options.handles_outliers else None
+        self._round_options: RoundOptions | None = None
+        if isinstance(options, RoundOptions) and options.handles_outliers:
+            self._round_options = options
+        self._suppression_limit = options.suppression_limit if options else 0.0
 
     @property
     def rounds(self) -> int:
@@ -235,6 +241,15 @@ class BlockwiseModel(Model):
     def undoes_rounds(self) -> bool:
         """Return whether a round that does not lower the loss is undone."""
         return self._round_options is not None and self._round_options.separation == "adaptive"
+
+    @property
+    def suppression_limit(self) -> float:
+        """Share of the records that may be left out. See :attr:`Model.suppression_limit`."""
+        return self._suppression_limit
+
+    def suppress(self, records: Records) -> Suppressed | None:  # noqa: ARG002 - none is published
+        """Return None: the records of classes that are left out are not published."""
+        return None
 
     @property
     def largest_block(self) -> int:
@@ -297,7 +312,9 @@ class BlockwiseModel(Model):
                 raise
             price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
-        finish = FinishBlocks(forming, separation, table.number)
+        finish = FinishBlocks(
+            forming, separation, table.number, keeps_codes=self.suppression_limit > 0
+        )
         table.tell("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.unpersist)
 
@@ -437,12 +454,15 @@ class FinishBlocks:
         The round.
     restore : callable or None
         Gives received records their own values back, where others brought them here.
+    keeps_codes : bool
+        Whether finished records are staged with their codes and with what they lose.
     """
 
     forming: FormGroups
     separation: OutlierSeparation | None
     number: int
     restore: Callable[[pa.Table], pa.Table] | None = None
+    keeps_codes: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the batches of a round's result."""
@@ -480,10 +500,16 @@ class FinishBlocks:
             yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
             return
         published, figures = self.forming.published(contents, order, starts)
-        own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
-        names = np.repeat(paths.view(np.int64), sizes)
-        yield from self._packed(packer, Part.FINISHED, records.select(own), order, names)
         weights = [one.weight for one in generalizer.quasi_identifiers]
+        own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
+        finished = records.select(own)
+        if self.keeps_codes:
+            losses = np.empty(len(records))
+            of_classes = losses_of_records(list(figures.penalties.T), weights)
+            losses[order] = np.repeat(of_classes, sizes)
+            finished = records.append_column(RECORD_LOSS, pa.array(losses))
+        names = np.repeat(paths.view(np.int64), sizes)
+        yield from self._packed(packer, Part.FINISHED, finished, order, names)
         identifiers = pa.array(paths.view(np.int64))
         yield class_batch(packer, self.number, identifiers, figures, published, weights, whole)
         yield from self._packed(packer, Part.LEFT_OVER, records, left_over)

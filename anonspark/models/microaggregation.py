@@ -138,7 +138,7 @@ class Microaggregation(BlockwiseModel):
 
     def __init__(self, options: MicroaggregationOptions, task: Task) -> None:
         self.options = options
-        super().__init__(task)
+        super().__init__(task, options)
 
     @property
     def largest_block(self) -> int:

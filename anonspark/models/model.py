@@ -153,6 +153,14 @@ class Model(ABC):
         return False
 
     @property
+    def suppression_limit(self) -> float:
+        """Share of the records that may be left out in whole classes, once all rounds are done.
+
+        Above 0, finished records are staged with their codes and :data:`RECORD_LOSS`.
+        """
+        return 0.0
+
+    @property
     def nodes(self) -> int | None:
         """Nodes of the lattice that a round searches. None for models that cut a tree."""
         return None

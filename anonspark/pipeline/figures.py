@@ -24,6 +24,7 @@ from anonspark.pipeline.context import Request
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import (
     Row,
+    Totals,
     attribute_figures,
     privacy_rows,
     risk_rows,
@@ -180,7 +181,7 @@ def make_figures(
     presence = measured.presence
     risk = risk_rows(
         configuration.evaluate.risk,
-        dict(enumerate(basis.totals, start=1)),
+        _rounds(basis),
         measured.published.sizes,
         measured.units,
         None if presence is None else (presence.counts.released, presence.counts.population),
@@ -263,9 +264,14 @@ def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
             first.classes, result.squares_if_whole, penalty, result.rows / first.classes
         )
     # Records left over are suppressed, if there are any.
-    suppressed = result.left_over if model.leaves_residual else 0
-    figures = first.figures(suppressed, _weights(basis), basis.criteria.k)
+    figures = first.figures(result.left_over, _weights(basis), basis.criteria.k)
     return Baseline(first.classes, figures["dm"], figures["gcp_total"], figures["mean_class_size"])
+
+
+def _rounds(basis: Basis) -> dict[int, Totals]:
+    """Return the sums of each round, by its number."""
+    pairs = zip(basis.rounds.results, basis.totals, strict=True)
+    return {one.number: own for one, own in pairs}
 
 
 def _round_rows(basis: Basis) -> list[Row]:
@@ -281,7 +287,7 @@ def _round_rows(basis: Basis) -> list[Row]:
                 "levels": levels_text(result.levels) if result.levels is not None else None,
             }
         )
-    rounds = {one.number: own for one, own in zip(results, basis.totals, strict=True)}
+    rounds = _rounds(basis)
     names = [one.name for one in basis.quasi_identifiers]
     return list(round_rows(rounds, results[0].rows, names, claimed))
 

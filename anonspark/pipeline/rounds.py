@@ -26,6 +26,7 @@ from anonspark.layers.prepare.units import has_units
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema
+from anonspark.pipeline.class_suppression import Suppression, suppress_classes
 from anonspark.pipeline.warnings.release_warning import tell_warnings
 from anonspark.pipeline.warnings.settings import large_block_warnings
 from anonspark.progress import Progress
@@ -316,22 +317,39 @@ class _Rounds:
     def staged(self, columns: Sequence[PublishedColumn]) -> StagedRounds:
         """Return what all rounds made together, and stage the residual if it is published."""
         residual = None
-        classes = [f"{path}/{PART}={Part.CLASSES}" for path in self.paths]
+        engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
+        paths = [f"{path}/{PART}={Part.CLASSES}" for path in self.paths]
+        of_classes = class_schema(schema, len(self.snapshot.quasi_identifiers), columns)
+        classes = Records(engine.staged(paths, PACKED), of_classes)
         records = [f"{path}/{PART}={Part.FINISHED}" for path in self.paths]
+        # Behind the rounds, so that it reads like one of them.
+        number = self.results[-1].number + 1
+        behind = f"{self.staging.rounds}/round={number}/{self._attempt}"
+        if self.model.suppression_limit:
+            # A round that was undone may have had that place.
+            suppressed = self._suppress_classes(records, classes, f"{behind}-suppressed")
+            self.results, classes = suppressed.results, suppressed.classes
+            self.remaining, records = suppressed.left_out, suppressed.finished
         if self.remaining is not None:
-            # Behind the rounds, so that it reads like one of them.
-            number = self.results[-1].number + 1
-            path = f"{self.staging.rounds}/round={number}/{self._attempt}/{PART}={Part.SUPPRESSED}"
+            path = f"{behind}/{PART}={Part.SUPPRESSED}"
             residual = _stage_residual(self.model, *self.remaining, self.criteria, path)
             records += [path] * residual.published
+        finished = Records(engine.staged(records, PACKED), finished_schema(schema))
+        return StagedRounds(self.results, finished, classes, residual)
+
+    def _suppress_classes(self, paths: list[str], classes: Records, path: str) -> Suppression:
+        """Leave out the classes that lose most, of a model that leaves no residual itself."""
         engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
-        of_classes = class_schema(schema, len(self.snapshot.quasi_identifiers), columns)
-        return StagedRounds(
-            self.results,
-            Records(engine.staged(records, PACKED), finished_schema(schema)),
-            Records(engine.staged(classes, PACKED), of_classes),
-            residual,
-        )
+        with self.progress.stage("suppress"):
+            return suppress_classes(
+                self.results,
+                engine.staged(paths, PACKED),
+                classes,
+                self.snapshot.quasi_identifiers,
+                (finished_schema(schema), self.model.left_over_schema(schema)),
+                limit=self.model.suppression_limit,
+                path=path,
+            )
 
     def _stage(self, path: str, table: Round) -> RoundResult | None:
         """Anonymize a round's table, write the result, and return what it made, if anything."""

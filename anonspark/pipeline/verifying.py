@@ -216,7 +216,8 @@ def require_whole_order(criteria: Criteria, left_out: int) -> None:
             "privacy.t_closeness: found the ordered distance together with privacy.unit, and "
             "records that no round found a class for. Expected all records to be published, "
             "because the distance could not be measured from the files. Set model.residual to "
-            "suppress, or choose another distance. Nothing was published"
+            "suppress or model.suppression_limit to 0, or choose another distance. Nothing was "
+            "published"
         )
 
 

@@ -15,10 +15,8 @@ from anonspark.config.attributes import Attribute
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.json_schema import known_schema
 from anonspark.config.models import (
-    CanonOptions,
+    CuttingOptions,
     FullDomainOptions,
-    MicroaggregationOptions,
-    MondrianOptions,
     options_classes,
 )
 from anonspark.config.privacy import PrivacyOptions
@@ -47,7 +45,7 @@ Type = Annotated[
         pattern=r"^[a-z]+\d*(_[a-z]+)?(\[(s|ms|us|ns|day)(, tz=[\w/:+-]{1,40})?\]|\(\d+, -?\d+\))?$"
     ),
 ]
-_STAGES = "prepare|evaluate|publish|verify|warnings|association|information|drift|metrics"
+_STAGES = "prepare|evaluate|publish|verify|warnings|association|information|drift|metrics|suppress"
 _OTHER_STAGES = r"compare models|choose a model|read the mapping|verify parts|round \d+ of \d+"
 Seconds = dict[
     Annotated[str, Field(pattern=f"^({_STAGES}|{_OTHER_STAGES})$")], Annotated[float, Field(ge=0)]
@@ -480,12 +478,13 @@ def _left_out_problems(manifest: _Manifest, model: Mapping[str, Any]) -> Iterato
     if chosen is not None:
         model = chosen.model
     options, left_out = options_classes().get(model["name"]), published.rows_left_out
-    if options in (MondrianOptions, CanonOptions, MicroaggregationOptions) and left_out != 0:
-        yield f"published.rows_left_out: expected 0, for {model['name']} leaves no record out"
-    elif options is FullDomainOptions and left_out:
-        most = FullDomainOptions.model_validate(model).largest_share
-        if left_out > most * (published.rows + left_out):
-            yield "published.rows_left_out: expected no more than model.suppression_limit allows"
+    if options is None or not issubclass(options, CuttingOptions | FullDomainOptions):
+        return
+    if left_out is None and issubclass(options, CuttingOptions):
+        yield f"published.rows_left_out: expected a number, for {model['name']} leaves no few out"
+    most = getattr(options.model_validate(model), "largest_share", 0.0)
+    if left_out and left_out > most * (published.rows + left_out):
+        yield "published.rows_left_out: expected no more than model.suppression_limit allows"
 
 
 def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:

@@ -74,7 +74,7 @@ def test_the_tables_of_other_tools(tmp_path: Path, capsys: pytest.CaptureFixture
     for _, printed, text in followed(DOCS / "coming-from.md", tmp_path, capsys):
         compared += 1
         assert set(text.splitlines()) <= set(printed.splitlines())
-    assert compared == 3
+    assert compared == 4
 
 
 def test_the_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

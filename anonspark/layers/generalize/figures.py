@@ -102,12 +102,24 @@ def class_rows(
     return pa.table(columns)
 
 
+def losses_of_records(penalties: Sequence[Figures], weights: Sequence[float]) -> Figures:
+    """Return the weighted sum of the certainty penalties of each class, which a record loses.
+
+    Parameters
+    ----------
+    penalties : sequence of float64 ndarray of shape (classes,)
+        Of each quasi-identifier.
+    weights : sequence of float
+    """
+    total = np.zeros(len(penalties[0]))
+    for own, weight in zip(penalties, weights, strict=True):
+        total += own * weight
+    return total
+
+
 def penalties_of_classes(figures: ClassFigures, weights: Sequence[float]) -> Figures:
     """Return the records of each class times the weighted sum of its certainty penalties."""
-    total = np.zeros(len(figures.sizes))
-    for index, weight in enumerate(weights):
-        total += figures.penalties[:, index] * weight
-    return total * figures.sizes
+    return losses_of_records(list(figures.penalties.T), weights) * figures.sizes
 
 
 def exact_sums(values: Figures, starts: Places | Sequence[int] = (0,)) -> list[Decimal]:

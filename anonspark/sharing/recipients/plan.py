@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.models import CuttingOptions
 from anonspark.config.overrides import assign, parse_overrides, written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, beside, read_local_text
@@ -298,6 +299,13 @@ class _Reading:
                 f"all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
                 "independent"
             )
+        if file.strategy == "nested" and isinstance(base.model, CuttingOptions):
+            limit = base.model.suppression_limit
+            self.problems += [
+                f"base.model.suppression_limit: found {limit}. Expected 0 in a nested plan, "
+                "because each of its groups is part of every release. Remove it, or use strategy: "
+                "independent"
+            ] * (limit > 0)
         for place, one in enumerate(file.collusion.l_diversity):
             if one.attribute not in base.sensitive:
                 self.problems.append(
@@ -343,12 +351,14 @@ class _Reading:
         for one in recipients:
             model = one.configuration.model
             where = "base" if one.request.model is None else f"recipients.{one.name}"
+            options = [own for own in _LEFT_OUT if getattr(model, own[0], None) == own[1]]
+            if isinstance(model, CuttingOptions) and model.suppression_limit:
+                options.append(("suppression_limit", str(model.suppression_limit), "0"))
             self.problems += [
                 f"{where}.model.{key}: found {value}. Expected {other} in a plan with a ledger, "
                 "because the number of records that a model leaves out shows by the difference of "
                 "two nights what became of a single one. Set it"
-                for key, value, other in _LEFT_OUT
-                if getattr(model, key, None) == value
+                for key, value, other in options
             ]
 
     def _check_record(self) -> None:

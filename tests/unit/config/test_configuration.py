@@ -576,7 +576,12 @@ def test_the_fingerprint_is_stable() -> None:
 
 @pytest.mark.parametrize(
     ("options", "same"),
-    [({}, True), ({"objective": "gcp", "passes": 20}, True), ({"objective": "queries"}, False)],
+    [
+        ({}, True),
+        ({"objective": "gcp", "passes": 20, "suppression_limit": 0}, True),
+        ({"objective": "queries"}, False),
+        ({"suppression_limit": 0.01}, False),
+    ],
 )
 def test_later_options_of_microaggregation_keep_the_fingerprint(
     options: dict[str, Any], same: bool

@@ -1,0 +1,244 @@
+"""model.suppression_limit of models that cut: the classes that lose most are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import by_name, one_by_day
+from helpers import configuration_file, metrics, published, summary, write_table
+
+from anonspark.config import load_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.pipeline import run as running
+from anonspark.reporting.making import make_report
+from anonspark.verification.audit import Verification, audit_release
+
+ROWS = 900
+QUASI_IDENTIFIERS = ("age", "income", "children")
+WEIGHTS = {"age": 1.0, "income": 2.0, "children": 0.5}
+
+MODELS: dict[str, dict[str, Any]] = {
+    "relaxed, at night": {"name": "smondrian", "split": "relaxed"},
+    "su-mondrian": {"name": "su-mondrian"},
+    "su-mondrian as published, at night": {"name": "su-mondrian", "published": "canbay-2019"},
+    "canon, at night": {"name": "canon"},
+    "u-canon": {"name": "u-canon", "separation": "always"},
+    "microaggregation": {"name": "microaggregation"},
+}
+
+PRIVACY: dict[str, dict[str, Any]] = {
+    "k, at night": {},
+    "l, at night": {"l_diversity": {"attribute": "disease", "l": 3}},
+    "l and t": {
+        "l_diversity": {"attribute": "disease", "l": 1.2, "kind": "entropy"},
+        "t_closeness": {"attribute": "disease", "t": 0.5},
+    },
+    "people, at night": {"unit": "patient"},
+    "l and t of people": {
+        "unit": "patient",
+        "l_diversity": {"attribute": "disease", "l": 2},
+        "t_closeness": {"attribute": "disease", "t": 0.8, "distance": "equal"},
+    },
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write visits with few long ways to the next: what is outlying loses much."""
+    random = np.random.default_rng(11)
+    columns = {
+        "record": np.arange(ROWS),
+        "patient": random.integers(0, ROWS // 2, ROWS),
+        "age": random.integers(18, 90, ROWS),
+        "income": (random.pareto(1.5, ROWS) * 1000).round(2),
+        "children": random.poisson(0.7, ROWS),
+        "disease": random.choice(["asthma", "flu", "gout", "ulcer"], ROWS),
+    }
+    return write_table(tmp_path_factory.mktemp("visits") / "visits.parquet", columns)
+
+
+def released(
+    folder: Path, visits: Path, options: Mapping[str, Any] | None = None, **sections: Any
+) -> Path:
+    """Publish a release with options of a run, and return where."""
+    folder.mkdir(exist_ok=True)
+    attributes = {
+        name: {"role": "quasi_identifier", "weight": WEIGHTS[name]} for name in QUASI_IDENTIFIERS
+    }
+    others = {"record": "insensitive", "patient": "insensitive", "disease": "sensitive"}
+    path = configuration_file(
+        folder,
+        **{
+            "input": {"path": str(visits)},
+            "attributes": {**attributes, **others},
+            "output": {"style": "bounds"},
+            "execution": {"seed": 31},
+            **sections,
+        },
+    )
+    running.run(LocalEngine(), load_configuration(path), **(options or {}))
+    return folder / "release"
+
+
+def proven(release: Path, visits: Path) -> Verification:
+    path = release.parent / "configuration.yaml"
+    return audit_release(
+        LocalEngine(), str(release), configuration=load_configuration(path), original=str(visits)
+    ).require()
+
+
+def classes_of(release: Path) -> list[tuple[float, int, frozenset[int]]]:
+    """Return what a record of each class loses, its size and its records, the worst first."""
+    records = published(release).to_pandas()
+    ranges = {one: records[f"{one}_max"].max() - records[f"{one}_min"].min() for one in WEIGHTS}
+    ends = [f"{name}_{end}" for name in WEIGHTS for end in ("min", "max")]
+    found = []
+    for bounds, own in records.groupby(ends):
+        widths = np.diff(np.array(bounds).reshape(-1, 2))[:, 0]
+        pairs = zip(WEIGHTS.items(), widths, strict=True)
+        loss = sum(weight * width / ranges[name] for (name, weight), width in pairs)
+        found.append((loss, len(own), frozenset(own["record"])))
+    return sorted(found, key=lambda one: -one[0])
+
+
+@pytest.mark.parametrize("name", by_name(MODELS))
+def test_the_classes_that_lose_most_are_left_out(tmp_path: Path, visits: Path, name: str) -> None:
+    model = MODELS[name]
+    before = classes_of(released(tmp_path / "all", visits, model=model))
+    release = released(tmp_path / "most", visits, model={**model, "suppression_limit": 0.05})
+    stay = {records for _, _, records in classes_of(release)}
+    gone = [own for own in before if own[2] not in stay]
+    # Nothing but whole classes of before, and those with the greatest losses.
+    assert stay == {records for _, _, records in before} - {records for *_, records in gone}
+    assert gone == before[: len(gone)]
+    left_out = sum(size for _, size, _ in gone)
+    # One more would have been too many.
+    assert 0 < left_out <= 0.05 * ROWS < left_out + before[len(gone)][1]
+    figures = summary(release)
+    counts = ("rows_in", "rows_published", "rows_left_out", "rows_suppressed")
+    assert [figures[name] for name in counts] == [ROWS, ROWS - left_out, left_out, left_out]
+    lost = sum(loss * size for loss, size, _ in before[len(gone) :])
+    assert figures["gcp_total"] == pytest.approx(lost + left_out * sum(WEIGHTS.values()), rel=1e-9)
+    assert metrics(release, "rounds")[-1]["outlier_rows"] == left_out
+
+
+@pytest.mark.parametrize("name", by_name(PRIVACY))
+@pytest.mark.parametrize("model", one_by_day("su-mondrian", "microaggregation"))
+def test_criteria_hold_and_verification_counts_what_is_left_out(
+    tmp_path: Path, visits: Path, model: str, name: str
+) -> None:
+    privacy = PRIVACY[name]
+    asked = {"privacy": {"k": 5, **privacy}, "output": {"style": "interval"}}
+    limited = {"name": model, "suppression_limit": 0.1}
+    release = released(tmp_path, visits, model=limited, **asked)
+    found = proven(release, visits)
+    assert (found.failures, found.truthfulness.left_out) == ([], summary(release)["rows_left_out"])
+    assert 0.08 * ROWS < found.truthfulness.left_out <= 0.1 * ROWS
+    assert (release / "left_out").exists() == ("t_closeness" in privacy)
+    assert "left out because they found no class" in make_report(LocalEngine(), str(release)).html
+
+
+@pytest.mark.parametrize("model", one_by_day("su-mondrian", "canon", "smondrian"))
+def test_tasks_change_nothing(tmp_path: Path, visits: Path, model: str) -> None:
+    limited = {"name": model, "suppression_limit": 0.08}
+    prints = {
+        summary(
+            released(
+                tmp_path / str(rows),
+                visits,
+                model=limited,
+                execution={"seed": 31, "task_rows": rows},
+            )
+        )["output_fingerprint"]
+        for rows in (60, 250, 100_000)
+    }
+    assert len(prints) == 1
+
+
+def test_classes_of_equal_loss_are_chosen_by_their_names(tmp_path: Path) -> None:
+    """Half of the classes lose alike, and more than the limit allows."""
+    # Of each of 40 pairs of neighbouring values k records, far from the others.
+    ages = np.repeat(np.arange(40) * 1000, 5) + np.tile([0, 0, 1, 1, 1], 40)
+    table = {"age": ages, "record": np.arange(200)}
+    path = write_table(tmp_path / "pairs.parquet", table)
+    attributes = {"age": "quasi_identifier", "record": "insensitive"}
+    prints = set()
+    for rows in (40, 1000):
+        limited = {"name": "smondrian", "suppression_limit": 0.24}
+        release = released(
+            tmp_path / str(rows),
+            path,
+            attributes=attributes,
+            model=limited,
+            execution={"seed": 31, "task_rows": rows},
+        )
+        figures = summary(release)
+        assert 0 < figures["rows_left_out"] <= 48
+        prints.add(figures["output_fingerprint"])
+    assert len(prints) == 1
+
+
+def test_classes_that_lose_nothing_stay(tmp_path: Path) -> None:
+    table = {"age": np.repeat(np.arange(20), 10), "record": np.arange(200)}
+    path = write_table(tmp_path / "equal.parquet", table)
+    release = released(
+        tmp_path / "out",
+        path,
+        attributes={"age": "quasi_identifier", "record": "insensitive"},
+        model={"name": "smondrian", "suppression_limit": 0.5},
+    )
+    assert summary(release)["rows_left_out"] == 0
+    assert summary(release)["gcp_total"] == 0
+
+
+def test_a_limit_below_k_leaves_nothing_out(tmp_path: Path, visits: Path) -> None:
+    model = {"name": "su-mondrian", "suppression_limit": 0.004}
+    release = released(tmp_path / "limited", visits, model=model)
+    every = released(tmp_path / "every", visits, model={"name": "su-mondrian"})
+    same = [summary(one)["output_fingerprint"] for one in (release, every)]
+    assert same[0] == same[1]
+    assert summary(release)["rows_left_out"] == 0
+
+
+def test_a_run_that_is_continued(
+    tmp_path: Path, visits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rounds are finished, and their classes are chosen from again."""
+
+    def fail(*_: object) -> None:
+        raise PublishingError("the disk is full")
+
+    sections = {"model": {"name": "su-mondrian", "suppression_limit": 0.05}}
+    expected = summary(released(tmp_path / "at once", visits, **sections))
+    options = {"run_id": "one", "resume": True}
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "begin", fail)
+        with pytest.raises(PublishingError):
+            released(tmp_path / "twice", visits, options, **sections)
+    found = summary(released(tmp_path / "twice", visits, options, **sections))
+    assert found["output_fingerprint"] == expected["output_fingerprint"]
+    assert found["rows_left_out"] == expected["rows_left_out"] > 0
+
+
+def test_an_order_of_values_among_people_is_refused(tmp_path: Path, visits: Path) -> None:
+    privacy = {
+        "k": 5,
+        "unit": "patient",
+        "t_closeness": {"attribute": "record", "t": 0.9, "distance": "ordered"},
+    }
+    roles = {"record": "sensitive", "disease": "insensitive", "patient": "insensitive"}
+    attributes = {**dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"), **roles}
+    model = {"name": "smondrian", "suppression_limit": 0.1}
+    with pytest.raises(GuaranteeError, match=r"model.suppression_limit to 0"):
+        released(tmp_path, visits, model=model, privacy=privacy, attributes=attributes)
+
+
+def test_limits_of_all_records_are_refused(tmp_path: Path, visits: Path) -> None:
+    model = {"name": "canon", "suppression_limit": 1.0}
+    with pytest.raises(ConfigurationError, match=r"model\.suppression_limit"):
+        released(tmp_path, visits, model=model)
