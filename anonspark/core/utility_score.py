@@ -61,16 +61,30 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
     score = float(summary["utility_score"])
     # What protects nobody has no praise.
     word = "not judged" if summary["k"] == 1 else utility_word(score)
-    suppressed = summary["rows_suppressed"]
     lost = ""
-    if suppressed is None:
+    if summary["rows_suppressed"] is None:
         lost = f", and fewer than {summary['k']:,} records were left out"
-    elif suppressed:
-        rows = int(summary["rows_published"]) + int(summary["rows_left_out"])
-        lost = f", and {suppressed / max(rows, 1):.2%} of the records are lost altogether"
+    elif summary["rows_suppressed"]:
+        lost = f", and {_suppressed_share(summary):.2%} of the records are lost altogether"
     columns = columns_text(summary)
     return (
         f"{word} ({score:.1f} of 100 for the detail kept in the published columns"
         f"{f', {columns}' if columns else ''}): published values span "
-        f"{(100.0 - score) / 100.0:.2%} of their column's range on average{lost}"
+        f"{mean_span(summary):.2%} of their column's range on average{lost}"
     )
+
+
+def mean_span(summary: Mapping[str, Any]) -> float:
+    """Return the share of its column's range that a value spans on average.
+
+    Values of suppressed records, which count as the whole range in the score, do not count.
+    """
+    loss, suppressed = (100.0 - float(summary["utility_score"])) / 100.0, _suppressed_share(summary)
+    return max(0.0, (loss - suppressed) / (1.0 - suppressed)) if suppressed < 1 else 1.0
+
+
+def _suppressed_share(summary: Mapping[str, Any]) -> float:
+    published, left_out, suppressed = (
+        int(summary.get(f"rows_{name}") or 0) for name in ("published", "left_out", "suppressed")
+    )
+    return suppressed / max(published + left_out, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anonspark.core.utility_score import columns_text, utility_word
+from anonspark.core.utility_score import columns_text, mean_span, utility_word
 from anonspark.presentation.blocks import Block, Cell, Grade, Section, Table, Text, Tile, Tiles
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence, prosecutor_of
@@ -175,7 +175,7 @@ def _of_figures(evidence: Evidence) -> Tile:
         hidden, without = "Means hide what is lost.", "The release came without its metrics."
         return Tile("Usefulness", "not known", hidden if evidence.attributes else without)
     word = "not judged" if evidence.k == 1 else utility_word(float(score))
-    lost = round_percent(1 - float(score) / 100)
+    lost = round_percent(mean_span(evidence.counts))
     columns = columns_text(evidence.counts)
     text = (
         f"{float(score):.1f} of 100 for the detail kept in the published columns"
