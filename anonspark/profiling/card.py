@@ -12,6 +12,7 @@ from anonspark.profiling.wording import (
     dependency_texts,
     markers_text,
     measured_text,
+    no_sets_text,
     roles_texts,
     set_cells,
     set_columns,
@@ -39,7 +40,7 @@ def profile_card(
     ]
     return Card(
         title,
-        unique[-1] if unique else "no columns together identify a record",
+        unique[-1] if unique else no_sets_text(profile),
         None,
         figures,
         [_columns(profile), *_sets(profile)],

@@ -15,6 +15,7 @@ from anonspark.profiling.wording import (
     dependency_texts,
     markers_text,
     measured_text,
+    no_sets_text,
     set_cells,
     set_columns,
     share_text,
@@ -139,7 +140,10 @@ def _unit(profile: Profile) -> list[Block]:
 
 def _sets(profile: Profile) -> list[Block]:
     sets = profile.uniqueness
-    blocks: list[Block] = [Text(measured_text(profile)), *map(Text, unique_text(profile))]
+    blocks: list[Block] = [
+        Text(one)
+        for one in (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
+    ]
     for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
         some = [set_cells(one, profile) for one in sets.of_size(size)[:SHOWN]]
         if some:

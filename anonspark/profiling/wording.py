@@ -44,8 +44,19 @@ def sample_text(profile: Profile) -> str:
 
 def measured_text(profile: Profile) -> str:
     """Say which columns are in the sets."""
+    if not profile.measured:
+        return ""
     names = ", ".join(profile.measured)
     return f"Sets of {len(profile.measured)} columns, measured in {sample_text(profile)}: {names}"
+
+
+def no_sets_text(profile: Profile) -> str:
+    """Say what columns reveal of which no sets were measured."""
+    alone = sum(0 < one.counts.unique == profile.rows for one in profile.columns)
+    if alone:
+        which = "one column" if alone == 1 else f"each of {alone} columns"
+        return f"every record is identified by {which}"
+    return "no column was found that identifies records together with others"
 
 
 def unique_text(profile: Profile) -> list[str]:

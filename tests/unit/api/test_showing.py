@@ -165,3 +165,17 @@ def test_a_notebook_shows_the_line_and_the_message(capsys: pytest.CaptureFixture
     assert asked.strip() == cell.splitlines()[-1]
     assert len(marks) <= 1
     assert message.startswith("DataError: attributes.agee: the input has no such column.")
+
+
+@pytest.mark.parametrize(
+    ("columns", "headline"),
+    [
+        ({"age": range(60), "seen": range(100, 160)}, "identified by each of 2 columns"),
+        ({"age": range(60), "site": ["a"] * 60}, "every record is identified by one column"),
+        ({"site": ["a"] * 60}, "no column was found that identifies records"),
+    ],
+)
+def test_a_profile_says_what_identifies_by_itself(columns: dict[str, Any], headline: str) -> None:
+    text = repr(anonspark.profile(pd.DataFrame(columns)))
+    assert headline in text.splitlines()[0]
+    assert "Sets of 0" not in text
