@@ -18,6 +18,7 @@ from anonspark.models.mapped_regions import MappedRegions, read_class_regions, w
 from anonspark.models.mapping import MappedRelease
 from anonspark.pipeline.choosing import ModelMaker
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.release.metric_tables import read_metrics
 from anonspark.release.region_matching import collect_classes
 from anonspark.release.regions import leaves_by_label, published_attributes
 
@@ -143,7 +144,7 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             "model.unfit: found 'merge', but model.release was made by full-domain recoding, whose "
             "classes are those of levels. Expected 'suppress' or 'refuse'. Choose one"
         )
-    rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
+    rounds = read_metrics(engine.files, path, "rounds")
     if len(rounds) > 1 or str(manifest.configuration["model"]["name"]) == "rho-gain":
         raise ConfigurationError(
             f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "

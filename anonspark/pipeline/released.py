@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anonspark.config import Configuration
 from anonspark.engine.files import require_ours
@@ -15,6 +15,7 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row
 from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.metric_tables import read_metrics
 from anonspark.verification.result import Verification
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
 
     Notes
     -----
-    Reads the tables of metrics, without those of classes, to the driver, where there is one.
+    The driver reads the tables of metrics, without those of classes, where there is one.
     """
     path, files = configuration.output.path.rstrip("/"), engine.files
     if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
@@ -88,8 +89,8 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
     if (manifest.run_id, fingerprint) != (run_id, configuration.fingerprint()):
         return None
     _LOGGER.info("run %s is published already at %s. Nothing is done", run_id, path)
-    tables = {
-        name: engine.published(f"{path}/metrics/{name}", "parquet").collect().to_pylist()
+    tables: dict[str, Any] = {
+        name: read_metrics(files, path, name)
         for name in ("summary", "rounds", "attributes", "privacy", "risk")
     }
     (summary,) = tables.pop("summary")

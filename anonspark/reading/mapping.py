@@ -21,6 +21,7 @@ from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.reading.hierarchies import OPTION, GivenHierarchy, read_given
 from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.release.metric_tables import read_metrics
 from anonspark.release.regions import (
     OrderedRegion,
     PublishedAttribute,
@@ -158,9 +159,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
                 f"{path}: lacks metrics/{table}, which lists the levels. Take the release as it "
                 "was published"
             )
-    rounds = []
-    if not manifest.parts:
-        rounds = engine.published(f"{path}/metrics/rounds", "parquet").collect().to_pylist()
+    rounds = [] if manifest.parts else read_metrics(engine.files, path, "rounds")
     if not rounds or any(row.get("levels") is None for row in rounds):
         raise ConfigurationError(
             f"{path}: its classes were made one by one, so that a value has no single label. "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
@@ -13,6 +14,7 @@ from anonspark.presentation.blocks import Section
 from anonspark.presentation.document import render
 from anonspark.release.layout import REPORT_KIND
 from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.release.metric_tables import read_metrics
 from anonspark.release.originals import open_original
 from anonspark.release.regions import PublishedAttribute
 from anonspark.release.risk import attacks, risk_row
@@ -138,9 +140,11 @@ def make_report(
         manifest,
         verification,
         figures,
-        summary=_metrics(engine, release, "summary"),
-        rounds=_metrics(engine, release, "rounds", "round"),
-        attributes=_metrics(engine, release, "attributes", "position"),
+        summary=read_metrics(engine.files, release, "summary"),
+        rounds=sorted(read_metrics(engine.files, release, "rounds"), key=itemgetter("round")),
+        attributes=sorted(
+            read_metrics(engine.files, release, "attributes"), key=itemgetter("position")
+        ),
         original=original_path if is_matched else None,
         risk_before=before,
         shown=classes,
@@ -355,15 +359,3 @@ def report_run(
 def _tells_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
     """Return whether records can be matched with the release: means hide their classes."""
     return not any(one.is_mean for one in attributes or ())
-
-
-def _metrics(
-    engine: Engine, release: str, name: str, order: str | None = None
-) -> list[Mapping[str, Any]]:
-    """Read a small table of metrics. Nothing where the release came without it."""
-    path = f"{release}/metrics/{name}"
-    if not engine.files.exists(path):
-        return []
-    with engine.reading((path,), key=""):
-        rows = engine.published(path, "parquet").collect()
-    return list((rows if order is None else rows.sort_by(order)).to_pylist())

@@ -46,6 +46,7 @@ def measure_loss(
     labels: LabelledTable,
     published: PublishedClasses,
     original: Table,
+    rows: int,
     *,
     drops_missing: bool = False,
 ) -> Loss:
@@ -59,6 +60,8 @@ def measure_loss(
         Their classes.
     original : Table
         With a column of each attribute's name.
+    rows : int
+        Its records, without those that were not to be published.
     drops_missing : bool
         Whether records with a missing value were not to be published.
 
@@ -73,22 +76,19 @@ def measure_loss(
 
     Notes
     -----
-    One pass over the original, and the classes of the labels.
+    One pass over the original where all attributes are measured, and the classes of the labels.
     """
     attributes = labels.attributes
-    records = labels.prepare(original, "the original", drops_missing=drops_missing).records
     measured = not any(
         one.is_category or one.rule is not None or one.name in labels.leaves for one in attributes
     )
-    rows = records.count() if not measured else 0
-    ends: list[tuple[float, float]] = []
-    if measured:
-        rows, ends = _extremes(records, len(attributes))
     left_out = max(rows - published.rows, 0)
     squares = sum(size**2 * classes for size, classes in published.sizes.items())
     discernibility = squares + rows * left_out
     if not measured:
         return Loss(rows, left_out, discernibility, None, None)
+    records = labels.prepare(original, "the original", drops_missing=drops_missing).records
+    ends = _extremes(records, len(attributes))
     total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
     for index, attribute in enumerate(attributes):
         low, high = attribute.ends or ends[index]
@@ -101,19 +101,17 @@ def measure_loss(
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
 
 
-def _extremes(records: Table, attributes: int) -> tuple[int, list[tuple[float, float]]]:
-    """Return the number of records, and where the ends of each attribute lie, 0 without any.
+def _extremes(records: Table, attributes: int) -> list[tuple[float, float]]:
+    """Return where the ends of each attribute lie, 0 without records.
 
     Places are as regions say them: in days, in microseconds, or as numbers.
     """
     names = [f"value_{index}" for index in range(attributes)]
     lows, highs = ({f"{end}_{name}": name for name in names} for end in ("low", "high"))
     both = records.select({**lows, **highs})
-    found = both.aggregate([], count="rows", least=list(lows), most=list(highs)).collect()
+    found = both.aggregate([], least=list(lows), most=list(highs)).collect()
     ends = [(found[low][0], found[high][0]) for low, high in zip(lows, highs, strict=True)]
-    return found["rows"][0].as_py(), [
-        (_place(low), _place(high)) if low.is_valid else (0.0, 0.0) for low, high in ends
-    ]
+    return [(_place(low), _place(high)) if low.is_valid else (0.0, 0.0) for low, high in ends]
 
 
 def _place(value: pa.Scalar) -> float:

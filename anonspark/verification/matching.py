@@ -74,7 +74,7 @@ def match_original(
     truthfulness = measure_truthfulness(
         labels, original, payload, drops_missing=drops, left_out=left_out
     )
-    loss = measure_loss(labels, published, original, drops_missing=drops)
+    loss = measure_loss(labels, published, original, truthfulness.originals, drops_missing=drops)
     return ByOriginal(
         original.count() if drops else loss.rows,
         truthfulness,

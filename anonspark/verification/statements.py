@@ -16,7 +16,6 @@ from itertools import chain, product
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
@@ -43,6 +42,7 @@ from anonspark.release.derived_manifest import (
 from anonspark.release.iceberg import METADATA
 from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
+from anonspark.release.metric_tables import read_parts
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.release.risk import Floats, Sizes
 from anonspark.release.sections import Statement, owners
@@ -63,9 +63,6 @@ Row = Mapping[str, Any]
 
 # Without these no row of the table of nodes can be told from another one.
 _NODES_NEED = ("round", "node", "levels", "classes", "min_class_size", "loss")
-
-# These tables have some rows for each round or attribute.
-_LARGEST_TABLE = 64 * 2**20
 
 # Classes whose labels the driver takes.
 _MOST_COUNTED = 200_000
@@ -619,11 +616,10 @@ def read_statements(
     # Another version may have other figures.
     is_ours = manifest["versions"]["anonspark"] == __version__
     for name in TABLES:
-        directory = f"{release}/metrics/{name}"
-        if not files.exists(directory):
+        if not files.exists(f"{release}/metrics/{name}"):
             continue
         try:
-            tables[name] = _rows(files, directory, name, is_ours=is_ours)
+            tables[name] = _rows(files, release, name, is_ours=is_ours)
         except unreadable:
             unread.append(name)
     labels = class_labels(manifest, hierarchies or {})
@@ -700,7 +696,7 @@ def _count_nodes(
     return count_nodes(classes, nodes, heights)
 
 
-def _rows(files: Files, directory: str, name: str, *, is_ours: bool) -> list[Row]:
+def _rows(files: Files, release: str, name: str, *, is_ours: bool) -> list[Row]:
     """Return the rows of a small table.
 
     Raises
@@ -710,13 +706,7 @@ def _rows(files: Files, directory: str, name: str, *, is_ours: bool) -> list[Row
     """
     rows: list[Row] = []
     schema = arrow_schema(TABLES[name])
-    for path, size in files.files_below(directory):
-        if path.startswith(("_", ".")):
-            continue
-        if size > _LARGEST_TABLE:
-            raise ValueError("larger than any table of metrics")
-        content = files.read_part(f"{directory}/{path}", 0, size)
-        table = parquet.read_table(pa.BufferReader(content))
+    for table in read_parts(files, release, name):
         names = table.schema.names if not is_ours else schema.names
         if table.schema != pa.schema([schema.field(column) for column in names]):
             raise ValueError("other columns or types than those of the table")
