@@ -24,16 +24,13 @@ OVERALL = {"strict": "4.7", "relaxed": "4.15", "canon": "6.7", "scale": "7.6"}
 PLAIN = ("Mondrian", "Canon", "SMondrian")
 KS = (5, 10, 20, 30, 40, 50)
 
-COLUMNS = {
+TOTALS = {"ES": "classes", "DM": "dm", "GCP": "gcp_total", "AECS": "mean_class_size"}
+COLUMNS = TOTALS | {
     "N": "normal_rows",
     "O": "outlier_rows",
-    "ES": "classes",
     "ES_T": "classes_total",
-    "DM": "dm",
     "DM_T": "dm_total",
-    "GCP": "gcp_total",
     "GCP_T": "gcp_total_cumulative",
-    "AECS": "mean_class_size",
 }
 COUNTS = ("N", "O", "ES", "ES_T", "DM", "DM_T")
 
@@ -64,15 +61,9 @@ def _run(experiments: Results, run: str, k: int | str, rho: int = 5) -> CellResu
 def _without_rounds(result: CellResult) -> dict[str, float]:
     """Return the figures of the model without outlier handling, as the first line prints them."""
     summary = result.summary
-    line = {
-        "N": summary["rows_published"],
-        "O": 0,
-        "ES": summary["baseline_classes"],
-        "DM": summary["baseline_dm"],
-        "GCP": summary["baseline_gcp_total"],
-        "AECS": summary["baseline_mean_class_size"],
-    }
-    return line | {f"{name}_T": line[name] for name in ("ES", "DM", "GCP")}
+    line = {name: summary[f"baseline_{column}"] for name, column in TOTALS.items()}
+    totals = {f"{name}_T": line[name] for name in ("ES", "DM", "GCP")}
+    return {"N": summary["rows_published"], "O": 0, **line, **totals}
 
 
 def _of_round(result: CellResult, number: int) -> dict[str, float]:
@@ -98,9 +89,7 @@ def _ours(experiments: Results, place: Place) -> dict[str, float]:
         if place.table == "5.2":
             return _improvement(mondrian, plain)
         return mondrian if place.model == "Mondrian" else plain
-    summary = result.summary
-    names = {"ES": "classes", "DM": "dm", "GCP": "gcp_total", "AECS": "mean_class_size"}
-    total = {name: summary[column] for name, column in names.items()}
+    total = {name: result.summary[column] for name, column in TOTALS.items()}
     if place.table in ("4.8", "4.16", "6.8", "7.7"):
         return _improvement(plain, total)
     return plain if place.model in PLAIN else total
@@ -128,8 +117,7 @@ def _compared(experiments: Results, place: Place, printed: Mapping[str, str]) ->
 def _rounds(experiments: Results, printed: Printed) -> Iterator[dict[str, Any]]:
     """Return how each table with rounds compares with ours.
 
-    ``plain``, ``first`` and ``total`` are our penalty as a multiple of the printed one: without
-    rounds, in the first and of all. ``remainders_left_out`` is that of five of six rounds.
+    Numbers are our penalty as a multiple of the printed one.
     """
     places = (place for place in printed if place.round)
     for (table, k), group in groupby(places, lambda place: (place.table, place.k)):
@@ -167,9 +155,9 @@ def _rounds(experiments: Results, printed: Printed) -> Iterator[dict[str, Any]]:
             ),
             "plain": plain["GCP"] / float(lines["-"]["GCP"]),
             "first": first["GCP"] / float(lines["1"]["GCP"]),
-            "total": total["GCP_T"] / float(last["GCP_T"]) if total else None,
+            "total": total["GCP_T"] / float(last["GCP_T"]),
             "remainders_left_out": fifth and fifth["GCP_T"] / float(last["GCP_T"]),
-            "saved": 1 - total["GCP_T"] / plain["GCP"] if total else None,
+            "saved": 1 - total["GCP_T"] / plain["GCP"],
             **(_of_one_copy(experiments, int(k), plain, lines["-"]) if run == "scale" else {}),
             **(_spread(experiments, int(k), last) if run == "canon" else {}),
         }
@@ -215,27 +203,21 @@ def relaxed_cells(records: npt.NDArray[np.float64], k: int) -> tuple[int, float,
     while waiting:
         node, low, high = waiting.pop()
         own = records[node]
-        low, high = low.copy(), high.copy()
-        chosen = None
-        if len(node) >= 2 * k:
-            allowed = set(range(records.shape[1]))
-            while allowed and chosen is None:
-                widest = max(allowed, key=lambda one: ((high[one] - low[one]) / ranges[one], -one))
-                low[widest], high[widest] = own[:, widest].min(), own[:, widest].max()
-                if low[widest] < high[widest]:
-                    chosen = widest
-                allowed.discard(widest)
         if len(node) < 2 * k:
             classes += 1
             in_cells += len(node) * float(((high - low) / ranges).sum())
             in_data += len(node) * float((np.ptp(own, axis=0) / ranges).sum())
             continue
-        half = len(node) // 2
-        order = np.arange(len(node))
-        left_high, right_low = high.copy(), low.copy()
-        if chosen is not None:
-            order = np.argsort(own[:, chosen], kind="stable")
-            left_high[chosen] = right_low[chosen] = own[order[half - 1], chosen]
+        half, order = len(node) // 2, np.arange(len(node))
+        low, high = low.copy(), high.copy()
+        left_high, right_low = high, low
+        for widest in np.argsort((low - high) / ranges, kind="stable"):
+            low[widest], high[widest] = own[:, widest].min(), own[:, widest].max()
+            if low[widest] < high[widest]:
+                order = np.argsort(own[:, widest], kind="stable")
+                left_high, right_low = high.copy(), low.copy()
+                left_high[widest] = right_low[widest] = own[order[half - 1], widest]
+                break
         waiting += [(node[order[:half]], low, left_high), (node[order[half:]], right_low, high)]
     return classes, in_cells, in_data
 

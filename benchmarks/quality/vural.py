@@ -32,6 +32,7 @@ def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
     return figures, {
         "best_with_t": _sizes(searched["k-t"][1]),
         "best_with_l_and_t": _sizes(searched["k-l-t"][2]),
+        "gains": [_ours(experiments, Place("4-9 and 4-10", "5", "", one)) for one in CRITERIA],
         "unprinted": [
             [table, k, *list(_by_objective(experiments, table, k).values())[1:4]]
             for table in OBJECTIVES

@@ -250,6 +250,22 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     assert measured["equal distance"] == pytest.approx(0.271, abs=5e-4)
 
 
+def test_k_l_and_t_as_in_the_thesis(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
+    """The third round has two nodes with 110 classes: the other one leaves 2,802 records over."""
+    release = tmp_path / "release"
+    levels = [
+        node(age=0, sex=0, marital_status=1, occupation=0, salary_class=0),
+        node(age=0, sex=0, education=1, salary_class=0),
+        node(age=0, sex=0, occupation=1),
+    ]
+    document = adult_document(
+        adult, release, DIVERSE | CLOSE, rho=2, t_reference="round", levels=levels
+    )
+    run_pipeline(engine, parse_configuration(document))
+    assert rounds_of(release) == [(876, 11_239), (260, 4_659), (110, 2_889)]
+    audit_release(engine, str(release)).require()
+
+
 @night
 def test_k_and_t_of_the_best_nodes(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     """The second round finds 648 classes where the thesis has 608."""
