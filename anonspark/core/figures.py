@@ -154,14 +154,14 @@ SUMMARY = (
         "records without a class, suppressed",
         better="smaller",
         line=3,
-        help="Records that found no class.",
+        help="Records without a class.",
     ),
     Figure(
         "rows_left_out",
         "long",
         "of them not published",
         line=4,
-        help="Records that found no class and are not published.",
+        help="Records without a class that are not published.",
     ),
     Figure(
         "classes",

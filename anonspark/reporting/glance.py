@@ -146,7 +146,7 @@ def _lost(evidence: Evidence) -> Tile:
     text = "No record was left out." if not lost and len(known) == 2 else ""
     if not text:
         missing, classless = (evidence.rules.count(one) for one in (dropped, without))
-        text = f"{missing} lacked a value, {classless} found no class"
+        text = f"{missing} lacked a value, {classless} were suppressed"
         text += "." if total is None else f", of {total:,}."
     share = lost / total if total else 0.0
     tone = "good" if share <= 0.02 else "mixed"

@@ -297,7 +297,7 @@ def published(evidence: Evidence) -> Section:
     rows = [
         ["records of the input", _WITHHELD if total is None else f"{total:,}"],
         ["left out because a quasi-identifier is missing", rules.count(dropped)],
-        ["left out because they found no class", rules.count(left_out)],
+        ["left out because the model suppressed them", rules.count(left_out)],
         ["published with all quasi-identifiers suppressed", rules.count(suppressed)],
     ]
     if evidence.manifest.parts:

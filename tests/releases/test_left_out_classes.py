@@ -140,7 +140,10 @@ def test_criteria_hold_and_verification_counts_what_is_left_out(
     assert (found.failures, found.truthfulness.left_out) == ([], summary(release)["rows_left_out"])
     assert 0.08 * ROWS < found.truthfulness.left_out <= 0.1 * ROWS
     assert (release / "left_out").exists() == ("t_closeness" in privacy)
-    assert "left out because they found no class" in make_report(LocalEngine(), str(release)).html
+    assert (
+        "left out because the model suppressed them"
+        in make_report(LocalEngine(), str(release)).html
+    )
 
 
 @pytest.mark.parametrize("model", one_by_day("su-mondrian", "canon", "smondrian"))
