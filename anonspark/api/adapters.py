@@ -62,9 +62,7 @@ class Adapter(Protocol):
         """Return a table of Arrow as one of the kind that was passed."""
 
 
-def adapter_for(
-    *given: object, written: tuple[str, ...] = (), allows_connect: bool = False
-) -> AbstractContextManager[Adapter]:
+def adapter_for(*given: object, written: tuple[str, ...] = ()) -> AbstractContextManager[Adapter]:
     """Open the adapter for what is given. Spark is imported only if it is used.
 
     Parameters
@@ -73,8 +71,6 @@ def adapter_for(
         Tables, or paths of tables. None is nothing.
     written : tuple of str
         Paths that are written to.
-    allows_connect : bool
-        Whether tables in memory are enough, also those of Spark Connect.
 
     Raises
     ------
@@ -94,9 +90,7 @@ def adapter_for(
         paths = tuple(one for one in given if isinstance(one, str))
         name = choose_engine("auto", Work(paths, written), None).name
     module: Any = importlib.import_module(f"anonspark.api.{name}")
-    opened: AbstractContextManager[Adapter] = module.adapted(
-        tables[0] if tables else None, allows_connect=allows_connect
-    )
+    opened: AbstractContextManager[Adapter] = module.adapted(tables[0] if tables else None)
     return opened
 
 
@@ -114,9 +108,7 @@ def adapter_for_table(table: object) -> AbstractContextManager[Adapter]:
 
 
 @contextmanager
-def opened(
-    *given: object, written: tuple[str, ...] = (), allows_connect: bool = False
-) -> Iterator[tuple[Engine, list[Any]]]:
+def opened(*given: object, written: tuple[str, ...] = ()) -> Iterator[tuple[Engine, list[Any]]]:
     """Open the engine for what is given. See :func:`adapter_for`.
 
     Yields
@@ -128,7 +120,7 @@ def opened(
     texts = [as_text(one) for one in given]
     frames = [None if isinstance(one, str) else one for one in texts]
     with (
-        adapter_for(*texts, written=written, allows_connect=allows_connect) as adapter,
+        adapter_for(*texts, written=written) as adapter,
         adapter.tables(*frames) as tables,
     ):
         found = [one if table is None else table for one, table in zip(texts, tables, strict=True)]

@@ -128,7 +128,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     staging : str, path or None
         Private directory that all executors reach. It holds raw values until this function
         returns, and the release afterwards. None takes a temporary directory of this machine,
-        unless Spark runs on a cluster.
+        unless Spark runs on a cluster or is reached through Spark Connect.
     progress : bool
         Whether to show the current step in a live line, in a notebook and on a terminal.
         Elsewhere, and with False, the logger ``anonspark`` logs it at the level INFO.
@@ -144,8 +144,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         If keywords or configuration are wrong, or both are given, the table is of another kind, or
         Spark runs on a cluster and ``staging`` is not given.
     EnvironmentProblem
-        If the DataFrame is one of Spark Connect or of a session that was stopped, or memory runs
-        out.
+        If the DataFrame is one of a session that was stopped, or memory runs out.
     DataError
         If the table does not fit what is named.
     GuaranteeError
@@ -237,7 +236,7 @@ def distribute(
     ConfigurationError
         If plan or base are wrong, or the table is of another kind.
     EnvironmentProblem
-        If the DataFrame is one of Spark Connect, or memory runs out.
+        If memory runs out.
     DataError
         If the table does not fit the plan.
     GuaranteeError
@@ -816,8 +815,7 @@ def verify(  # noqa: PLR0913 - each keyword says something else
         )
     if table is None:
         raise no_table(table)
-    # Measuring needs no files, so that a session of Spark Connect is enough.
-    opening = opened(table, original, population, allows_connect=True)
+    opening = opened(table, original, population)
     with opening as (engine, (given, beside, attackers)):
         matched = original is not None or population is not None
         claim = claim_of(engine, config, roles, given.schema, matched=matched)

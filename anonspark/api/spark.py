@@ -21,18 +21,21 @@ from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.fields import with_fields
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
 from anonspark.engine.spark.input import plain_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.session import (
-    is_of_connect,
     open_session,
-    require_classic,
     require_running,
 )
-from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
+from anonspark.engine.spark.settings import (
+    is_of_connect,
+    our_settings,
+    reads_as_we_do,
+    writing_settings,
+)
 from anonspark.errors import ConfigurationError
 
 # The settings of a session are those of all its threads.
@@ -61,9 +64,10 @@ class SparkAdapter:
         Raises
         ------
         ConfigurationError
-            If Spark runs on a cluster.
+            If Spark runs on a cluster, or is reached through Spark Connect.
         """
-        if not str(self.session.sparkContext.master).startswith("local"):
+        session = self.session
+        if is_of_connect(session) or not str(session.sparkContext.master).startswith("local"):
             raise ConfigurationError(
                 "staging: none is given, and Spark runs on a cluster. Expected a private directory "
                 "that all executors reach, such as hdfs:///tmp/anonspark"
@@ -111,7 +115,7 @@ class SparkAdapter:
             return self._read(path, data_format)
 
     def _read(self, path: str, data_format: str) -> DataFrame:
-        return self.session.read.format(data_format).load(literal(path))
+        return self.session.read.format(data_format).load(literal(path_for(self.session, path)))
 
     def convert(self, rows: pa.Table) -> DataFrame:
         """Return a table of Arrow as a DataFrame."""
@@ -152,7 +156,7 @@ def _written(
     # Files do not have all names that tables in memory have.
     selected = selected.toDF(*(f"column_{place}" for place in range(len(names))))
     schema = plain_schema(selected.schema)
-    files = FileSystem(spark)
+    files, path = files_of(spark), path_for(spark, path)
     try:
         files.make_private_directory(path)
         with reading_input((GIVEN,), key=""), writing_settings(spark):
@@ -191,21 +195,17 @@ def _computed(table: DataFrame | None) -> DataFrame | None:
 
 
 @contextmanager
-def adapted(frame: DataFrame | None, *, allows_connect: bool = False) -> Iterator[SparkAdapter]:
+def adapted(frame: DataFrame | None) -> Iterator[SparkAdapter]:
     """Yield the adapter for the session of a DataFrame, or for one that is opened.
 
     Parameters
     ----------
     frame : DataFrame or None
-    allows_connect : bool
-        Whether no files are needed, so that a session of Spark Connect is enough.
     """
     if frame is None:
         with open_session() as session:
             yield SparkAdapter(session)
         return
     session = frame.sparkSession
-    if not (allows_connect and is_of_connect(session)):
-        require_classic(session)
-        require_running(session)
+    require_running(session)
     yield SparkAdapter(session)

@@ -27,6 +27,7 @@ from anonspark.engine.spark.java import (
     supported_java,
 )
 from anonspark.engine.spark.session import open_session
+from anonspark.engine.spark.settings import is_of_connect
 from anonspark.errors import AnonsparkError, EnvironmentProblem
 from anonspark.kernels.built import built, version_of_numba
 
@@ -245,7 +246,8 @@ def _check_spark() -> tuple[str, str]:
     with open_session(application_name="anonspark doctor") as session:
         numbers = session.range(ROUND_TRIP_ROWS, numPartitions=2)
         count = numbers.mapInArrow(_pass_through, "id long").count()
-        master, version = session.sparkContext.master, session.version
+        version = session.version
+        master = "a server" if is_of_connect(session) else session.sparkContext.master
     seconds = time.monotonic() - start
     found = f"{version} on {master}: {count} rows to Python and back in {seconds:.1f} s"
     if count != ROUND_TRIP_ROWS:

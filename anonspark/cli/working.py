@@ -139,6 +139,7 @@ def work_with_spark(
         installed_spark_version()
         with _beginning("start Spark"):
             from py4j.protocol import Py4JError
+            from pyspark.errors import PySparkException
 
             from anonspark.engine.spark.session import open_session
 
@@ -146,11 +147,12 @@ def work_with_spark(
                 started = True
                 # What Spark brings with it is at hand now.
                 from anonspark.engine.spark.engine import SparkEngine
+                from anonspark.engine.spark.jobs import stop_all_jobs
 
                 def cancel() -> None:
                     # Who signals the whole process group has ended Java, too.
-                    with suppress(Py4JError, OSError):
-                        session.sparkContext.cancelAllJobs()
+                    with suppress(Py4JError, PySparkException, OSError):
+                        stop_all_jobs(session)
 
                 return work_in_thread(function, SparkEngine(session), cancel, at_end)
     except BaseException as error:

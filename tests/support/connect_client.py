@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas
+import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import anonspark
 from anonspark.engine.spark.session import open_session
-from anonspark.errors import EnvironmentProblem
+from anonspark.errors import AnonsparkError, ConfigurationError
 
 CONFIGURATION = {
     "attributes": {"age": "quasi_identifier", "illness": "sensitive"},
@@ -26,39 +26,37 @@ CONFIGURATION = {
 }
 
 
-def said_by(action: Callable[[], Any]) -> str:
-    """Return what an action was refused with."""
-    try:
-        action()
-    except EnvironmentProblem as error:
-        return str(error)
-    return "not refused"
+def rows(table: pa.Table) -> list[list[str]]:
+    """Return the rows of a table as texts, in one order."""
+    return sorted([*map(str, row.values())] for row in table.to_pylist())
 
 
-def opened(master: str | None) -> Callable[[], None]:
-    """Return an action that opens a session."""
-
-    def action() -> None:
-        with open_session(master):
-            pass
-
-    return action
-
-
-def use(spark: SparkSession) -> dict[str, Any]:
+def use(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Try what can be tried."""
     people = pandas.DataFrame({"age": [20 + 3 * i % 40 for i in range(60)]})
     people["illness"] = [f"i{i % 3}" for i in range(60)]
     table = spark.createDataFrame(people)
-    outcomes: dict[str, Any] = {
-        "session": type(spark).__module__,
-        "open_session": said_by(opened(None)),
-        "open_session with a master": said_by(opened("local[2]")),
-        "anonymize": said_by(lambda: anonspark.anonymize(table, CONFIGURATION)),
-    }
-    local = anonspark.anonymize(table.toPandas(), CONFIGURATION).data
-    remote = spark.createDataFrame(local)
-    for name, published, original in (("local", local, people), ("remote", remote, table)):
+    with open_session() as same:
+        outcomes: dict[str, Any] = {
+            "session": type(spark).__module__,
+            "the same session": same is spark,
+            "settings": same.conf.get("spark.sql.session.timeZone"),
+        }
+    outcomes["settings afterwards"] = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        anonspark.anonymize(table, CONFIGURATION)
+    except ConfigurationError as error:
+        outcomes["without staging"] = str(error)
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    staging = folder / "staging"
+    with anonspark.anonymize(table, CONFIGURATION, staging=staging) as release:
+        outcomes["rows, remote"] = rows(release.to_arrow())
+        outcomes["counted by the server"] = release.data.count()
+    outcomes["left behind"] = [one.name for one in staging.iterdir()]
+    local = anonspark.anonymize(people, CONFIGURATION)
+    outcomes["rows, local"] = rows(local.to_arrow())
+    remote = spark.createDataFrame(local.data)
+    for name, published, original in (("local", local.data, people), ("remote", remote, table)):
         proof = anonspark.verify(published, CONFIGURATION, original=original)
         found = asdict(proof.published)
         outcomes[f"verified, {name}"] = {"holds": proof.holds, **found, "said": proof.failures}
@@ -66,10 +64,15 @@ def use(spark: SparkSession) -> dict[str, Any]:
         outcomes[f"refuted, {name}"] = {"holds": raw.holds, "said": raw.failures}
     outcomes["rows, with the session after all that"] = table.count()
     outcomes["Java was started"] = SparkContext._gateway is not None
+    spark.stop()
+    try:
+        anonspark.anonymize(table, CONFIGURATION, staging=staging)
+    except AnonsparkError as error:
+        outcomes["stopped"] = str(error)
     return outcomes
 
 
 if __name__ == "__main__":
-    folder, address = Path(sys.argv[1]), sys.argv[2]
+    place, address = Path(sys.argv[1]), sys.argv[2]
     session = SparkSession.builder.remote(address).getOrCreate()
-    (folder / "outcomes.json").write_text(json.dumps(use(session)))
+    (place / "outcomes.json").write_text(json.dumps(use(session, place)))

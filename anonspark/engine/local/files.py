@@ -77,7 +77,8 @@ def _place(address: str) -> Path:
         path = address[scheme.end() :]
         if scheme[1] != "file":
             raise ConfigurationError(
-                f"path {address}: the local engine reads and writes local disks only. Expected a "
+                f"path {address}: the local engine reads and writes local disks only, and Spark "
+                "Connect those that are mounted here. Expected a "
                 f"path (a relative one has no colon) or the scheme file, found {scheme[1]!r}. "
                 "Correct it, or set execution.engine to spark"
             )

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.files import literal
+from anonspark.engine.files import Files, literal
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import found_in_files, settled
@@ -31,13 +31,15 @@ from anonspark.engine.spark.errors import (
 )
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.file_contents import SourceFiles, open_own_parquet
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
-from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.spark.jobs import stoppable_jobs, tagged_jobs
 from anonspark.engine.spark.parquet_files import find_unknown_settings
+from anonspark.engine.spark.published_files import PLAIN_FORMATS
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import open_input
+from anonspark.engine.spark.settings import is_of_connect
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.engine.spark.table_versions import current_version
 from anonspark.engine.spark.tables import OpenedTable, open_table
@@ -61,9 +63,9 @@ class SparkEngine:
     session: SparkSession
 
     @property
-    def files(self) -> FileSystem:
-        """Files and directories through Hadoop's API."""
-        return FileSystem(self.session)
+    def files(self) -> Files:
+        """Files and directories through Hadoop's API, or by their mounted path."""
+        return files_of(self.session)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -148,6 +150,7 @@ class SparkEngine:
 
     def published(self, path: str, data_format: str) -> SparkTable:
         """Return a table that this program published."""
+        path = path_for(self.session, path)
         own = open_own_parquet(self.session, path) if data_format.lower() == "parquet" else None
         if own is not None:
             return SparkTable(own, self)
@@ -155,9 +158,8 @@ class SparkEngine:
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""
-        sources = java_class(self.session, "org.apache.spark.sql.execution.datasources.DataSource")
         try:
-            sources.lookupDataSource(data_format, self.session._jsparkSession.sessionState().conf())
+            self._look_up(data_format)
         except Py4JError as error:
             raise ConfigurationError(
                 f"output.format: this Spark has no data source {data_format!r}. Expected parquet, "
@@ -168,6 +170,18 @@ class SparkEngine:
                 f"Spark's settings {', '.join(odd)}: releases are encoded without bloom filters, "
                 "encryption and pages of the second version, by the codecs none, snappy, gzip, "
                 "lz4_raw and zstd. Unset them, or choose another codec (metrics are always Parquet)"
+            )
+
+    def _look_up(self, data_format: str) -> None:
+        if not is_of_connect(self.session):
+            package = "org.apache.spark.sql.execution.datasources"
+            sources = java_class(self.session, f"{package}.DataSource")
+            settings = self.session._jsparkSession.sessionState().conf()
+            sources.lookupDataSource(data_format, settings)
+        elif data_format not in PLAIN_FORMATS:
+            raise ConfigurationError(
+                f"output.format: found {data_format!r}. Through Spark Connect expected "
+                f"{' or '.join(PLAIN_FORMATS)}. Set one of them, or use spark-submit"
             )
 
     def contents(
@@ -198,6 +212,11 @@ class SparkEngine:
     @contextmanager
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:
         """Run jobs as one group. Spark's interface shows the stage of each."""
+        if is_of_connect(self.session):
+            jobs = tagged_jobs(self.session, f"anonspark-{run_id}")
+            with jobs, running_tasks(progress), writing_output():
+                yield
+            return
         context = self.session.sparkContext
 
         def describe(moment: str) -> None:

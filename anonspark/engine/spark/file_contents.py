@@ -19,14 +19,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.engine.data_files import listed_files
 from anonspark.engine.file_schemas import FileSchemas
-from anonspark.engine.files import FilesError, literal
+from anonspark.engine.files import Files, FilesError, literal
 from anonspark.engine.parquet_encoding import nullable
 from anonspark.engine.raw_columns import is_publishable, type_name
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.file_schemas import ParquetFooters
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.java_objects import elements_of
+from anonspark.engine.spark.filesystem import files_of
 from anonspark.engine.spark.python_stage import PythonStage
+from anonspark.engine.spark.settings import parquet_settings, sizes_of_tasks
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import is_read_as
 from anonspark.engine.values.whole_files import decode_file
@@ -105,7 +105,7 @@ class SourceFiles:
         """Return whether the files are there in their sizes, for Spark lists them again."""
         if not isinstance(self.files, ParquetFooters):
             return False
-        listed = {one.address: one.bytes for one in listed_files(FileSystem(session), self.paths)}
+        listed = {one.address: one.bytes for one in listed_files(files_of(session), self.paths)}
         sizes = zip(self.files.files, self.files.sizes, strict=True)
         return all(listed.get(file) == size for file, size in sizes)
 
@@ -142,7 +142,7 @@ def find_reason_for_rows(
         # One of each kind, and the one that takes longest.
         largest = max(range(len(files.sizes)), key=files.sizes.__getitem__)
         footers = [
-            read_footer(FileSystem(session), files.files[place], files.sizes[place])
+            read_footer(files_of(session), files.files[place], files.sizes[place])
             for place in (largest, *files.examples)
         ]
     except _FAILURES:
@@ -152,10 +152,8 @@ def find_reason_for_rows(
 
 def find_odd_setting(session: SparkSession) -> str | None:
     """Return what a session with our settings says of reading Parquet files beyond them."""
-    hadoop = session._jsparkSession.sessionState().newHadoopConf()
-    keys = sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet())))
-    if keys:
-        return f"parquet.{keys[0]}"
+    if keys := parquet_settings(session):
+        return keys[0]
     most = "spark.sql.sources.binaryFile.maxLength"
     return most if int(session.conf.get(most, None) or LARGEST_FILE) < LARGEST_FILE else None
 
@@ -183,9 +181,7 @@ def largest_whole_file(session: SparkSession, sizes: Sequence[int]) -> int:
     sizes : sequence of int
         Bytes of the files of a table. Spark would divide a larger one among more than two tasks.
     """
-    state = session._jsparkSession.sessionState().conf()
-    opening, most = int(state.filesOpenCostInBytes()), int(state.filesMaxPartitionBytes())
-    tasks = max(session.sparkContext.defaultParallelism, 1)
+    opening, most, tasks = sizes_of_tasks(session)
     of_task = min(most, max(opening, (sum(sizes) + len(sizes) * opening) // tasks))
     return min(LARGEST_FILE, 2 * of_task)
 
@@ -221,7 +217,7 @@ def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | 
     return "the bytes of columns that are not listed" if many else None
 
 
-def read_footer(files: FileSystem, path: str, size: int) -> parquet.FileMetaData:
+def read_footer(files: Files, path: str, size: int) -> parquet.FileMetaData:
     """Read the footer of a Parquet file of so many bytes.
 
     Raises
@@ -255,7 +251,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
     No job. The driver lists the files and reads the footer of the first one, by name, as Spark's
     reader does. The types of the columns of the others are compared when they are decoded.
     """
-    files = FileSystem(spark)
+    files = files_of(spark)
     if not files.exists(path):
         return None
     try:

@@ -15,13 +15,24 @@ from pyspark.sql.types import StructType
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.files import literal
 from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.spark.connect import (
+    MountedFiles,
+    folder_names,
+    input_files,
+    read_footers,
+    schema_of_file,
+    words_of_footer,
+)
 from anonspark.engine.spark.java_objects import elements_of, java_class
+from anonspark.engine.spark.settings import is_of_connect
 
 # Footers that the driver reads at the same time.
 _READERS = 16
 # Spark's classes, for a format may be named by its class, too.
 _PARQUET, _ORC, _AVRO = "ParquetFileFormat", "OrcFileFormat", "AvroFileFormat"
 _TEXT = "TextFileFormat"
+# Through Spark Connect formats are known by their names.
+_CONNECT_FORMATS = ("parquet", "orc", "avro")
 
 NO_VALUES, NANOSECONDS = "no values", "timestamp[ns]"
 NESTED_NANOSECONDS = "timestamp[ns], inside of others"
@@ -69,15 +80,20 @@ class ListedSchemas(FileSchemas):
     schema_of_first: StructType | None = None
 
 
-def folder_columns(table: DataFrame) -> list[str]:
+def folder_columns(
+    table: DataFrame, data_format: str, paths: Sequence[str], options: Mapping[str, str]
+) -> list[str]:
     """Return the columns of a table of files, as a data source opens it, that folders name."""
+    if is_of_connect(table.sparkSession):
+        plain = data_format.lower() in _CONNECT_FORMATS
+        return folder_names(table, paths, options) if plain else []
     relation = _relation(table)
     plain = relation is not None and _kind(relation) in (_PARQUET, _ORC, _AVRO, _TEXT)
     return _folders_of(relation) if plain else []
 
 
 def read_file_schemas(
-    table: DataFrame, data_format: str, options: Mapping[str, str]
+    table: DataFrame, data_format: str, paths: Sequence[str], options: Mapping[str, str]
 ) -> FileSchemas | None:
     """Ask each file of a table for its columns.
 
@@ -87,6 +103,8 @@ def read_file_schemas(
         As a data source opens it.
     data_format : str
         Of the data source.
+    paths : sequence of str
+        Of the table.
     options : mapping of str to str
         Of the data source.
 
@@ -105,9 +123,14 @@ def read_file_schemas(
     Notes
     -----
     No job. The driver reads the footer of each Parquet or ORC file, several at the same time, and
-    the header of each Avro file.
+    the header of each Avro file. Spark Connect asks the server for the columns of each different
+    Parquet file, and of every ORC or Avro file.
     """
     spark = table.sparkSession
+    if is_of_connect(spark):
+        return _by_connect(
+            table, data_format.lower(), folder_columns(table, data_format, paths, options)
+        )
     relation = _relation(table)
     if relation is None:
         return None
@@ -125,11 +148,17 @@ def read_file_schemas(
     }
     if kind not in of_format:
         return None
+    taken = str(relation.dataSchema().json())
+    return _listed(files, of_format[kind](), taken, _folders_of(relation))
+
+
+def _listed(
+    files: Sequence[str], texts: Sequence[str], taken: str, folders: Sequence[str]
+) -> ListedSchemas:
     schemas: dict[str, int] = {}
     # Some file systems list their files by name, and others as it comes.
-    described = sorted(zip(files, of_format[kind](), strict=True))
+    described = sorted(zip(files, texts, strict=True))
     places = [schemas.setdefault(one, len(schemas)) for _, one in described]
-    taken = str(relation.dataSchema().json())
     first = next((one for one in schemas if json.loads(one)["fields"]), taken)
     # What is of no file was asked for, as a merged schema.
     is_another = taken in schemas and first != taken
@@ -137,7 +166,7 @@ def read_file_schemas(
         [file for file, _ in described],
         [_schema_of(one) for one in schemas],
         places,
-        _folders_of(relation),
+        folders,
         schema_of_first=StructType.fromJson(json.loads(first)) if is_another else None,
     )
 
@@ -174,6 +203,31 @@ def _elements(sequence: Any) -> Iterator[Any]:
         yield iterator.next()
 
 
+def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> FileSchemas | None:
+    """Ask each file for its columns without Java at hand."""
+    if data_format not in _CONNECT_FORMATS:
+        return None
+    spark, files = table.sparkSession, input_files(table)
+    if data_format != "parquet":
+        texts = [schema_of_file(spark, data_format, file).json() for file in files]
+        inner = {name.lower() for name in folders}
+        own = StructType([one for one in table.schema if one.name.lower() not in inner])
+        return _listed(files, texts, own.json(), folders)
+    footers = read_footers(files, _READERS)
+    different: dict[str, int] = {}
+    places = [different.setdefault(words_of_footer(one), len(different)) for one in footers]
+    texts = [
+        _described(schema_of_file(spark, data_format, files[places.index(place)]).json(), words)
+        for words, place in different.items()
+    ]
+    old = (
+        _is_old({key.decode(): value.decode() for key, value in (one.metadata or {}).items()})
+        for one in footers
+    )
+    sizes = list(map(MountedFiles(spark).size, files))
+    return _footers(files, sizes, places, texts, folders, old_calendar=any(old))
+
+
 # What a footer says of days and times that are counted as Spark 2 did.
 _OLD_CALENDAR = ("org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96")
 _VERSION = "org.apache.spark.version"
@@ -203,30 +257,56 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
             messages.append(columns)
         place_of_file[str(footer.getFile().toString())] = place
         said = metadata.getKeyValueMetaData()
-        version = said.get(_VERSION) or ""
-        is_old = version.startswith(("1.", "2.")) or any(map(said.containsKey, _OLD_CALENDAR))
-        old_calendar |= is_old
+        old_calendar |= _is_old({key: said.get(key) for key in (_VERSION, *_OLD_CALENDAR)})
     converter = java_class(
         spark,
         "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter",
     )(state.conf())
     files = [_path_of(status) for status in statuses]
-    # What Spark takes for one schema may stand in files in several ways.
-    schemas: dict[str, int] = {}
     texts = [
-        json.dumps([str(converter.convert(columns).json()), _stored_types(str(columns.toString()))])
+        _described(str(converter.convert(columns).json()), str(columns.toString()))
         for columns in messages
     ]
+    sizes = [int(status.getLen()) for status in statuses]
+    places = [place_of_file[file] for file in files]
+    folders = _folders_of(relation)
+    return _footers(files, sizes, places, texts, folders, old_calendar=old_calendar)
+
+
+def _is_old(said: Mapping[str, str | None]) -> bool:
+    """Return whether a footer says that days and times are counted as Spark 2 did."""
+    version = said.get(_VERSION) or ""
+    return version.startswith(("1.", "2.")) or any(
+        said.get(key) is not None for key in _OLD_CALENDAR
+    )
+
+
+def _described(schema: str, words: str) -> str:
+    return json.dumps([schema, _stored_types(words)])
+
+
+def _footers(
+    files: Sequence[str],
+    sizes: Sequence[int],
+    places: Sequence[int],
+    texts: Sequence[str],
+    folders: Sequence[str],
+    *,
+    old_calendar: bool,
+) -> ParquetFooters:
+    """Return what footers say, given the place of each file's footer among the different ones."""
+    # What Spark takes for one schema may stand in files in several ways.
+    schemas: dict[str, int] = {}
     for text in texts:
         schemas.setdefault(text, len(schemas))
     described = [json.loads(text) for text in schemas]
     return ParquetFooters(
         files,
         [_with_types(_schema_of(text), types) for text, types in described],
-        [schemas[texts[place_of_file[file]]] for file in files],
-        _folders_of(relation),
-        sizes=[int(status.getLen()) for status in statuses],
-        examples=sorted({place_of_file[file]: place for place, file in enumerate(files)}.values()),
+        [schemas[texts[place]] for place in places],
+        folders,
+        sizes=sizes,
+        examples=sorted({own: place for place, own in enumerate(places)}.values()),
         old_calendar=old_calendar,
         stored=[{name: kind for name, (kind, _) in types.items()} for _, types in described],
     )

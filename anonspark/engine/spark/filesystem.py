@@ -25,8 +25,10 @@ from anonspark.engine.files import (
     require_no_nul,
 )
 from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.spark.connect import MountedFiles
 from anonspark.engine.spark.errors import environment_problem, java_class_name
 from anonspark.engine.spark.java_objects import java_class
+from anonspark.engine.spark.settings import is_of_connect
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private
 
@@ -385,3 +387,16 @@ class FileSystem(Files):
         """Return the bytes of a file."""
         file_system, java_path = self._open(path)
         return int(file_system.getFileStatus(java_path).getLen())
+
+
+def files_of(spark: SparkSession) -> FileSystem | MountedFiles:
+    """Return the files and directories that a session reads and writes."""
+    return MountedFiles(spark) if is_of_connect(spark) else FileSystem(spark)
+
+
+def path_for(spark: SparkSession, path: str) -> str:
+    """Return a path as a session has to be given it.
+
+    A path without scheme is on the server's default file system, which is not that of this process.
+    """
+    return MountedFiles(spark).qualified(path) if is_of_connect(spark) else path

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from anonspark.engine.spark.settings import is_of_connect
 
 _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 # Less than schedulers give a process between asking it to end and killing it.
 _PATIENCE_SECONDS = 8.0
+
+# Java ends the tasks of a stopped job within less.
+_PATIENCE_WITHOUT_REPORTS = 2.0
 
 
 @contextmanager
@@ -36,6 +42,31 @@ def stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
     finally:
         for name, value in previous.items():
             context.setLocalProperty(name, value)  # type: ignore[arg-type]
+
+
+@contextmanager
+def tagged_jobs(session: SparkSession, tag: str) -> Iterator[None]:
+    """Run Spark jobs that are stopped if the block is left early.
+
+    The server does not report which tasks still run, so a while has to be enough for their end.
+    """
+    session.addTag(tag)
+    try:
+        yield
+    except BaseException:
+        if session.interruptTag(tag):
+            time.sleep(_PATIENCE_WITHOUT_REPORTS)
+        raise
+    finally:
+        session.removeTag(tag)
+
+
+def stop_all_jobs(session: SparkSession) -> None:
+    """Stop all jobs of a session."""
+    if is_of_connect(session):
+        session.interruptAll()
+    else:
+        session.sparkContext.cancelAllJobs()
 
 
 def _has_running_tasks(context: SparkContext, group: str) -> bool:

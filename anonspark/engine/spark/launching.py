@@ -18,6 +18,9 @@ NO_CONNECT: Mapping[str, str | None] = dict.fromkeys(
 )
 """Environment in which pyspark does not look for a server of Spark Connect."""
 
+CONNECT: Mapping[str, str | None] = {"SPARK_CONNECT_MODE_ENABLED": "1"}
+"""Environment in which pyspark's functions are those of Spark Connect."""
+
 _STANDARD_ERROR = 2
 
 

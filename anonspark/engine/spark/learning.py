@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.engine.protocol import Model
 from anonspark.engine.spark.java_objects import java_class
+from anonspark.engine.spark.settings import is_of_connect
 
 # As Spark has them by default.
 LOGISTIC_ITERATIONS = 100
@@ -144,7 +145,7 @@ def _fit(learner: _Learner, examples: DataFrame) -> Transformer:
     interface has no way to drop it.
     """
     model: Any = learner.fit(examples)
-    if getattr(model, "hasSummary", False):
+    if not is_of_connect(examples.sparkSession) and getattr(model, "hasSummary", False):
         option = java_class(examples.sparkSession, "scala.Option")
         model._java_obj.setSummary(option.empty())
     fitted: Transformer = model

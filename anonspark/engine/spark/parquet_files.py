@@ -24,8 +24,9 @@ from anonspark.engine.parquet_encoding import (
     nullable,
     spark_description,
 )
+from anonspark.engine.spark.connect import MountedFiles
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.java_objects import elements_of
+from anonspark.engine.spark.settings import parquet_settings
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.errors import PublishingError
 
@@ -77,9 +78,11 @@ def _value(kind: str, content: bytes) -> pa.RecordBatch:
 
 def find_unknown_settings(spark: SparkSession) -> list[str]:
     """Return the settings of Parquet files that our encoder cannot follow, and must not ignore."""
-    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    keys = map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet()))
-    unknown = [f"parquet.{key}" for key in sorted(keys) if key.startswith(_NOT_FOLLOWED)]
+    unknown = [
+        key
+        for key in parquet_settings(spark)
+        if key.removeprefix("parquet.").startswith(_NOT_FOLLOWED)
+    ]
     return unknown + [_CODEC] * (_codec(spark) not in CODECS)
 
 
@@ -109,13 +112,13 @@ def write_values(values: DataFrame, path: str) -> None:
 
 
 def take_over_files(
-    files: FileSystem, path: str, release: str, directory: str
+    files: FileSystem | MountedFiles, path: str, release: str, directory: str
 ) -> list[PublishedFile]:
     """Move the files that were written to a directory of a release, and name them.
 
     Parameters
     ----------
-    files : FileSystem
+    files : FileSystem or MountedFiles
     path : str
         Where :func:`write_values` has written. It is removed.
     release : str

@@ -7,11 +7,11 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.engine.files import PublishedFile, literal
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files, PublishedFile, literal
+from anonspark.engine.spark.filesystem import files_of
 
 # Whose files stand alone, so that they may have other names.
-_PLAIN_FORMATS = ("parquet", "orc")
+PLAIN_FORMATS = ("parquet", "orc")
 
 
 def write_table(
@@ -41,16 +41,16 @@ def write_table(
     The job that makes the table, and one that counts the rows of each file that was written. The
     driver reads the files for their hashes.
     """
-    files = FileSystem(table.sparkSession)
+    files = files_of(table.sparkSession)
     path = f"{release}/{directory}"
-    if data_format not in _PLAIN_FORMATS:
+    if data_format not in PLAIN_FORMATS:
         # Its files may name each other.
         table.write.format(data_format).save(path)
     else:
         table.write.format(data_format).save(f"{aside}/{directory}")
         _take_over(files, f"{aside}/{directory}", path, data_format)
     reader = files.spark.read.format(data_format)
-    if data_format in _PLAIN_FORMATS:
+    if data_format in PLAIN_FORMATS:
         # Or a job looks for the columns.
         reader = reader.schema(table.schema)
     counted = (
@@ -63,7 +63,7 @@ def write_table(
     ]
 
 
-def _take_over(files: FileSystem, aside: str, path: str, data_format: str) -> None:
+def _take_over(files: Files, aside: str, path: str, data_format: str) -> None:
     """Move the files of a table, under names that only reveal their order.
 
     Left behind are the marks of a finished job, for a release has one of its own.

@@ -8,13 +8,14 @@ that the command line starts quickly and can still diagnose a broken pyspark.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anonspark.engine.spark.embedded import (
     embedded_settings,
@@ -24,13 +25,14 @@ from anonspark.engine.spark.embedded import (
 )
 from anonspark.engine.spark.java import find_java
 from anonspark.engine.spark.launching import (
+    CONNECT,
     NO_CONNECT,
     environment_set,
     interrupt_handler_kept,
     launch_environment,
     launch_java,
 )
-from anonspark.engine.spark.settings import our_settings, suppress_java_errors
+from anonspark.engine.spark.settings import is_of_connect, our_settings, suppress_java_errors
 from anonspark.engine.spark.start_errors import plain_errors
 from anonspark.errors import EnvironmentProblem
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger("anonspark")
+
+_PATIENCE_SECONDS = 20
+"""For a server of Spark Connect to answer."""
 
 
 @contextmanager
@@ -62,9 +67,8 @@ def open_session(
     Raises
     ------
     EnvironmentProblem
-        If Java is missing or does not fit, or Spark or the cluster does not start, or if the
-        session to attach to is one of Spark Connect, or the environment asks for such a one
-        and `master` is not given.
+        If Java is missing or does not fit, or Spark or the cluster does not start, or a server of
+        Spark Connect does not answer.
     ConfigurationError
         If `master` is no URL that Spark knows.
 
@@ -73,6 +77,8 @@ def open_session(
     - *Under spark-submit, or with an active session in this process*: that session, nothing
       forced. It is stopped only if it came into being here. Otherwise the SQL settings are put
       back to what they were.
+    - *With a master that begins with* ``sc://``, *or SPARK_REMOTE and no master*: a session of a
+      server of Spark Connect. No Java starts here.
     - *With a master other than local*: memory, cores and logging stay as the cluster's
       configuration says.
     - *Embedded, or with a local master*: half of the memory that is available (1 to 8 GiB) unless
@@ -81,19 +87,22 @@ def open_session(
       ``spark-defaults.conf`` (in SPARK_CONF_DIR, or SPARK_HOME/conf) always wins.
 
     The environment variables that a start needs are set for the start only. Those that ask for
-    Spark Connect are away until the session is given back.
+    Spark Connect are away until a classic session is given back.
     """
-    for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
-        if master is None and os.environ.get(name):
-            raise _connect_problem(f"{name} is set")
-    attached = process_has_session()
+    # pyspark sets the variable with a session of Spark Connect, which is active in one thread only.
+    in_another_thread = master is None and "SPARK_CONNECT_MODE_ENABLED" in os.environ
+    attached = process_has_session() or in_another_thread
+    remote = os.environ.get("SPARK_REMOTE") if master is None else master
     if attached or "PYSPARK_GATEWAY_PORT" in os.environ:
         session = _attach(master)
+    elif remote and (master is None or remote.startswith("sc://")):
+        session = _connect(remote)
     else:
         session = _start(master, application_name)
+    # In a thread that has not started Spark, pyspark looks anew for a session.
+    mode = CONNECT if is_of_connect(session) else NO_CONNECT
     try:
-        # In a thread that has not started Spark, pyspark looks anew for a session.
-        with environment_set(NO_CONNECT), our_settings(session):
+        with environment_set(mode), our_settings(session):
             yield session
     finally:
         if not attached:
@@ -107,37 +116,18 @@ def process_has_session() -> bool:
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
+
+        # The context in private: pyspark has no other way to ask for one without making one.
+        has_context = getattr(SparkContext, "_active_spark_context", None) is not None
+        return has_context or SparkSession.getActiveSession() is not None
     except ImportError:
         return False  # a broken pyspark is reported where Spark is started
-    # The context in private: pyspark has no other way to ask for one without making one.
-    has_context = getattr(SparkContext, "_active_spark_context", None) is not None
-    return has_context or SparkSession.getActiveSession() is not None
 
 
-def require_classic(session: object) -> None:
-    """Refuse a session of Spark Connect.
-
-    Parameters
-    ----------
-    session : SparkSession
-        Of whichever kind.
-
-    Raises
-    ------
-    EnvironmentProblem
-        If it is one of Spark Connect.
-    """
+def is_running(session: Any) -> bool:
+    """Return whether a session has not been stopped."""
     if is_of_connect(session):
-        raise _connect_problem("this is a session of Spark Connect")
-
-
-def is_of_connect(session: object) -> bool:
-    """Return whether a session is one of Spark Connect."""
-    return type(session).__module__.startswith("pyspark.sql.connect.")
-
-
-def is_running(session: SparkSession) -> bool:
-    """Return whether a classic session has not been stopped."""
+        return not session.is_stopped
     java = session.sparkContext._jsc
     return java is not None and not java.sc().isStopped()
 
@@ -148,7 +138,6 @@ def require_running(session: SparkSession) -> None:
     Parameters
     ----------
     session : SparkSession
-        A classic one.
 
     Raises
     ------
@@ -162,15 +151,6 @@ def require_running(session: SparkSession) -> None:
         )
 
 
-def _connect_problem(found: str) -> EnvironmentProblem:
-    return EnvironmentProblem(
-        f"Spark Connect cannot be used: {found}, and files are staged and published through the "
-        "Java of Spark's driver, which Spark Connect keeps out of reach. What to do: run with "
-        "spark-submit, with --master, or in a program with a classic session. Unset SPARK_REMOTE "
-        "and spark.remote."
-    )
-
-
 def _attach(master: str | None) -> SparkSession:
     """Take the session of this process or of spark-submit as it is."""
     with plain_errors(master):
@@ -178,10 +158,30 @@ def _attach(master: str | None) -> SparkSession:
 
         with interrupt_handler_kept():
             session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    require_classic(session)
     if master is not None:
         logger.warning("the master %s is ignored: a Spark session is there already", master)
     return session
+
+
+def _connect(address: str) -> SparkSession:
+    """Open a session of a server of Spark Connect."""
+    if not address.startswith("sc://"):
+        raise EnvironmentProblem(
+            f"SPARK_REMOTE: found {address}. Expected the address of a server, as in sc://HOST:15002"
+            ". What to do: set it to one, or unset it."
+        )
+    with environment_set(CONNECT), plain_errors(address):
+        from pyspark.sql import SparkSession
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+
+        grpc: Any = importlib.import_module("grpc")
+        with DefaultChannelBuilder(address).toChannel() as channel:
+            # A session would ask ten minutes long.
+            try:
+                grpc.channel_ready_future(channel).result(_PATIENCE_SECONDS)
+            except grpc.FutureTimeoutError as error:
+                raise TimeoutError("Spark Connect does not answer") from error
+        return SparkSession.builder.remote(address).getOrCreate()
 
 
 def _start(master: str | None, application_name: str) -> SparkSession:

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
+
+from anonspark.engine.spark.java_objects import elements_of
+from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+def is_of_connect(session: object) -> bool:
+    """Return whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
 logger = logging.getLogger("anonspark")
+
+_OPENING, _MOST = "spark.sql.files.openCostInBytes", "spark.sql.files.maxPartitionBytes"
+_SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
+
+# Spark divides them among as many tasks as there can be at once.
+_NUMBERS = 1 << 20
 
 _MEANING: Mapping[str, str] = {
     # A timestamp must mean the same on every machine.
@@ -120,6 +137,48 @@ def folder_names_as_texts(session: SparkSession) -> AbstractContextManager[None]
     return _settings(session, {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"})
 
 
+def parquet_settings(session: SparkSession) -> list[str]:
+    """Return the names of the settings of Parquet files that Hadoop gets from a session, sorted."""
+    if is_of_connect(session):
+        names = (name.removeprefix("spark.hadoop.") for name in session.conf.getAll)
+        return sorted(name for name in names if name.startswith("parquet."))
+    hadoop = session._jsparkSession.sessionState().newHadoopConf()
+    keys = map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet()))
+    return sorted(f"parquet.{key}" for key in keys)
+
+
+def sizes_of_tasks(session: SparkSession) -> tuple[int, int, int]:
+    """Return what Spark divides files by.
+
+    Returns
+    -------
+    opening, most : int
+        Bytes that opening a file counts for, and that one task reads at most.
+    tasks : int
+        How many there can be at once. Spark Connect runs a small job for it, the first time.
+    """
+    if is_of_connect(session):
+        opening, most = (_bytes_in(session, key) for key in (_OPENING, _MOST))
+        return opening, most, _parallel_tasks(session)
+    state = session._jsparkSession.sessionState().conf()
+    tasks = max(session.sparkContext.defaultParallelism, 1)
+    return int(state.filesOpenCostInBytes()), int(state.filesMaxPartitionBytes()), tasks
+
+
+def _bytes_in(session: SparkSession, key: str) -> int:
+    match = _SIZE.fullmatch(session.conf.get(key) or "")
+    if match is None:
+        raise ConfigurationError(f"Spark's setting {key}: found no size. Expected one as in 128MB")
+    return int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
+
+
+@cache
+def _parallel_tasks(session: SparkSession) -> int:
+    from pyspark.sql import functions as sf
+
+    return session.range(_NUMBERS).select(sf.spark_partition_id()).distinct().count()
+
+
 @contextmanager
 def our_settings(session: SparkSession) -> Iterator[None]:
     """Work with `SQL_SETTINGS` in a session, and leave it as it was found.
@@ -180,6 +239,13 @@ def _restore_settings(session: SparkSession, previous: Mapping[str, str | None])
                 session.conf.set(key, value)
 
 
+# The last one is that of Spark Connect.
+_ERROR_LOGGERS = (
+    *("SQLQueryContextLogger", "DataFrameQueryContextLogger"),
+    "pyspark.sql.connect.logging",
+)
+
+
 @contextmanager
 def _query_errors_unlogged() -> Iterator[None]:
     """Keep pyspark from printing errors of queries, whose text may hold values of the data.
@@ -191,10 +257,7 @@ def _query_errors_unlogged() -> Iterator[None]:
     except ImportError:  # pyspark 3.5 raises them only
         yield
         return
-    loggers = [
-        PySparkLogger.getLogger(name)
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-    ]
+    loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
     previous = [each.disabled for each in loggers]
     for each in loggers:
         each.disabled = True
@@ -209,8 +272,9 @@ def _query_errors_unlogged() -> Iterator[None]:
 def suppress_java_errors(message: str) -> Iterator[None]:
     """Log, and nothing more, that Java did not do what was asked: it may have ended already."""
     from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     try:
         yield
-    except (Py4JError, OSError) as error:
+    except (Py4JError, PySparkException, OSError) as error:
         logger.debug("%s", message, exc_info=error)

@@ -43,6 +43,11 @@ _KNOWN = (
         "in spark-defaults.conf.",
     ),
     (
+        "Spark Connect does not answer",
+        "The server {master} of Spark Connect does not answer. What to do: check that it runs, "
+        "that host, port and token are right, and that this machine can reach it.",
+    ),
+    (
         r"HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
         "YARN cannot be found. What to do: set HADOOP_CONF_DIR to the folder with the "
         "cluster's configuration.",
@@ -79,9 +84,10 @@ def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iter
         try:
             yield file
         except ImportError as error:
+            of_connect = re.search("grpc|googleapis|zstandard", str(error)) is not None
+            wanted = "'pyspark[connect]'" if of_connect else "--force-reinstall pyspark"
             raise EnvironmentProblem(
-                f"pyspark cannot be imported: {error}. "
-                "What to do: pip install --force-reinstall pyspark"
+                f"pyspark cannot be imported: {error}. What to do: pip install {wanted}"
             ) from error
         except Exception as error:
             file.seek(0)

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.engine.files import PublishedFile
+from anonspark.engine.files import PublishedFile, literal
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Table
 from anonspark.engine.spark.aggregation import (
@@ -25,7 +25,7 @@ from anonspark.engine.spark.aggregation import (
 )
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow
 from anonspark.engine.spark.file_contents import SourceFiles
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import files_of
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.parquet_files import (
     VALUES,
@@ -36,6 +36,7 @@ from anonspark.engine.spark.parquet_files import (
 )
 from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.python_stage import PythonStage, Then, stage_of
+from anonspark.engine.spark.settings import is_of_connect
 from anonspark.engine.spark.shuffle_batches import PARCELS, SendParcels, Unpack, shuffled
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.table import BatchTable
@@ -239,6 +240,16 @@ class SparkTable(BatchTable):
         if not sums:
             write_parts(self.frame, path, part)
             return {one: {} for one in parts}
+        if is_of_connect(self.frame.sparkSession):
+            # Its server may end a job before it knows what was observed.
+            write_parts(self.frame, path, part)
+            staged = self.frame.sparkSession.read.schema(self.frame.schema).parquet(literal(path))
+            rows = staged.groupBy(part).agg(*(sf.sum(name).alias(name) for name in sums)).collect()
+            added = {row[part]: row for row in rows}
+            return {
+                one: {name: added[one][name] if one in added else None for name in sums}
+                for one in parts
+            }
         observation = Observation("staged")
         figures = [
             sf.sum(sf.when(sf.col(part) == one, sf.col(name))).alias(f"{one} {name}")
@@ -261,7 +272,7 @@ class SparkTable(BatchTable):
         session, place = content.source.sparkSession, f"{aside}/{directory}"
         encode = _Encode(content.plain, encoding_of(session, schema))
         write_values(map_batches(content.source, encode, VALUES), place)
-        return take_over_files(FileSystem(session), place, release, directory)
+        return take_over_files(files_of(session), place, release, directory)
 
 
 def _figure(one: Aggregate) -> Column:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import files_of
 
 # Options by which a configuration says itself what to read, as they are compared; the last ones are
 # Iceberg's.
@@ -56,7 +56,7 @@ def current_version(
     (path,) = paths
     if kind == "delta":
         # The newest commit is never cleaned up; its number has as many digits in every table.
-        listed = FileSystem(spark).children(f"{path.rstrip('/')}/_delta_log")
+        listed = files_of(spark).children(f"{path.rstrip('/')}/_delta_log")
         names = (_COMMIT.fullmatch(one.rpartition("/")[2]) for one in listed)
         commits = [int(name[1]) for name in names if name is not None]
         return {_VERSION: str(max(commits))} if commits else {}

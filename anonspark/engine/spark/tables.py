@@ -30,7 +30,7 @@ from anonspark.engine.spark.file_schemas import (
     folder_columns,
     read_file_schemas,
 )
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import folder_names_as_texts
@@ -97,7 +97,7 @@ def open_table(
     ConfigurationError
         If Spark does not know the format, or the data source does not take its options.
     """
-    files = FileSystem(spark)
+    files = files_of(spark)
     is_text = data_format.lower() in TEXT_FORMATS
     # The files of text formats are listed, which says so too.
     problems = [
@@ -124,7 +124,8 @@ def open_table(
                 )
             )
     own = [
-        literal(path) if data_format in _OF_FILES and files.exists(path) else path for path in paths
+        literal(path) if data_format in _OF_FILES and files.exists(path) else path
+        for path in (path_for(spark, one) for one in paths)
     ]
     if options:
         _LOGGER.info(
@@ -136,7 +137,7 @@ def open_table(
     with opening_table(paths, data_format, path_key, section), folder_names_as_texts(spark):
         reader = spark.read.format(data_format).options(**options)
         table = reader.load(own)
-        found = read_file_schemas(table, data_format, options)
+        found = read_file_schemas(table, data_format, own, options)
         if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
             # Which file is listed first is a matter of the file system.
             table = reader.schema(found.schema_of_first).load(own)
@@ -147,29 +148,34 @@ def open_table(
                 schema_of_all = with_lacking(table, new, found.schemas)
                 table = reader.schema(schema_of_all).load(own)
         source = SourceFiles(found, own, options)
+        folders = folder_columns(table, data_format, own, options)
         markers = () if wanted is None else wanted.markers
         if isinstance(found, ParquetFooters) and any(found.stored):
 
             def load(schema: StructType, files: Sequence[str] | None) -> DataFrame:
                 paths = own if files is None else list(map(literal, files))
-                return with_typed_folders(reader.schema(schema).load(paths), markers)
+                part = reader.schema(schema).load(paths)
+                return with_typed_folders(part, folders, markers)
 
             table = read_stored_columns(load, table.schema, found, wanted, path_key)
             return OpenedTable(table, source)
-        return OpenedTable(with_typed_folders(table, markers), source)
+        return OpenedTable(with_typed_folders(table, folders, markers), source)
 
 
-def with_typed_folders(table: DataFrame, markers: Sequence[str] = ()) -> DataFrame:
+def with_typed_folders(
+    table: DataFrame, folders: Sequence[str], markers: Sequence[str] = ()
+) -> DataFrame:
     """Return a table of files whose folders' names are read by our grammar, not by Spark's.
 
     Parameters
     ----------
     table : DataFrame
         As a data source opens it, with folders as texts.
+    folders : sequence of str
+        Columns that folders name.
     markers : sequence of str
         Texts that mean missing.
     """
-    folders = folder_columns(table)
     if not folders:
         return table
     directories = {

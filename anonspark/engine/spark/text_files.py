@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark.engine.data_files import DataFile, DataFiles, Folders, find_files
-from anonspark.engine.files import literal
+from anonspark.engine.files import Files, literal
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import TableAddress, different_headers
 from anonspark.engine.spark.file_contents import largest_whole_file
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.tasks import Batches
@@ -57,7 +57,7 @@ def open_text_files(
     One job infers the types of columns, where they are not all texts.
     """
     address = TableAddress(tuple(paths), data_format, path_key, section)
-    system = FileSystem(spark)
+    system = files_of(spark)
     found = find_files(system, paths, path_key, wanted)
     files = found.files
     reader = open_reader(address, found, options, texts, wanted, partial(first_line, system))
@@ -81,13 +81,13 @@ def open_text_files(
     return PythonStage(contents, read, whole, read.select)
 
 
-def first_line(system: FileSystem, reader: Reader, file: DataFile) -> str:
+def first_line(system: Files, reader: Reader, file: DataFile) -> str:
     """Return the first line of a file. Nothing if there is none."""
     content = system.read_part(file.address, 0, min(file.bytes, _BEGINNING))
     return reader.first_line(io.BytesIO(content), file.address)
 
 
-def _comes_as_lines(system: FileSystem, reader: Reader, file: DataFile) -> bool:
+def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
     """Return whether a large file comes as lines, whose header is compared here then.
 
     Raises
@@ -124,9 +124,12 @@ def _contents(
     binary = spark.read.format("binaryFile")
     if any(file.bytes <= most for file in files):
         # Directories, not each file: Spark lists those of a directory at once.
-        system = FileSystem(spark)
+        system = files_of(spark)
         listed = binary.option("recursiveFileLookup", "true").load(
-            [literal(path) if system.exists(path) else path for path in paths]
+            [
+                literal(path) if system.exists(path) else path
+                for path in (path_for(spark, one) for one in paths)
+            ]
         )
         frames.append(listed.where(sf.col("length") <= most))
     uncut = {f.address for f in files if f.bytes > most and f not in lines.values()}

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,16 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
-import anonspark
 from anonspark.cli.doctor import run_checks
 from anonspark.engine import memory
+from anonspark.engine.spark import session as session_module
 from anonspark.engine.spark import start_errors
 from anonspark.engine.spark.embedded import (
     embedded_settings,
     own_log_configuration,
     read_spark_defaults,
 )
-from anonspark.engine.spark.session import open_session, require_classic
+from anonspark.engine.spark.session import open_session
 from anonspark.engine.spark.settings import SQL_SETTINGS, batches_of_rows
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
@@ -245,16 +246,21 @@ def test_master_is_ignored_aloud(spark: SparkSession, caplog: pytest.LogCaptureF
     assert "local[7] is ignored" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
-def test_spark_connect_is_refused_before_anything_starts(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "sc://localhost:15002")
-    with (
-        pytest.raises(EnvironmentProblem, match=f"^Spark Connect cannot be used: {name} is set"),
-        open_session(),
-    ):
+def test_remote_that_is_no_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "process_has_session", lambda: False)
+    monkeypatch.setenv("SPARK_REMOTE", "local[2]")
+    told = r"^SPARK_REMOTE: found local\[2\]\. Expected the address of a server"
+    with pytest.raises(EnvironmentProblem, match=told), open_session():
         pass
+
+
+@pytest.mark.skipif(find_spec("grpc") is not None, reason="the packages are there")
+def test_packages_for_spark_connect_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "process_has_session", lambda: False)
+    told = r"grpcio.* What to do: pip install 'pyspark\[connect\]'"
+    with pytest.raises(EnvironmentProblem, match=told), open_session("sc://localhost:1"):
+        pass
+    assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
 
 
 def test_another_thread_of_a_classic_session_is_not_led_to_spark_connect(
@@ -268,24 +274,6 @@ def test_another_thread_of_a_classic_session_is_not_led_to_spark_connect(
         reader = pool.submit(lambda: session.read.schema("age INT")).result()
     assert reader is not None
     assert os.environ["SPARK_REMOTE"] == address
-
-
-def test_session_of_spark_connect_is_refused(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As Spark gives it out: the class is another, of a module that needs more packages."""
-    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    monkeypatch.setattr(type(spark), "getActiveSession", lambda: remote)
-    with (
-        pytest.raises(EnvironmentProblem, match="a session of Spark Connect, and files"),
-        open_session("local[2]"),
-    ):
-        pass
-    members = {"__module__": "pyspark.sql.connect.dataframe", "sparkSession": remote}
-    table = type("DataFrame", (), members)()
-    with pytest.raises(EnvironmentProblem, match="a session of Spark Connect, and files"):
-        anonspark.anonymize(table, {})
-    require_classic(spark)
 
 
 def test_expressions_do_not_carry_which_line_asked_for_them(spark: SparkSession) -> None:

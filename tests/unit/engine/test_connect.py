@@ -1,0 +1,135 @@
+"""What Spark Connect keeps out of reach: sizes, settings, columns, and a disk of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from pyspark.errors import PySparkException
+
+from anonspark.engine.spark.connect import MountedFiles, read_footers, words_of_footer
+from anonspark.engine.spark.file_schemas import (
+    NANOSECONDS,
+    NESTED_NANOSECONDS,
+    NO_VALUES,
+    _stored_types,
+)
+from anonspark.engine.spark.filesystem import files_of, path_for
+from anonspark.engine.spark.settings import parquet_settings, sizes_of_tasks
+from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
+
+
+class Settings(dict[str, str]):
+    """The settings of a session."""
+
+    @property
+    def getAll(self) -> Mapping[str, str]:  # noqa: N802 - as pyspark has it
+        """All of them."""
+        return self
+
+
+class Reader:
+    """Reads a text file as Spark does, or something else."""
+
+    def __init__(self, found: list[str] | None) -> None:
+        self._found = found
+
+    def text(self, path: str) -> Reader:
+        """Open a file."""
+        if self._found is None:
+            plain = path.removeprefix("file:").replace("\\", "")
+            self._found = Path(plain).read_text().splitlines()
+        if self._found == ["error"]:
+            raise PySparkException("PATH_NOT_FOUND")
+        return self
+
+    def collect(self) -> list[Any]:
+        """Return its lines."""
+        return [SimpleNamespace(value=value) for value in self._found or ()]
+
+
+def session(found: list[str] | None = None, **settings: str) -> Any:
+    """Return what looks like a session of Spark Connect."""
+    members = {"__module__": "pyspark.sql.connect.session", "read": Reader(found)}
+    conf = Settings({name.replace("_", "."): value for name, value in settings.items()})
+    counted = SimpleNamespace(distinct=lambda: SimpleNamespace(count=lambda: 7))
+    members["range"] = lambda *_: SimpleNamespace(select=lambda _: counted)
+    return type("SparkSession", (), members | {"conf": conf})()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("134217728b", 2**27), ("128MB", 2**27), ("128m", 2**27), ("2 GiB", 2**31), ("4096", 4096)],
+)
+def test_sizes_of_tasks(monkeypatch: pytest.MonkeyPatch, text: str, expected: int) -> None:
+    monkeypatch.setattr("pyspark.sql.functions.spark_partition_id", lambda: None)
+    found = session(
+        spark_sql_files_openCostInBytes="4194304", spark_sql_files_maxPartitionBytes=text
+    )
+    assert sizes_of_tasks(found) == (2**22, expected, 7)
+
+
+def test_size_that_is_none() -> None:
+    found = session(spark_sql_files_openCostInBytes="many")
+    with pytest.raises(ConfigurationError, match="openCostInBytes: found no size"):
+        sizes_of_tasks(found)
+
+
+def test_settings_of_parquet_files() -> None:
+    given = {"spark.hadoop.parquet.page.size": "1", "parquet.block.size": "2", "spark.a": "3"}
+    found = session()
+    found.conf.update(given)
+    assert parquet_settings(found) == ["parquet.block.size", "parquet.page.size"]
+
+
+def test_a_directory_that_the_server_reads(tmp_path: Path) -> None:
+    files = files_of(session())
+    assert isinstance(files, MountedFiles)
+    files.make_private_directory(str(tmp_path / "staging[1]"))
+    assert list((tmp_path / "staging[1]").iterdir()) == []
+    assert path_for(session(), "/a/b") == "file:/a/b"
+
+
+@pytest.mark.parametrize("found", [[], ["another disk"], ["error"]])
+def test_a_directory_that_the_server_does_not_read(tmp_path: Path, found: list[str]) -> None:
+    files = files_of(session(found))
+    with pytest.raises(EnvironmentProblem, match="does not read there what this process writes"):
+        files.make_private_directory(str(tmp_path / "staging"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_spark_takes_for_numbers(tmp_path: Path) -> None:
+    """In the words of pyarrow, as in those of Spark's reader."""
+    times = pa.array([1_000], pa.timestamp("ns"))
+    zoned = pa.array([1_000], pa.timestamp("ns", "UTC"))
+    columns = {
+        "nothing": pa.nulls(1),
+        "a time": times,
+        "with a zone": zoned,
+        "micro": times.cast(pa.timestamp("us")),
+        "inside (of) others": pa.StructArray.from_arrays([times, zoned], ["t", "z"]),
+        "a list": pa.array([[1_000]], pa.list_(pa.timestamp("ns"))),
+        "name": pa.array(["a"]),
+    }
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table(columns), path, store_schema=False)
+    (footer,) = read_footers([f"file:{path}"], 2)
+    assert _stored_types(words_of_footer(footer)) == {
+        "nothing": (NO_VALUES, ""),
+        "a time": (NANOSECONDS, "false"),
+        "with a zone": (NANOSECONDS, "true"),
+        "inside (of) others": (NESTED_NANOSECONDS, ""),
+        "a list": (NESTED_NANOSECONDS, ""),
+    }
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(DataError, match="cannot be read in this format"):
+        read_footers([f"file:{path}"], 2)
