@@ -19,7 +19,8 @@ Master = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Spark master. Default: the one of spark-submit, else an embedded local Spark.",
+        help="Spark master, or sc://HOST:PORT of Spark Connect. Default: the one of spark-submit, "
+        "else an embedded local Spark.",
     ),
 ]
 EngineOption = Annotated[
