@@ -36,6 +36,7 @@ def use(spark: SparkSession, folder: Path) -> dict[str, Any]:
     people = pandas.DataFrame({"age": [20 + 3 * i % 40 for i in range(60)]})
     people["illness"] = [f"i{i % 3}" for i in range(60)]
     table = spark.createDataFrame(people)
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     with open_session() as same:
         outcomes: dict[str, Any] = {
             "session": type(spark).__module__,
@@ -47,7 +48,6 @@ def use(spark: SparkSession, folder: Path) -> dict[str, Any]:
         anonspark.anonymize(table, CONFIGURATION)
     except ConfigurationError as error:
         outcomes["without staging"] = str(error)
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     staging = folder / "staging"
     with anonspark.anonymize(table, CONFIGURATION, staging=staging) as release:
         outcomes["rows, remote"] = rows(release.to_arrow())

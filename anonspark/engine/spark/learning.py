@@ -72,6 +72,10 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
     metadata = {
         "ml_attr": {"type": "nominal", "name": "label", "vals": list(map(str, range(classes)))}
     }
+    session: Any = examples.sparkSession
+    if is_of_connect(session):
+        # Its models look for the session of their thread.
+        session._set_default_and_active_session(session)
     label = sf.col("label").alias("label", metadata=metadata)
     vectors = examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
     training = _in_order(vectors, records).select("features", label)

@@ -81,7 +81,7 @@ def test_programs(address: str, tmp_path: Path) -> None:
     outcomes: dict[str, Any] = json.loads((tmp_path / "outcomes.json").read_text())
     assert outcomes["session"] == "pyspark.sql.connect.session"
     assert outcomes["the same session"]
-    assert (outcomes["settings"], outcomes["settings afterwards"] == "UTC") == ("UTC", False)
+    assert (outcomes["settings"], outcomes["settings afterwards"]) == ("UTC", "Asia/Tokyo")
     assert "staging: none is given" in outcomes["without staging"]
     assert len(outcomes["rows, remote"]) == outcomes["counted by the server"] == 60
     assert outcomes["rows, remote"] == outcomes["rows, local"]
@@ -167,7 +167,7 @@ def test_folders_texts_and_odd_columns(address: str, tmp_path: Path) -> None:
         assert spark == local
     assert outcome("lacking", "parquet", "spark") == outcome("lacking", "parquet", "local")
     status, said = cast(tuple[int, str], outcome("damaged", "parquet", "spark"))
-    assert (status, "cannot be read in this format" in said) == (2, True)
+    assert (status, "cannot be read in this format" in said) == (3, True)
 
 
 def test_server_that_does_not_answer(tmp_path: Path) -> None:
