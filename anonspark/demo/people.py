@@ -490,10 +490,10 @@ def write_people(
     from pyspark.errors import AnalysisException
 
     from anonspark.engine.spark.errors import environment_problem
-    from anonspark.engine.spark.filesystem import FileSystem
+    from anonspark.engine.spark.filesystem import files_of, path_for
     from anonspark.layers.publish.paths import require_target
 
-    files = FileSystem(spark)
+    files = files_of(spark)
     files.qualified(str(path))
     # Spark takes a link to nothing for a free place, and fails there after the work.
     require_target(files, "out", str(path))
@@ -501,7 +501,7 @@ def write_people(
     if format == "csv":
         writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")
     try:
-        writer.format(format).save(str(path))
+        writer.format(format).save(path_for(spark, str(path)))
     except Py4JJavaError as error:
         # A parent that is read-only or of somebody else, a full disk.
         if environment_problem(error) is not None or not _NOT_WRITTEN.search(str(error)):
