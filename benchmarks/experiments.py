@@ -27,15 +27,15 @@ Results = Mapping[str, list[CellResult]]
 
 def find_run(results: Results, grid: str, settings: Mapping[str, Any]) -> CellResult:
     """Return the one cell of a grid with these settings; True stands for any value."""
-    (cell,) = (
-        one
-        for one in results[grid]
+    (only,) = (
+        cell
+        for cell in results[grid]
         if all(
-            key in one.settings if value is True else one.settings.get(key) == value
+            key in cell.settings if value is True else cell.settings.get(key) == value
             for key, value in settings.items()
         )
     )
-    return cell
+    return only
 
 
 def run_experiments(thesis: str, data: Path) -> Results:
@@ -60,7 +60,7 @@ def run_experiments(thesis: str, data: Path) -> Results:
         source = inputs.get(path.stem.removeprefix(f"{thesis}-"), adult)
         comparison = compare(LocalEngine(), load_grid(path, [f"input.path={source}"]))
         results[path.stem] = list(comparison.results.values())
-        refused = [one.reason for one in results[path.stem] if one.refused]
+        refused = [run.reason for run in results[path.stem] if run.refused]
         if refused:
             sys.exit(f"{path.stem}: refused: {refused[0]}")
         print(f"{path.stem}: {len(results[path.stem])} runs", flush=True)

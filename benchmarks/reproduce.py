@@ -37,7 +37,7 @@ from quality.csv_tables import lacking
 REPOSITORY = FOLDER.parents[1]
 PAGE = REPOSITORY / "docs" / "reproduction.md"
 MODULES = (canbay, vural, saleh, distribution, var_inan)
-THESES: dict[str, ModuleType] = {one.THESIS: one for one in MODULES}
+THESES: dict[str, ModuleType] = {module.THESIS: module for module in MODULES}
 
 
 def render_page() -> str:
@@ -65,9 +65,9 @@ def _find(tables: Iterable[PrintedTable], table: str, column: str, **place: str)
     """Return the figure of one line."""
     (figure,) = (
         line[column]
-        for one in tables
-        if one.name == table
-        for where, line in one.lines.items()
+        for candidate in tables
+        if candidate.name == table
+        for where, line in candidate.lines.items()
         if all(getattr(where, name) == value for name, value in place.items())
     )
     return figure
@@ -81,12 +81,12 @@ def span(values: Iterable[float], form: str = "{:+.1f}") -> str:
 
 def percent(ratios: Iterable[float | None]) -> str:
     """Write by how many percent multiples differ from one."""
-    return f"{span([100 * (one - 1) for one in ratios if one is not None])}%"
+    return f"{span([100 * (ratio - 1) for ratio in ratios if ratio is not None])}%"
 
 
 def times(ratios: Iterable[float]) -> str:
     """Write how many times as much the print has, where ours is a multiple of it."""
-    return span([1 / one for one in ratios], "{:.2f}")
+    return span([1 / ratio for ratio in ratios], "{:.2f}")
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from anonspark.comparison.cells import CellResult
 
 THESIS = "canbay-2019"
 NEEDED = ("adult.csv", DIABETES.file)
-RUNS = {one.name: one.run for one in read_tables(THESIS)}
+RUNS = {table.name: table.run for table in read_tables(THESIS)}
 SETTINGS = {"relaxed": {"model.published": THESIS}, "canon": {"model.published": THESIS}}
 OVERALL = {"strict": "4.7", "relaxed": "4.15", "canon": "6.7", "scale": "7.6"}
 PLAIN = ("Mondrian", "Canon", "SMondrian")
@@ -97,9 +97,9 @@ def _ours(experiments: Results, place: Place) -> dict[str, float]:
 
 def _compared(experiments: Results, place: Place, printed: Mapping[str, str]) -> dict[str, Figure]:
     ours = _ours(experiments, place)
-    # Of another number of records no figure is better, but the last round's totals are of all.
+    # No figure is better with another number of records, but the last round's totals are of all.
     same = "N" not in printed or ours.get("N") == float(printed["N"])
-    # Of Canon one draw is printed and one is ours; of the copies nobody knows what was measured.
+    # Canon: one draw is printed, another is ours. It is unknown how the copies were measured.
     otherwise = RUNS[place.table] in ("relaxed", "canon", "scale")
 
     def comparable(column: str) -> bool:
@@ -124,9 +124,7 @@ def _rounds(experiments: Results, printed: Printed) -> Iterator[dict[str, Any]]:
         lines = {place.round: printed[place] for place in group}
         run, last = RUNS[table], lines["5"]
         result, six = (_run(experiments, run, k, rho) for rho in (5, 6))
-        plain, first, total = (
-            _without_rounds(result), _of_round(result, 1), _of_round(result, 5)
-        )  # fmt: skip
+        plain, first, total = _without_rounds(result), _of_round(result, 1), _of_round(result, 5)
         fifth = _of_round(six, 5) if len(six.rounds) == 6 else None
         overall = next(
             line
@@ -167,12 +165,13 @@ def _of_one_copy(
     experiments: Results, k: int, plain: Mapping[str, float], printed: Mapping[str, str]
 ) -> dict[str, Any]:
     """Compare ten copies with one, whose exact tree has the same classes at a tenth of k."""
-    one = _without_rounds(_run(experiments, "strict", k // 10))
+    single = _without_rounds(_run(experiments, "strict", k // 10))
     return {
-        "lines": [printed["ES"], plain["ES"], one["ES"], printed["GCP"], plain["GCP"], one["GCP"]],
-        "exact": plain["ES"] == one["ES"]
-        and plain["DM"] == 100 * one["DM"]
-        and abs(plain["GCP"] - 10 * one["GCP"]) < 0.01,
+        "classes": [printed["ES"], plain["ES"], single["ES"]],
+        "gcp": [printed["GCP"], plain["GCP"], 10 * single["GCP"]],
+        "exact": plain["ES"] == single["ES"]
+        and plain["DM"] == 100 * single["DM"]
+        and abs(plain["GCP"] - 10 * single["GCP"]) < 0.01,
         "equal_classes": int(printed["ES"]) == plain["ES"],
         "smaller": int(printed["ES"]) > plain["ES"] and int(printed["DM"]) < plain["DM"],
     }
@@ -186,8 +185,8 @@ def _spread(experiments: Results, k: int, last: Mapping[str, str]) -> dict[str, 
 def _neighbors(experiments: Results) -> dict[str, float]:
     """Return the penalty of the first round by number of neighbours, k = 10."""
     return {
-        str(one.settings.get("model.lof_neighbors", "density")): one.rounds[0]["gcp_total"]
-        for one in experiments[f"{THESIS}-neighbors"]
+        str(run.settings.get("model.lof_neighbors", "density")): run.rounds[0]["gcp_total"]
+        for run in experiments[f"{THESIS}-neighbors"]
     }
 
 
@@ -202,21 +201,21 @@ def relaxed_cells(records: npt.NDArray[np.float64], k: int) -> tuple[int, float,
     classes, in_cells, in_data = 0, 0.0, 0.0
     while waiting:
         node, low, high = waiting.pop()
-        own = records[node]
+        values = records[node]
         if len(node) < 2 * k:
             classes += 1
             in_cells += len(node) * float(((high - low) / ranges).sum())
-            in_data += len(node) * float((np.ptp(own, axis=0) / ranges).sum())
+            in_data += len(node) * float((np.ptp(values, axis=0) / ranges).sum())
             continue
         half, order = len(node) // 2, np.arange(len(node))
         low, high = low.copy(), high.copy()
         left_high, right_low = high, low
         for widest in np.argsort((low - high) / ranges, kind="stable"):
-            low[widest], high[widest] = own[:, widest].min(), own[:, widest].max()
+            low[widest], high[widest] = values[:, widest].min(), values[:, widest].max()
             if low[widest] < high[widest]:
-                order = np.argsort(own[:, widest], kind="stable")
+                order = np.argsort(values[:, widest], kind="stable")
                 left_high, right_low = high.copy(), low.copy()
-                left_high[widest] = right_low[widest] = own[order[half - 1], widest]
+                left_high[widest] = right_low[widest] = values[order[half - 1], widest]
                 break
         waiting += [(node[order[:half]], low, left_high), (node[order[half:]], right_low, high)]
     return classes, in_cells, in_data

@@ -21,7 +21,7 @@ def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
     """Return the levels of its Table 6.1, and what each model loses."""
     experiments = run_experiments(THESIS, data)
     by_model = {
-        f"Model {name[-1]}": {one.settings["privacy.k"]: one for one in results}
+        f"Model {name[-1]}": {run.settings["privacy.k"]: run for run in results}
         for name, results in experiments.items()
     }
 
@@ -38,9 +38,9 @@ def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
 def _third_is_best(models: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
     *others, third = models.values()
     return {
-        "third_wins": all(third["loss"] < one["loss"] for one in others),
+        "third_wins": all(third["loss"] < model["loss"] for model in others),
         "third_distorts_least": all(
-            third["distortion_share"] < one["distortion_share"] for one in others
+            third["distortion_share"] < model["distortion_share"] for model in others
         ),
     }
 

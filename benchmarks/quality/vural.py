@@ -13,7 +13,7 @@ from anonspark.comparison.cells import CellResult
 
 THESIS = "vural-2017"
 NEEDED = ("adult.csv",)
-RUNS = {one.name: one.run for one in read_tables(THESIS)}
+RUNS = {table.name: table.run for table in read_tables(THESIS)}
 # With t the levels are those of the thesis.
 CRITERIA = {"k": "k", "k and l": "k-l", "k and t": "k-t", "k, l and t": "k-l-t"}
 OBJECTIVES = {"4-4": "average_class_size", "4-5": "discernibility"}
@@ -32,7 +32,7 @@ def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
     return figures, {
         "best_with_t": _sizes(searched["k-t"][1]),
         "best_with_l_and_t": _sizes(searched["k-l-t"][2]),
-        "gains": [_ours(experiments, Place("4-9 and 4-10", "5", "", one)) for one in CRITERIA],
+        "gains": [_ours(experiments, Place("4-9 and 4-10", "5", "", name)) for name in CRITERIA],
         "unprinted": [
             [table, k, *list(_by_objective(experiments, table, k).values())[1:4]]
             for table in OBJECTIVES
@@ -97,7 +97,7 @@ def _average(records: float, classes: float, released: float) -> dict[str, float
 def _of_round(result: CellResult, number: int) -> dict[str, float]:
     """Return the figures of an anonymization, from 0."""
     row = next(row for row in result.rounds if row["round"] == number + 1)
-    risk = {one["attacker"]: one for one in result.risk if one.get("round") == number + 1}
+    risk = {row["attacker"]: row for row in result.risk if row.get("round") == number + 1}
     prosecutor = risk["prosecutor"]
     return {
         "records": row["rows"],
