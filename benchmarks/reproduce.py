@@ -23,8 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from printed_figures import (
     FOLDER,
     MEASURED,
-    Figure,
-    PrintedTable,
+    Place,
     measured_figures,
     printed_figures,
     read_rows,
@@ -51,26 +50,15 @@ def render_page() -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"span": span, "times": times, "percent": percent}
-    tables = {name: read_tables(name, measured_figures(name)) for name in THESES}
+    figures = {name: measured_figures(name) for name in THESES}
+    tables = {name: read_tables(name, figures[name]) for name in THESES}
     return environment.get_template("reproduction.md.jinja").render(
         tables=tables,
         facts={name: json.loads((MEASURED / f"{name}.json").read_text()) for name in THESES},
         missing=list(read_rows(FOLDER / "not_repeated.csv")),
         verdicts={name: sum((t.verdicts for t in of), Counter()) for name, of in tables.items()},
-        figure=lambda thesis, **place: _find(tables[thesis], **place),
+        figure=lambda thesis, column, *place: figures[thesis][Place(*place)][column],
     )
-
-
-def _find(tables: Iterable[PrintedTable], table: str, column: str, **place: str) -> Figure:
-    """Return the figure of one line."""
-    (figure,) = (
-        line[column]
-        for candidate in tables
-        if candidate.name == table
-        for where, line in candidate.lines.items()
-        if all(getattr(where, name) == value for name, value in place.items())
-    )
-    return figure
 
 
 def span(values: Iterable[float], form: str = "{:+.1f}") -> str:
