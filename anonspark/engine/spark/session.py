@@ -23,7 +23,7 @@ from anonspark.engine.spark.embedded import (
     read_spark_defaults,
     scratch_folder,
 )
-from anonspark.engine.spark.java import find_java
+from anonspark.engine.spark.java import find_java, installed_spark_version
 from anonspark.engine.spark.launching import (
     CONNECT,
     NO_CONNECT,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger("anonspark")
+
+_LEAST_VERSION_OF_CONNECT = 4
 
 _PATIENCE_SECONDS = 20
 """For a server of Spark Connect to answer."""
@@ -144,10 +146,26 @@ def require_running(session: SparkSession) -> None:
     EnvironmentProblem
         If it was stopped: its tables cannot be read any more.
     """
+    _require_new_enough(session)
     if not is_running(session):
         raise EnvironmentProblem(
             "Spark: the session of this table was stopped, so that nothing can be read from it. "
             "Open a session, and make the table anew"
+        )
+
+
+def _require_new_enough(session: object) -> None:
+    """Refuse a session of Spark Connect that lacks what is asked of it.
+
+    Raises
+    ------
+    EnvironmentProblem
+    """
+    version = installed_spark_version()
+    if is_of_connect(session) and int(version.partition(".")[0]) < _LEAST_VERSION_OF_CONNECT:
+        raise EnvironmentProblem(
+            f"Spark Connect: found version {version} of pyspark. Expected "
+            f"{_LEAST_VERSION_OF_CONNECT}.0 or later. Install it, or use spark-submit"
         )
 
 
@@ -158,6 +176,7 @@ def _attach(master: str | None) -> SparkSession:
 
         with interrupt_handler_kept():
             session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    _require_new_enough(session)
     if master is not None:
         logger.warning("the master %s is ignored: a Spark session is there already", master)
     return session

@@ -12,7 +12,14 @@ import pytest
 from pyarrow import parquet
 from pyspark.errors import PySparkException
 
-from anonspark.engine.spark.connect import MountedFiles, read_footers, words_of_footer
+import anonspark
+from anonspark.engine.spark import session as session_module
+from anonspark.engine.spark.connect import (
+    MountedFiles,
+    folder_names,
+    read_footers,
+    words_of_footer,
+)
 from anonspark.engine.spark.file_schemas import (
     NANOSECONDS,
     NESTED_NANOSECONDS,
@@ -126,6 +133,30 @@ def test_columns_that_spark_takes_for_numbers(tmp_path: Path) -> None:
         "inside (of) others": (NESTED_NANOSECONDS, ""),
         "a list": (NESTED_NANOSECONDS, ""),
     }
+
+
+def test_folders_that_are_columns(tmp_path: Path) -> None:
+    for name in ("north", "south"):
+        (tmp_path / f"region={name}" / "year=2026").mkdir(parents=True)
+        (tmp_path / f"region={name}" / "year=2026" / "a.parquet").write_bytes(b"a")
+    table: Any = SimpleNamespace(sparkSession=session())
+    found = folder_names(table, [str(tmp_path)], {"pathGlobFilter": "*.parquet"})
+    assert found == ["region", "year"]
+    assert folder_names(table, [str(tmp_path / "region=north" / "year=2026")], {}) == []
+    with pytest.raises(
+        ConfigurationError, match=r"input\.options\.basePath: found it with folders"
+    ):
+        folder_names(table, [str(tmp_path)], {"basePath": "/"})
+
+
+def test_a_session_of_an_old_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "installed_spark_version", lambda: "3.5.9")
+    table = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+    table.sparkSession = session()
+    with pytest.raises(
+        EnvironmentProblem, match=r"found version 3\.5\.9 of pyspark. Expected 4\.0"
+    ):
+        anonspark.anonymize(table, {})
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
