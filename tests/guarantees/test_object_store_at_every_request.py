@@ -15,11 +15,21 @@ from random import Random
 import every_operation
 import pytest
 import sharing_commands
-from every_operation import FOLLOWING, Scene, call, disturb_at, points_of, scene
+from every_operation import (
+    FOLLOWING,
+    Scene,
+    call,
+    disturb_at,
+    is_without_report,
+    points_of,
+    scene,
+)
 from py4j.protocol import Py4JError
 from sharing_commands import COMMANDS, Command
-from simulated_files import Fault, Operation, StoppedError
+from simulated_files import DONE_AND_REFUSED, Fault, Operation, StoppedError
 from simulated_store import SimulatedStore
+from test_run_at_every_operation import TWO, go_two_at_once
+from test_sharing_at_every_operation import go_two_at_once as two_commands_at_once
 
 Record = Callable[[str, object], None]
 """Notes a property of a test."""
@@ -98,6 +108,43 @@ def test_replaced_release_of_which_half_is_deleted(replacing: Scene) -> None:
         assert every_operation.disturbed(replacing, Fault(deleted, "within"), following)
 
 
+def test_two_nights_that_replace_a_release(replacing: Scene) -> None:
+    """The second release was in its place while the first run went on to copy what it replaced."""
+    copies = numbers_of(replacing.operations, "copy", "release")
+    go_two_at_once(replacing, "another night", [copies[3], copies[-1] + 1, copies[-1] + 5])
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
+    random = Random(len(name))  # noqa: S311 - no secret
+    go_two_at_once(replacing, name, random.sample(range(len(replacing.operations)), 3))
+
+
+@pytest.mark.night
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("scene_name", ["error", "overwrite"])
+def test_two_at_once(tmp_path: Path, scene_name: str, name: str) -> None:
+    made = RUNS[scene_name](tmp_path)
+    go_two_at_once(made, name, list(range(len(made.operations))))
+
+
+@pytest.mark.parametrize("name", ["ledger init", "select"])
+def test_two_commands_at_once(tmp_path: Path, name: str) -> None:
+    """One of them called it a bug that a directory was there, which the other one had made."""
+    made = COMMANDS[name](tmp_path, SimulatedStore)
+    random = Random(len(name))  # noqa: S311 - no secret
+    two_commands_at_once(made, random.sample(range(len(made.operations)), 25))
+
+
+@pytest.mark.night
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_two_commands_at_once_everywhere(tmp_path: Path, name: str) -> None:
+    made = COMMANDS[name](tmp_path, SimulatedStore)
+    two_commands_at_once(made, list(range(len(made.operations))))
+
+
 def test_half_a_release_with_an_empty_directory(tmp_path: Path) -> None:
     """What stands for a directory was called something that others had put there."""
     made = RUNS["error"](tmp_path)
@@ -138,6 +185,51 @@ def test_refusal_is_no_bug(tmp_path: Path) -> None:
         ended = call(store, made.command, Fault(put, "no permission"))
     assert ended.code == 6
     assert "the system refused to read or write" in ended.err
+
+
+def disturb_behind(made: Scene, fault: Fault, behind: int) -> bool:
+    """Run with lists that are behind and with a fault. Once they show all, clean and run again."""
+    made.lay_out()
+    store = SimulatedStore(made.folder, behind=behind)
+    with store.in_place():
+        first = call(store, made.run, fault)
+        if first.code == 0:
+            assert made.release() == made.after
+        assert first.code in (None, 0, 2, 3, 5, 6), (first.code, first.err)
+        store.behind = 0
+        cleaned = call(store, made.clean)
+        assert cleaned.code == 0, cleaned.err
+        there = made.release()
+        assert there in (made.before, made.after) or is_without_report(there, made.after)
+        again = call(store, made.run)
+        assert again.code == 0, again.err
+    assert made.release() == made.after
+    assert not store.staged()
+    return first.process.met
+
+
+def go_behind(made: Scene, random: Random, drawn: int) -> None:
+    """Disturb a run at some requests, without a fault in some cases."""
+    changes = [number for number, one in enumerate(made.operations) if one.changes]
+    kinds = ("delay", "after", "lost connection", DONE_AND_REFUSED)
+    broken = []
+    for _ in range(drawn):
+        fault = Fault(random.choice(changes), random.choice(kinds))
+        behind = random.choice((1, 2, 4, 8, 12, 16, 20, 30, 50, 400))
+        try:
+            disturb_behind(made, fault, behind)
+        except AssertionError as error:
+            broken.append((fault, behind, made.operations[fault.at], str(error)[:500]))
+    assert not broken, broken[:20]
+
+
+@pytest.mark.parametrize("name", ["error", "overwrite"])
+@pytest.mark.parametrize(
+    "drawn", [6, pytest.param(2000, marks=[pytest.mark.night, pytest.mark.timeout(0)])]
+)
+def test_lists_that_are_behind(tmp_path: Path, name: str, drawn: int) -> None:
+    """A run is refused, or its release is whole, and what was published before is not lost."""
+    go_behind(RUNS[name](tmp_path), Random(drawn), drawn)  # noqa: S311 - no secret
 
 
 @pytest.fixture

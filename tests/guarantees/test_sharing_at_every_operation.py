@@ -114,7 +114,7 @@ def go_two_at_once(made: Command, points: list[int]) -> None:
     broken = []
     for at in points:
         made.lay_out()
-        disk = SimulatedDisk(made.folder)
+        disk = made.disk(made.folder)
         with disk.in_place():
             first, second = two_at_once(disk, made.command, made.command, at)
         codes = (first.code, second.code if second else None)

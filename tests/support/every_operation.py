@@ -311,7 +311,7 @@ def disturbed(
             assert cleaned.code == 0, cleaned.err
             assert not disk.staged()
             there = made.release()
-            assert there in (made.before, made.after) or _is_without_report(there, made.after)
+            assert there in (made.before, made.after) or is_without_report(there, made.after)
             if not made.release():
                 assert not (made.folder / "release").exists()
         more = ("--resume",) if following == "resume" else ()
@@ -337,7 +337,7 @@ def _check_first(made: Scene, first: Ended, fault: Fault) -> None:
     assert not made.strangers(), made.strangers()
     there = made.release()
     if there:
-        assert there in (made.before, made.after) or _is_without_report(there, made.after)
+        assert there in (made.before, made.after) or is_without_report(there, made.after)
     if first.code == 0:
         assert there == made.after
     elif first.code is not None:
@@ -350,7 +350,9 @@ def _check_first(made: Scene, first: Ended, fault: Fault) -> None:
     assert fault.kind == "delay" or first.code != 1
 
 
-def _is_without_report(there: dict[str, Any], after: dict[str, Any]) -> bool:
+def is_without_report(there: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Return whether a release is another one that has no report yet."""
+
     def plain(release: dict[str, Any]) -> dict[str, Any]:
         rest = {name: one for name, one in release.items() if name != "report.html"}
         files = [one for one in rest["manifest.json"]["files"] if one["path"] != "report.html"]

@@ -21,7 +21,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -232,10 +232,11 @@ class SimulatedStore(SimulatedDisk):
 
     @property
     def _staged(self) -> Callable[..., LocalTable]:
-        """Return what reads the files of staged tables that a list shows."""
+        """Return what reads the files of staged tables."""
 
         def staged(engine: LocalEngine, paths: Sequence[str], schema: pa.Schema) -> LocalTable:
-            folders = [_Listed(self.listed(path.removeprefix(BUCKET))) for path in paths]
+            # A job is told by its committer what its tasks wrote, whatever lists show.
+            folders = [Path(path.removeprefix(BUCKET)) for path in paths]
             return LocalTable(
                 engine, engine.resources, schema, lambda: staged_files.sources(folders, schema)
             )
@@ -246,16 +247,6 @@ class SimulatedStore(SimulatedDisk):
 def _no_contents(engine: LocalEngine, _: str, **__: Any) -> LocalTable:
     """Return no contents, so that verification reads each file by the class for Hadoop."""
     return engine.table(local_engine._CONTENTS.empty_table())
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """A directory with the files that a list shows."""
-
-    keys: Sequence[str]
-
-    def glob(self, pattern: str) -> Iterator[Path]:
-        return (Path(key) for key in self.keys if Path(key).match(pattern))
 
 
 class _FilesOfTables(FileSystem):

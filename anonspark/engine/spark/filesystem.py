@@ -147,8 +147,9 @@ class FileSystem(Files):
         file_system, java_path = self._open(path)
         try:
             status = file_system.getFileLinkStatus(java_path)
-        except Py4JError:
-            if self.exists(path):
+        except Py4JError as error:
+            # Asked once more, it might be there because another process made it.
+            if "FileNotFoundException" not in str(error):
                 raise
             return None
         if status.isSymlink():

@@ -42,6 +42,29 @@ def begin(files: Files, staging: Staging) -> None:
     if marks:
         files.delete(place.mark)
         raise _appeared(staging)
+    _require_alone(files, staging)
+
+
+def _require_alone(files: Files, staging: Staging) -> None:
+    """Check that no other run is replacing the release, where that takes long.
+
+    Each has written the names of its files before, so that the later one sees both.
+
+    Raises
+    ------
+    PublishingError
+    """
+    place = staging.place
+    if not files.rename_copies(place.output):
+        return
+    for other in find_stagings(files, place.output, None):
+        is_replacing = files.exists(other.names) and not files.exists(other.mark)
+        if other.run_id != place.run_id and is_replacing:
+            raise PublishingError(
+                f"{place.key}: run {other.run_id} is replacing what is at {place.output}, or was "
+                "killed while it did. Nothing was published. Wait until it has ended, or call "
+                "anonspark clean"
+            )
 
 
 def _appeared(staging: Staging) -> PublishingError:
@@ -109,6 +132,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
 def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path. Errors as of :func:`commit`."""
     place = staging.place
+    _require_alone(files, staging)
     files.write_text(f"{staging.release}/{place.mark_name}", "")
     if files.exists(place.output) or files.fault(place.output):
         if not overwrite:
