@@ -16,9 +16,12 @@ operation of a simulated process, see :mod:`simulated_files`.
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import io
+import itertools
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -404,8 +407,15 @@ class _Hadoop:
         )
 
     def globStatus(self, pattern: _JavaPath) -> list[_Status] | None:
-        plain = _JavaPath(pattern.key.replace("\\", ""))
-        return [self.getFileStatus(plain)] if self.exists(plain) else None
+        # What stands behind a backslash means itself, as in brackets.
+        parts = [re.sub(r"\\(.)", r"[\1]", part) for part in pattern.key.split("/")]
+        fixed = list(itertools.takewhile(lambda part: not {"*", "?", "["} & set(part), parts))
+        if len(fixed) == len(parts):
+            return [self.getFileStatus(pattern)] if self.exists(pattern) else None
+        keys = self.store.listed("/".join(fixed))
+        paths = {"/".join(key.split("/")[: len(parts)]) for key in keys}
+        matching = fnmatch.filter(sorted(paths), "/".join(parts))
+        return [self.getFileStatus(_JavaPath(path)) for path in matching]
 
     def mkdirs(self, path: _JavaPath, *_: str) -> bool:
         if not self._is_outside(path) and not self.exists(path):
