@@ -150,22 +150,27 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> Iterator[Find
 def unusable_published(
     attributes: Mapping[str, Attribute], evaluate: EvaluateOptions
 ) -> Iterator[Finding]:
-    """Find a target and weights that are not published as they are."""
+    """Find a target that is not published as it is, and weights that are quasi-identifiers."""
     published = [own for own, one in attributes.items() if one.role in ("sensitive", "insensitive")]
+    identifiers = [own for own, one in attributes.items() if one.role == "identifier"]
     target = None if evaluate.association is None else evaluate.association.target
-    for key, name in (
-        (("association", "target"), target),
-        (("risk", "weights"), evaluate.risk.weights),
+    expected = "one that is published as it is, with the role 'sensitive' or 'insensitive'"
+    for key, name, usable, kinds in (
+        (("association", "target"), target, published, expected),
+        (
+            ("risk", "weights"),
+            evaluate.risk.weights,
+            [*published, *identifiers],
+            f"{expected}, or an 'identifier', which is not published",
+        ),
     ):
-        if name is None or name in published:
+        if name is None or name in usable:
             continue
         is_there = name in attributes
         role = f"has the role '{attributes[name].role}'" if is_there else "is no attribute"
-        hint = did_you_mean(name, published, "Choose another column, or change its role")
+        hint = did_you_mean(name, usable, "Choose another column, or change its role")
         yield Finding(
-            ("evaluate", *key),
-            f"found {found(name)}, which {role}. Expected one that is published as it is, with the "
-            f"role 'sensitive' or 'insensitive'. {hint}",
+            ("evaluate", *key), f"found {found(name)}, which {role}. Expected {kinds}. {hint}"
         )
 
 

@@ -287,6 +287,8 @@ class Configuration(Section):
             document["unit"] = self.privacy.unit
         if self.output.pseudonyms:
             document["pseudonyms"] = True
+        if self.evaluate.risk.weights in self.identifiers:
+            document["weights"] = self.evaluate.risk.weights
         document["seed"] = self._seed_hash()
         return _hash_of(document)
 

@@ -23,9 +23,9 @@ class RiskOptions(Section):
     """Acceptable share of unique records."""
 
     weights: str | None = Field(default=None, min_length=1)
-    """A sensitive or insensitive attribute with sampling weights: how many people of the population
-    each record stands for. Also measures the risk from an outsider, who does not know who was
-    sampled. It changes no class. null: not measured."""
+    """An attribute with sampling weights: how many people of the population each record stands for.
+    It is published, or an identifier. Also measures the risk from an outsider, who does not know
+    who was sampled. It changes no class. null: not measured."""
 
 
 class AssociationOptions(Section):

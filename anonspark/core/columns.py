@@ -22,8 +22,8 @@ fingerprint, and is never published."""
 ATOM = "atom"
 """64-bit name of the group of records that no release of a plan divides. A companion."""
 
-COMPANIONS = (SUBJECT, ATOM)
-"""Columns that travel beside staged records and change nothing of a release."""
+WEIGHT = "sampling_weight"
+"""The sampling weight of a record as it came, where it is not published. A companion."""
 
 _PAYLOAD = "payload_"
 

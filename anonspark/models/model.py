@@ -21,6 +21,7 @@ from anonspark.core.columns import (
     PENALTY,
     SUBJECT,
     UNIT,
+    WEIGHT,
     WHOLE_PENALTY,
     WHOLE_SQUARES,
     Part,
@@ -227,10 +228,11 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
         The name of the record's class and the payload's keyed hash, which decide its place in the
         release and reveal nothing that is not published (see
         :mod:`anonspark.layers.publish.division`), the payload, and the person that it is about,
-        where people are counted or a ledger is kept, which is not published. In any order. What a
+        where people are counted or a ledger is kept, which is not published, and its sampling
+        weight, where that is not published. In any order. What a
         class has in common is staged with the class.
     """
-    kept = (UNIT, SUBJECT)
+    kept = (UNIT, SUBJECT, WEIGHT)
     own = (field for field in records if is_payload(field.name) or field.name in kept)
     return pa.schema([(CLASS_ID, pa.int64()), (PAYLOAD_HASH, pa.int64()), *own])
 

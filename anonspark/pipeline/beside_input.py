@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from anonspark.core.columns import payload_column, quasi_identifier_column
+from anonspark.core.columns import WEIGHT, payload_column, quasi_identifier_column
 from anonspark.engine.protocol import Table
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.basis import Basis
@@ -72,7 +72,9 @@ def require_weights(context: RunContext, snapshot: Snapshot) -> None:
     """
     name = context.configuration.evaluate.risk.weights
     if name is not None:
-        records = snapshot.records.named(_payload(context, name))
+        is_published = name in context.configuration.published_as_is
+        column = _payload(context, name) if is_published else {name: WEIGHT}
+        records = snapshot.records.named(column)
         sum_weights(records, [], name, context.configuration.input.missing_markers)
 
 

@@ -108,8 +108,13 @@ def warn_of_input(
     names = [columns[name].name for name in configuration.sensitive]
     weights = configuration.evaluate.risk.weights
     if weights is not None:
-        with open_records([columns[weights].name]) as table:
-            own = table.select({weights: columns[weights].name})
+        column = (
+            columns[weights].name
+            if weights in columns
+            else identifier_column(configuration.identifiers.index(weights))
+        )
+        with open_records([column]) as table:
+            own = table.select({weights: column})
             sum_weights(own, [], weights, configuration.input.missing_markers)
     with open_records(names) as table:
         of_values = [

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config import Configuration
-from anonspark.core.columns import CLASS_ID, UNIT, is_published
+from anonspark.core.columns import CLASS_ID, UNIT, WEIGHT, is_published
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.engine.files import PublishedFile
@@ -32,6 +32,7 @@ from anonspark.pipeline.warnings.value_sizes import EXACT_ROWS
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
+from anonspark.release.risk import Floats, Sizes
 from anonspark.staged.records import Records
 from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
@@ -247,6 +248,18 @@ def _published_tuples(rounds: StagedRounds) -> Table:
     return alike.map_batches(_NameTuples(), _TUPLES)
 
 
+def _sum_weights(
+    configuration: Configuration, table: Table, columns: Sequence[str], rounds: StagedRounds
+) -> tuple[Sizes, Floats] | None:
+    """Add up the sampling weights, of the published files where they have them."""
+    name, markers = configuration.evaluate.risk.weights, configuration.input.missing_markers
+    if name is None or name in configuration.published_as_is:
+        return sum_weights(table, columns, name, markers)
+    records = rounds.finished.rows(CLASS_ID, WEIGHT)
+    tuples = records.join(_published_tuples(rounds), [CLASS_ID], small=False)
+    return sum_weights(tuples, [_TUPLE], WEIGHT, markers)
+
+
 def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[PublishedFile]:
     """Write how often each sensitive value of a distance occurs among the records left out.
 
@@ -372,17 +385,13 @@ def verify_staged(
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)
-        risk, markers = (
-            context.configuration.evaluate.risk,
-            context.configuration.input.missing_markers,
-        )
         measured = Measured(
             published,
             criteria,
             presence,
             units=units,
             of_people=snapshot.criteria.counts_people,
-            weights=sum_weights(table, form.columns, risk.weights, markers),
+            weights=_sum_weights(context.configuration, table, form.columns, basis.rounds),
         )
     return VerifiedRelease(table, measured, files)
 

@@ -210,7 +210,7 @@ def audit_table(
         by_population = match_population(data, claim, population)
         linkage["population"] = by_population.linkage
         counts = by_population.counts
-    weights = sum_weights(data, claim.columns, claim.risk.weights, claim.missing_markers)
+    weights = sum_weights(data, claim.columns, claim.weights, claim.missing_markers)
     sizes = published.sizes if units is None else units.classes
     found = Verification(
         release=name,
@@ -348,7 +348,7 @@ def _require_columns(
             used = {*claim.names, *data.schema.names}
             require_distinct(table.schema.names, used, subject)
             require_read(table.schema, used, f"{subject}: ")
-    weights = () if claim.risk.weights is None else (claim.risk.weights,)
+    weights = () if claim.weights is None else (claim.weights,)
     needed = dict.fromkeys((*claim.columns, *claim.sensitive, *claim.people_columns, *weights))
     lacking = [column for column in needed if column not in data.schema.names]
     if lacking:

@@ -72,6 +72,11 @@ class Requirements:
     holder: str | None = None
 
     @property
+    def weights(self) -> str | None:
+        """Return the published column of sampling weights. None without one."""
+        return self.risk.weights if self.risk.weights in self.as_they_came else None
+
+    @property
     def people_columns(self) -> tuple[str, ...]:
         """The published columns that identify people. None where the files do not."""
         unit = tuple(self.privacy.unit)

@@ -44,7 +44,7 @@ from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.metric_tables import read_parts
 from anonspark.release.regions import leaves_by_label, published_attributes
-from anonspark.release.risk import Floats, Sizes
+from anonspark.release.risk import Attack, Floats, Sizes, risk_row
 from anonspark.release.sections import Statement, owners
 from anonspark.verification.class_table import (
     ClassLabels,
@@ -528,7 +528,9 @@ class Statements:
         presence: Presence | None,
         weights: tuple[Sizes, Floats] | None,
     ) -> Iterator[Statement]:
-        if self.risk.weights is not None and weights is None:
+        name, attributes = self.risk.weights, self.manifest["configuration"]["attributes"]
+        is_unpublished = attributes.get(name, {}).get("role") == "identifier"
+        if name is not None and weights is None and not is_unpublished:
             # Others were asked for.
             return
         if self.derivation is None and "parts" not in self.manifest:
@@ -544,7 +546,22 @@ class Statements:
                 return
         rounds = {} if self.derivation is None else self.derivation.classes.rounds
         expected = risk_rows(self.risk, rounds, published.sizes, self.units, population, weights)
+        if is_unpublished:
+            expected.append(self._claimed_risk(expected[-3], published.rows))
         yield from self._of_rows("risk", expected)
+
+    def _claimed_risk(self, prosecutor: Row, rows: int) -> dict[str, Any]:
+        """Return bounds of the risk from an outsider, whose weights are not published."""
+        found = (self.tables.get("risk") or [{}])[-1]
+        largest = {name: prosecutor[name] for name in ("highest", "average", "lowest")}
+        largest |= dict.fromkeys(("at_risk", "at_highest", "at_lowest", "unique"), 1.0)
+        attack = Attack("outsider", **{name: found.get(name) or 0.0 for name in largest})
+        return {
+            **risk_row(attack, self.risk),
+            "population": prosecutor["population"],
+            "expected": attack.average * rows,
+            **{name: Within(0.0, most) for name, most in largest.items()},
+        }
 
 
 _COUNTS = ("rows_dropped_missing", "rows_published", "rows_left_out")

@@ -55,10 +55,10 @@ def document_at(tmp_path: Path, weights: pa.Array | None = None, **sections: Any
     return document | sections
 
 
-def expected_figures(release: Path) -> dict[str, float]:
-    """Compute the figures record by record, from the published files."""
+def expected_figures(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Compute the figures record by record."""
     weights = defaultdict(list)
-    for row in published(release).to_pylist():
+    for row in rows:
         weights[row["age"], row["job"]].append(row["w"])
     risks = []
     for own in weights.values():
@@ -98,7 +98,7 @@ def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) ->
     found = run(LocalEngine(), parse_configuration(document))
     row = outsider(metrics(tmp_path / "release", "risk"))
     if document["output"].get("style") != "bounds":
-        figures = expected_figures(tmp_path / "release")
+        figures = expected_figures(published(tmp_path / "release").to_pylist())
         assert {name: row[name] for name in figures} == pytest.approx(figures)
     assert row["round"] is None
     assert 0 < row["highest"] < 0.2
@@ -107,6 +107,46 @@ def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) ->
     proven = outsider(verified.risk)
     assert {name: row[name] for name in proven} == pytest.approx(proven)
     assert outsider(found.risk) | {"round": None} == row
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"name": "smondrian"},
+        {"name": "su-mondrian", "rho": 2},
+        {"name": "su-mondrian", "suppression_limit": 0.1},
+        {"name": "microaggregation"},
+        {"name": "full-domain", "suppression_limit": 0.1, "residual": "suppress"},
+        {"name": "full-domain", "suppression_limit": 0.1, "residual": "drop"},
+    ],
+    ids=str,
+)
+def test_weights_that_are_not_published(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, model: dict[str, Any]
+) -> None:
+    document = document_at(tmp_path, model=model)
+    table = sample().append_column("number", pa.array(np.arange(ROWS)))
+    write_table(tmp_path / "people.parquet", table)
+    rules = {"age": {"intervals": [5, 20]}, "job": {"prefix": [1]}}
+    attributes = {"w": "identifier", "number": "insensitive"}
+    if model["name"] != "microaggregation":
+        attributes |= {
+            name: {"role": "quasi_identifier", "hierarchy": own} for name, own in rules.items()
+        }
+    document["attributes"] |= attributes
+    run(LocalEngine(), parse_configuration(document))
+    assert "attributes.w" not in caplog.text
+    release = tmp_path / "release"
+    row = outsider(metrics(release, "risk"))
+    weights = table["w"].to_pylist()
+    rows = [one | {"w": weights[one["number"]]} for one in published(release).to_pylist()]
+    figures = expected_figures(rows)
+    assert {name: row[name] for name in figures} == pytest.approx(figures)
+    verified = audit_release(LocalEngine(), str(release))
+    assert verified.failures == []
+    assert "metrics/risk: average" in verified.claimed
+    assert "metrics/risk: expected" not in verified.claimed
+    assert "metrics/risk: threshold" not in verified.claimed
 
 
 def test_weights_change_no_record(tmp_path: Path) -> None:
@@ -157,10 +197,11 @@ def test_a_weight_that_is_none(
     weights: list[Any] = sample()["w"].to_pylist()
     weights[7] = None if value is None else float(value)
     path = document_file(tmp_path, document_at(tmp_path, pa.array(weights, pa.float64())))
-    for name in ("run", "check"):
-        found = command(capsys, name, path, "--quiet")
+    for name, role in (("run", "sensitive"), ("check", "identifier"), ("run", "identifier")):
+        role_of_weights = ("--set", f"attributes.w.role={role}")
+        found = command(capsys, name, path, "--quiet", *role_of_weights)
         assert found.code == 3, found.err
-        assert shown in found.err
+        assert shown in found.err, found.err[-400:]
     assert not (tmp_path / "release").exists()
 
 
@@ -188,17 +229,30 @@ def test_gates(tmp_path: Path) -> None:
     assert audit_release(LocalEngine(), str(tmp_path / "release")).failures == []
 
 
-def test_a_figure_that_was_changed(tmp_path: Path) -> None:
-    run(LocalEngine(), parse_configuration(document_at(tmp_path)))
+@pytest.mark.parametrize(
+    ("role", "figure", "times"),
+    [
+        ("insensitive", "expected", 0.5),
+        ("insensitive", "average", 0.5),
+        ("identifier", "expected", 0.5),
+        ("identifier", "highest", 1000.0),
+        ("identifier", "at_risk", -1.0),
+    ],
+)
+def test_a_figure_that_was_changed(tmp_path: Path, role: str, figure: str, times: float) -> None:
+    document = document_at(tmp_path, evaluate={"risk": {"weights": "w", "threshold": 0.0}})
+    document["attributes"]["w"] = role
+    run(LocalEngine(), parse_configuration(document))
     release = tmp_path / "release"
     (path,) = (release / "metrics" / "risk").glob("part-*")
     rows = pq.read_table(path)
-    forged = [one and one / 2 for one in rows["expected"].to_pylist()]
-    place = rows.schema.get_field_index("expected")
-    rewrite(path, encode_table(rows.set_column(place, "expected", pa.array(forged, pa.float64()))))
+    forged = rows[figure].to_pylist()
+    forged[-1] *= times
+    place = rows.schema.get_field_index(figure)
+    rewrite(path, encode_table(rows.set_column(place, figure, pa.array(forged, pa.float64()))))
     list_files(release)
-    (failure,) = audit_release(LocalEngine(), str(release)).failures
-    assert "expected (row 7)" in failure
+    failures = audit_release(LocalEngine(), str(release)).failures
+    assert f"{figure} (row 7)" in failures[0]
 
 
 def verified(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:

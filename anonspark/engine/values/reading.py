@@ -14,6 +14,7 @@ from anonspark.core.columns import (
     PAYLOAD_HASH,
     RECORD_HASH,
     UNIT,
+    WEIGHT,
     identifier_column,
     is_payload,
     payload_column,
@@ -77,6 +78,9 @@ class ReadRecords:
         if identifiers:
             own = enumerate(configuration.identifiers)
             carried |= {identifier_column(index): name for index, name in own}
+        weights = configuration.evaluate.risk.weights
+        # Only staged records need it.
+        is_companion = seed is not None and weights in configuration.identifiers
         return cls(
             tuple(plans),
             carried,
@@ -84,6 +88,7 @@ class ReadRecords:
             configuration.missing == "drop",
             seed,
             tuple(configuration.privacy.unit),
+            {WEIGHT: weights} if weights and is_companion else {},
             pseudonymous=bool(configuration.output.pseudonyms),
             listed=tuple(configuration.columns_of_records),
         )

@@ -43,7 +43,9 @@ def read_identifiers(
     readings = {}
     for index, name in enumerate(configuration.identifiers):
         column = identifier_column(index)
-        if _may_be_person(name, schema.field(column).type):
+        if name != configuration.evaluate.risk.weights and _may_be_person(
+            name, schema.field(column).type
+        ):
             markers = ("", *configuration.input.missing_markers)
             readings[name] = Reading(column, column, None, markers)
     columns = {name: CountedColumn(one.name, one.missing) for name, one in readings.items()}
