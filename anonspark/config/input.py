@@ -84,6 +84,13 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".zip")
 """Ends of the names of compressed files."""
 
 
+CATALOG_TABLE = "table"
+"""Format of a table that is read by its name in a catalog of Spark."""
+
+NOT_IN_FILES = ("jdbc", CATALOG_TABLE)
+"""Formats whose path is no path of files."""
+
+
 def uncompressed(path: str) -> str:
     """Return the name of a file in small letters, without the end that shows its compression."""
     name = PurePosixPath(path.rstrip("/")).name.lower()
@@ -128,7 +135,8 @@ class InputOptions(Section):
             }
         ),
     ]
-    """A path or a list of paths. Any Hadoop URI."""
+    """A path or a list of paths. Any Hadoop URI. Or table, the name of a table of Delta Lake or
+    Iceberg in a catalog."""
 
     format: NonEmptyText = "parquet"
     """Name of the Spark data source (parquet, csv, orc, json, ...), or one of stata, spss, sas and
@@ -189,5 +197,5 @@ class InputOptions(Section):
 
     @property
     def paths_of_files(self) -> list[str]:
-        """The same where they lie in a file system. None of a database."""
-        return [] if self.format.lower() == "jdbc" else list(self.paths)
+        """The same where they lie in a file system. None of a database or catalog."""
+        return [] if self.format.lower() in NOT_IN_FILES else list(self.paths)

@@ -137,6 +137,7 @@ def json_schema() -> JsonObject:
     _allow_each_model(root["properties"]["model"], sections)
     _allow_a_coding(root)
     _allow_role_lists(root)
+    _allow_a_table(sections.definitions["InputOptions"])
     _allow_one_for_a_list(sections.definitions["PrivacyOptions"]["properties"])
     for section in sections.definitions.values():
         # Where one attribute is sensitive, a criterion need not name it.
@@ -224,6 +225,20 @@ def _allow_role_lists(root: JsonObject) -> None:
             "anyOf": [name, {"type": "array", "items": name}, {"type": "null"}],
             "description": f"Columns with the role {role}, in the place of attributes.",
         }
+
+
+def _allow_a_table(source: JsonObject) -> None:
+    """Let the name of a table in a catalog be short for a path and a format."""
+    source["properties"]["table"] = {
+        "type": "string",
+        "minLength": 1,
+        "description": "Name of a table of Delta Lake or Iceberg in a catalog of Spark.",
+    }
+    del source["required"]
+    source["oneOf"] = [
+        {"required": ["path"]},
+        {"required": ["table"], "properties": {"format": False}},
+    ]
 
 
 def _allow_one_for_a_list(criteria: JsonObject) -> None:

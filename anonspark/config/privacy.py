@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from anonspark.config.input import SourceOptions, take_format_of_names
+from anonspark.config.input import NOT_IN_FILES, SourceOptions, take_format_of_names
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import Section, name_or_names, one_or_more, reversed_bounds
 from anonspark.core.criterion import CRITERIA, Criterion, Option, foreign_criterion
@@ -107,11 +107,11 @@ class DeltaPresence(Section):
         return self
 
     def _problems(self) -> Iterator[Finding]:
-        if self.format.lower() == "jdbc":
+        if self.format.lower() in NOT_IN_FILES:
             yield Finding(
                 ("format",),
                 f"found {found(self.format)}. Expected the format of files, because a table of a "
-                "database may be another one at each look. Export it first",
+                "database or catalog may be another one at each look. Export it first",
             )
         yield from reversed_bounds(self.min, self.max)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonspark.config.attributes import Role
+from anonspark.config.input import CATALOG_TABLE
 from anonspark.config.places import Positions
 from anonspark.config.problems import found, key_path
 from anonspark.core.criterion import CRITERIA, foreign_criterion
@@ -46,11 +47,21 @@ def write_out(document: dict[str, Any], problems: list[str]) -> None:
     document : dict
         It is changed. ``quasi_identifiers: [a]`` and its like become ``attributes``, in the order
         in which all of them stand there. ``model: NAME`` becomes ``{name: NAME}``. A number, or
-        attributes with numbers, become criteria.
+        attributes with numbers, become criteria. ``input: {table: NAME}`` becomes a path and a
+        format.
     problems : list of str
         What is wrong is added.
     """
     _write_out_attributes(document, problems)
+    source = document.get("input")
+    if isinstance(source, dict) and "table" in source:
+        for key in source.keys() & {"path", "format"}:
+            problems.append(
+                f"input.{key}: found it together with input.table, which is the name of a table in "
+                "a catalog. Expected one of them. Remove the other"
+            )
+        others = {key: one for key, one in source.items() if key != "table"}
+        document["input"] = {"path": source["table"], "format": CATALOG_TABLE} | others
     if isinstance(document.get("model"), str):
         document["model"] = {"name": document["model"]}
     privacy = document.get("privacy")

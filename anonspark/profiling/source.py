@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from anonspark.config.input import format_of_name
+from anonspark.config.input import NOT_IN_FILES, format_of_name
 from anonspark.engine.choice import Work, local_path
 from anonspark.engine.data_files import listed_files
 from anonspark.engine.files import Files
@@ -135,7 +135,7 @@ def find_source(
     """
     given = dict(options or {})
     place = local_path(path)
-    if place is None:
+    if place is None or data_format in NOT_IN_FILES:
         found = data_format or format_of_name(path)
         if found is None:
             raise ConfigurationError(

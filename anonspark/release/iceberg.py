@@ -31,43 +31,20 @@ _TABLE, _HINT, _SNAPSHOT, _LISTED = (
 ICEBERG_FILES = (_TABLE, _HINT, _SNAPSHOT, _LISTED)
 """Files of a release that describe it as a table of Iceberg."""
 
-_TYPES = {
-    "tinyint": "int", "smallint": "int", "int": "int", "bigint": "long", "float": "float",
-    "double": "double", "boolean": "boolean", "string": "string", "binary": "binary",
-    "date": "date", "timestamp": "timestamptz", "timestamp_ntz": "timestamp",
-}  # fmt: skip
+# As SQL calls them, where Iceberg does not.
+_TYPES = {"tinyint": "int", "smallint": "int", "bigint": "long"}
+_TYPES |= {"timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 
 # Fields of the second version of Iceberg's format: name, number, type of Avro.
-_OPTIONAL = ["null", "long"]
-_FILE = (
-    ("content", 134, "int"),
-    ("file_path", 100, "string"),
-    ("file_format", 101, "string"),
-    ("partition", 102, {"type": "record", "name": "r102", "fields": []}),
-    ("record_count", 103, "long"),
-    ("file_size_in_bytes", 104, "long"),
-)
-_ENTRY = (
-    ("status", 0, "int"),
-    ("snapshot_id", 1, _OPTIONAL),
-    ("sequence_number", 3, _OPTIONAL),
-    ("file_sequence_number", 4, _OPTIONAL),
-)
-_MANIFEST = (
-    ("manifest_path", 500, "string"),
-    ("manifest_length", 501, "long"),
-    ("partition_spec_id", 502, "int"),
-    ("content", 517, "int"),
-    ("sequence_number", 515, "long"),
-    ("min_sequence_number", 516, "long"),
-    ("added_snapshot_id", 503, "long"),
-    ("added_files_count", 504, "int"),
-    ("existing_files_count", 505, "int"),
-    ("deleted_files_count", 506, "int"),
-    ("added_rows_count", 512, "long"),
-    ("existing_rows_count", 513, "long"),
-    ("deleted_rows_count", 514, "long"),
-)
+_FILE = """content 134 int, file_path 100 string, file_format 101 string, partition 102 nothing,
+    record_count 103 long, file_size_in_bytes 104 long"""
+_ENTRY = """status 0 int, snapshot_id 1 optional, sequence_number 3 optional,
+    file_sequence_number 4 optional, data_file 2 file"""
+_MANIFEST = """manifest_path 500 string, manifest_length 501 long, partition_spec_id 502 int,
+    content 517 int, sequence_number 515 long, min_sequence_number 516 long,
+    added_snapshot_id 503 long, added_files_count 504 int, existing_files_count 505 int,
+    deleted_files_count 506 int, added_rows_count 512 long, existing_rows_count 513 long,
+    deleted_rows_count 514 long"""
 _ADDED = 1
 
 
@@ -88,22 +65,22 @@ def iceberg_contents(
     """
     ids = count(1)
     columns, names = _columns(schema, ids)
-    data = sorted((one for one in written if one.path.startswith("data/part-")), key=_path)
+    data = [one for one in written if one.path.startswith("data/part-")]
     identity = hashlib.sha256(f"{address} {manifest.run_id} {manifest.fingerprint}".encode())
     # Positive, and exact in every reader of JSON.
     snapshot = int.from_bytes(identity.digest()[:6], "big")
     table_schema = {"type": "struct", "schema-id": 0, "fields": columns}
     described = {"schema": json.dumps(table_schema), "schema-id": "0", "partition-spec": "[]"}
     described |= {"partition-spec-id": "0", "format-version": "2", "content": "data"}
+    # A number that may be missing has the place of its type in front of it.
+    added = (_ADDED, 1, snapshot, 1, 1, 1, 1, 0)
     entries = [
-        (_ADDED, snapshot, 1, 1, 0, f"{address}/{one.path}", "PARQUET", None, one.rows, one.bytes)
-        for one in data
+        (*added, f"{address}/{one.path}", "PARQUET", one.rows or 0, one.bytes)
+        for one in sorted(data, key=lambda one: one.path)
     ]
-    file = {"type": "record", "name": "r2", "fields": _avro_fields(_FILE)}
-    listed = _avro("manifest_entry", (*_ENTRY, ("data_file", 2, file)), entries, described)
+    listed = _avro("manifest_entry", _ENTRY, entries, described)
     rows = int(manifest.published["rows"])
-    whole = (f"{address}/{_LISTED}", len(listed), 0, 0, 1, 1, snapshot)
-    counts = (len(data), 0, 0, rows, 0, 0)
+    whole = (f"{address}/{_LISTED}", len(listed), 0, 0, 1, 1, snapshot, len(data), 0, 0, rows, 0, 0)
     at = int(datetime.fromisoformat(str(manifest.document["started"])).timestamp() * 1000)
     document = {
         "format-version": 2,
@@ -113,17 +90,14 @@ def iceberg_contents(
         "last-sequence-number": 1,
         "last-updated-ms": at,
         "last-column-id": next(ids) - 1,
-        "current-schema-id": 0,
         "schemas": [table_schema],
-        "default-spec-id": 0,
         "partition-specs": [{"spec-id": 0, "fields": []}],
         "last-partition-id": 999,
-        "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
+        **dict.fromkeys(("current-schema-id", "default-spec-id", "default-sort-order-id"), 0),
         # No catalog may delete the files of a release.
         "properties": {"gc.enabled": "false", "schema.name-mapping.default": json.dumps(names)},
         "current-snapshot-id": snapshot,
-        "refs": {"main": {"snapshot-id": snapshot, "type": "branch"}},
         "snapshots": [
             {
                 "sequence-number": 1,
@@ -134,19 +108,13 @@ def iceberg_contents(
                 "schema-id": 0,
             }
         ],
-        "snapshot-log": [{"timestamp-ms": at, "snapshot-id": snapshot}],
-        "metadata-log": [],
     }
     return {
         _TABLE: json.dumps(document, indent=2).encode(),
         _HINT: b"1",
-        _SNAPSHOT: _avro("manifest_file", _MANIFEST, [whole + counts], {"format-version": "2"}),
+        _SNAPSHOT: _avro("manifest_file", _MANIFEST, [whole], {"format-version": "2"}),
         _LISTED: listed,
     }
-
-
-def _path(file: PublishedFile) -> str:
-    return file.path
 
 
 def _columns(
@@ -158,53 +126,47 @@ def _columns(
         number = next(ids)
         name: dict[str, Any] = {"field-id": number, "names": [field.name]}
         kind: Any = _TYPES.get(type_name(field.type), type_name(field.type))
-        inside: list[dict[str, Any]] = []
         if pa.types.is_struct(field.type):
             inside, name["fields"] = _columns(field.type, ids)
             kind = {"type": "struct", "fields": inside}
         elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
             element = pa.field("element", field.type.value_type)
-            inside, name["fields"] = _columns([element], ids)
-            kind = {
-                "type": "list",
-                "element-id": inside[0]["id"],
-                "element": inside[0]["type"],
-                "element-required": False,
-            }
+            (one,), name["fields"] = _columns([element], ids)
+            kind = {"type": "list", "element-id": one["id"], "element": one["type"]}
+            kind["element-required"] = False
         columns.append({"id": number, "name": field.name, "required": False, "type": kind})
         names.append(name)
     return columns, names
 
 
-def _avro_fields(fields: Iterable[tuple[str, int, Any]]) -> list[dict[str, Any]]:
-    return [{"name": name, "type": kind, "field-id": number} for name, number, kind in fields]
+def _avro_type(kind: str) -> Any:
+    if kind == "optional":
+        return ["null", "long"]
+    fields = {"nothing": "", "file": _FILE}.get(kind)
+    return kind if fields is None else _record(f"r_{kind}", fields)
+
+
+def _record(name: str, fields: str) -> dict[str, Any]:
+    listed = [one.split() for one in fields.split(",") if one]
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [{"name": a, "field-id": int(b), "type": _avro_type(c)} for a, b, c in listed],
+    }
 
 
 def _avro(
-    name: str,
-    fields: Sequence[tuple[str, int, Any]],
-    rows: Iterable[Sequence[int | str | None]],
-    described: Mapping[str, str],
+    name: str, fields: str, rows: Sequence[Sequence[int | str]], described: Mapping[str, str]
 ) -> bytes:
     """Return an Avro file of one block. A row has the values of all fields, nested ones in turn."""
-    schema = {"type": "record", "name": name, "fields": _avro_fields(fields)}
-    head = {"avro.schema": json.dumps(schema), "avro.codec": "null", **described}
+    head = {"avro.schema": json.dumps(_record(name, fields)), "avro.codec": "null", **described}
     texts = b"".join(_text(key) + _text(value) for key, value in head.items())
-    optional = {place for place, (_, _, kind) in enumerate(fields) if kind is _OPTIONAL}
-    encoded = [
-        b"".join(_long(1) * (place in optional) + _value(value) for place, value in enumerate(row))
-        for row in rows
-    ]
-    block = b"".join(encoded)
+    block = b"".join(
+        _text(one) if isinstance(one, str) else _long(one) for row in rows for one in row
+    )
     mark = hashlib.sha256(texts + block).digest()[:16]
     start = b"Obj\x01" + _long(len(head)) + texts + _long(0) + mark
-    return start + _long(len(encoded)) + _long(len(block)) + block + mark
-
-
-def _value(value: int | str | None) -> bytes:
-    if value is None:  # a record without fields
-        return b""
-    return _text(value) if isinstance(value, str) else _long(value)
+    return start + _long(len(rows)) + _long(len(block)) + block + mark
 
 
 def _text(text: str) -> bytes:

@@ -39,19 +39,19 @@ def configure(folder: Path, **sections: Any) -> Path:
 
 
 def read_a_pinned_version(
-    folder: Path, table: Path, data_format: str, append: Callable[[], None]
+    folder: Path, source: dict[str, str], append: Callable[[], None]
 ) -> dict[str, Any]:
     """Kill a run, append to its input, and continue it."""
-    release = folder / f"release-of-{data_format}"
-    source = {"path": str(table), "format": data_format}
+    table = source.get("table") or source["path"]
+    release = folder / f"release-of-{Path(table).name}"
     path = configure(folder, input=source, output={"path": str(release)})
     with patch.object(writing, "write_records", gone):
         killed = command("run", str(path), "--resume", "--run-id", "night")
     append()
     outcomes: dict[str, Any] = {"killed": killed, "resumed": command("run", str(path), "--resume")}
-    outcomes["verify"] = command("verify", str(release), "--original", str(table))
+    outcomes["verify"] = command("verify", str(release), "--original", table)
     outcomes["manifest"] = manifest_of(release)
-    again = folder / f"again-{data_format}"
+    again = folder / f"again-{Path(table).name}"
     outcomes["again"] = command("run", str(path), "--set", f"output.path={again}")
     outcomes["manifest of the next run"] = manifest_of(again)
     return outcomes
@@ -72,7 +72,7 @@ def of_delta(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str, 
     def append() -> None:
         people.limit(100).write.format("delta").mode("append").save(str(table))
 
-    outcomes = read_a_pinned_version(folder, table, "delta", append)
+    outcomes = read_a_pinned_version(folder, {"path": str(table), "format": "delta"}, append)
     release = folder / "release-as-delta"
     source = {"path": str(table), "format": "delta", "options": {"versionAsOf": 0}}
     path = configure(folder, input=source, output={"path": str(release), "format": "delta"})
@@ -96,7 +96,7 @@ def of_iceberg(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str
         people.limit(100).writeTo("local.db.people").append()
 
     table = folder / "warehouse" / "db" / "people"
-    outcomes = read_a_pinned_version(folder, table, "iceberg", append)
+    outcomes = read_a_pinned_version(folder, {"path": str(table), "format": "iceberg"}, append)
     release = folder / "release-as-iceberg"
     path = configure(
         folder,
@@ -113,6 +113,29 @@ def of_iceberg(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str
     return outcomes
 
 
+def by_name(folder: Path, people: DataFrame, name: str) -> dict[str, Any]:
+    """Read a table by its name in a catalog."""
+
+    def append() -> None:
+        people.limit(100).writeTo(name).append()
+
+    return read_a_pinned_version(folder, {"table": name}, append)
+
+
+def refused_by_name(spark: SparkSession, folder: Path, people: DataFrame) -> dict[str, Any]:
+    """Name what keeps no versions, or is not there."""
+    people.write.saveAsTable("plain")
+    spark.sql("CREATE VIEW some AS SELECT * FROM plain")
+    outcomes = {}
+    for name in ("plain", "some", "absent", "plain; DROP TABLE plain"):
+        path = configure(folder, input={"table": name}, output={"path": str(folder / "no")})
+        outcomes[name] = command("check", str(path))
+    source = {"table": "named", "options": {"branch": "audit"}}
+    path = configure(folder, input=source, output={"path": str(folder / "no")})
+    outcomes["other options"] = command("check", str(path))
+    return outcomes
+
+
 if __name__ == "__main__":
     _, given, people_path = sys.argv
     session = SparkSession.builder.getOrCreate()
@@ -122,4 +145,9 @@ if __name__ == "__main__":
         "delta": of_delta(session, Path(given), table_of_people),
         "iceberg": of_iceberg(session, Path(given), table_of_people),
     }
+    table_of_people.write.format("delta").saveAsTable("named")
+    table_of_people.writeTo("local.db.named").using("iceberg").create()
+    found["delta by name"] = by_name(Path(given), table_of_people, "spark_catalog.default.named")
+    found["iceberg by name"] = by_name(Path(given), table_of_people, "local.db.named")
+    found["refused"] = refused_by_name(session, Path(given), table_of_people)
     (Path(given) / "outcomes.json").write_text(json.dumps(found))

@@ -1,14 +1,16 @@
-"""Find the version of a table where its format keeps several: Delta Lake, Apache Iceberg."""
+"""Find and read the version of a table of Delta Lake or Apache Iceberg, which keep several."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.spark.filesystem import files_of
+from anonspark.errors import ConfigurationError, DataError
 
 # Options by which a configuration says itself what to read, as they are compared; the last ones are
 # Iceberg's.
@@ -16,6 +18,11 @@ _CHOSEN = frozenset({"versionasof", "timestampasof", "branch", "tag"})
 
 _VERSION = "versionAsOf"
 """Spark's option: a number of Delta's log, or a snapshot of Iceberg."""
+
+_KINDS = ("delta", "iceberg")
+_PART = r"(?:\w+|`[^`]+`)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+_CLAUSES = {"versionasof": "VERSION AS OF", "timestampasof": "TIMESTAMP AS OF"}
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 
@@ -47,19 +54,89 @@ def current_version(
 
     Notes
     -----
-    Of Delta its log is listed. Of Iceberg a job reads one row of metadata.
+    Of Delta its log is listed, or its catalog is asked. Of Iceberg a job reads one row of metadata.
     """
     kind = data_format.lower()
     given = {name.lower() for name in options}
-    if kind not in ("delta", "iceberg") or given & _CHOSEN or len(paths) != 1:
+    if kind not in (*_KINDS, CATALOG_TABLE) or given & _CHOSEN or len(paths) != 1:
         return {}
     (path,) = paths
-    if kind == "delta":
+    if kind == CATALOG_TABLE:
+        if _kind_of(spark, path, "input.path") == "delta":
+            newest = spark.sql(f"DESCRIBE HISTORY {path} LIMIT 1").head()
+            return {} if newest is None else {_VERSION: str(newest["version"])}
+        references = spark.table(f"{path}.refs")
+    elif kind == "delta":
         # The newest commit is never cleaned up; its number has as many digits in every table.
         listed = files_of(spark).children(f"{path.rstrip('/')}/_delta_log")
         names = (_COMMIT.fullmatch(one.rpartition("/")[2]) for one in listed)
         commits = [int(name[1]) for name in names if name is not None]
         return {_VERSION: str(max(commits))} if commits else {}
-    references = spark.read.format(data_format).options(**options).load(f"{path}#refs")
+    else:
+        references = spark.read.format(data_format).options(**options).load(f"{path}#refs")
     found = references.where(sf.col("name") == "main").select("snapshot_id").head()
     return {} if found is None else {_VERSION: str(found.snapshot_id)}
+
+
+def open_catalog_table(
+    spark: SparkSession, paths: Sequence[str], options: Mapping[str, str], key: str
+) -> DataFrame:
+    """Open a table by its name in a catalog.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : sequence of str
+        One name, as SQL writes it.
+    options : mapping of str to str
+        ``versionAsOf`` or ``timestampAsOf``. Without them, the table as it is now.
+    key : str
+        What named the table, for messages.
+
+    Raises
+    ------
+    DataError
+        If it is no name, or not of a table that keeps versions.
+    ConfigurationError
+        If there are other options.
+    PySparkException
+        If there is no such table or version.
+
+    Notes
+    -----
+    Lazy. Options of Spark's reader would be ignored by versions before 4, so SQL names the version.
+    """
+    name = ", ".join(paths)
+    _kind_of(spark, name, key)
+    given = {option.lower(): value for option, value in options.items()}
+    if len(given) > 1 or not given.keys() <= _CLAUSES.keys():
+        raise ConfigurationError(
+            f"input.options: found {', '.join(options)} for a table of a catalog. Expected "
+            "versionAsOf or timestampAsOf. Remove the others"
+        )
+    if not given:
+        return spark.table(name)
+    ((option, value),) = given.items()
+    escaped = value.replace("\\", r"\\").replace("'", r"\'")
+    version = f"{_CLAUSES[option]} '{escaped}'"
+    return spark.sql(f"SELECT * FROM {name} {version}")  # noqa: S608 - the name is one, see above
+
+
+def _kind_of(spark: SparkSession, name: str, key: str) -> str:
+    """Return the format of a table of a catalog, which has to keep versions."""
+    key = "input.table" if key == "input.path" else key
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            f"{key}: {name} is no name of a table. Expected catalog.schema.table, and backticks "
+            "around names with other signs than letters, digits and underscores"
+        )
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Provider'")
+    # The last one: a column may have this name.
+    kind = next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
+    if kind not in _KINDS:
+        raise DataError(
+            f"{key}: {name} is no table of Delta Lake or Iceberg, whose versions let a continued "
+            "run and a proof read the same records. Expected such a table. Name the files of "
+            "others by input.path, or copy the view to a table"
+        )
+    return kind

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.converted_files import read_converted
 from anonspark.engine.data_files import folder_text, typed_folders
 from anonspark.engine.file_schemas import lacking_columns
@@ -35,6 +36,7 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import folder_names_as_texts
 from anonspark.engine.spark.stored_columns import read_stored_columns
+from anonspark.engine.spark.table_versions import open_catalog_table
 from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.values.text_reader import TEXT_FORMATS
@@ -97,6 +99,9 @@ def open_table(
     ConfigurationError
         If Spark does not know the format, or the data source does not take its options.
     """
+    if data_format.lower() == CATALOG_TABLE:
+        with opening_table(paths, data_format, path_key, section):
+            return OpenedTable(open_catalog_table(spark, paths, options, path_key))
     files = files_of(spark)
     is_text = data_format.lower() in TEXT_FORMATS
     # The files of text formats are listed, which says so too.

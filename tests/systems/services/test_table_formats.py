@@ -31,6 +31,7 @@ def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.type": "hadoop",
         f"{_CATALOG}.warehouse": str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(folder / "tables"),
     }
     client = REPOSITORY / "tests" / "support" / "table_formats_client.py"
     run_client(folder, settings, client, folder, golden_people)
@@ -39,7 +40,7 @@ def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("data_format", ["delta", "iceberg"])
+@pytest.mark.parametrize("data_format", ["delta", "iceberg", "delta by name", "iceberg by name"])
 def test_a_continued_run_reads_the_version_that_it_began_with(
     outcomes: dict[str, Any], data_format: str
 ) -> None:
@@ -76,3 +77,21 @@ def test_a_release_as_iceberg(outcomes: dict[str, Any]) -> None:
     for name in ("as iceberg", "verify iceberg"):
         assert iceberg[name]["code"] == 0, iceberg[name]["said"]
     assert (iceberg["rows of iceberg"], iceberg["rows that differ"]) == (ROWS + 100, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("plain", 3, "input.table: plain is no table of Delta Lake or Iceberg"),
+        ("some", 3, "input.table: some is no table of Delta Lake or Iceberg"),
+        ("absent", 3, "TABLE_OR_VIEW_NOT_FOUND"),
+        ("plain; DROP TABLE plain", 3, "is no name of a table"),
+        ("other options", 2, "Expected versionAsOf or timestampAsOf"),
+    ],
+)
+def test_what_cannot_be_read_by_name(
+    outcomes: dict[str, Any], name: str, code: int, said: str
+) -> None:
+    refused = outcomes["refused"][name]
+    assert refused["code"] == code
+    assert said in refused["said"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from cases import cases, data_beside
@@ -109,3 +110,19 @@ def test_places_of_keys() -> None:
     assert places_of("model", schema) == ["model.name"]
     assert places_of("task-rows", schema) == ["execution.task_rows"]
     assert places_of("nowhere", schema) == []
+
+
+def test_the_name_of_a_table_is_a_path_and_a_format() -> None:
+    named = short(input={"table": "lake.db.people", "options": {"versionAsOf": 3}})
+    validate_document(named)
+    source = parse_configuration(named).input
+    assert (source.path, source.format, source.paths_of_files) == ("lake.db.people", "table", [])
+    assert source.options == {"versionAsOf": "3"}
+    for key, value in (("path", "people"), ("format", "delta")):
+        both = short(input={"table": "people", key: value})
+        assert problems_of(both) == [
+            f"input.{key}: found it together with input.table, which is the name of a table in a "
+            "catalog. Expected one of them. Remove the other"
+        ]
+        with pytest.raises(jsonschema.ValidationError):
+            validate_document(both)
