@@ -10,6 +10,7 @@ from pathlib import Path
 
 MISSING = "?"
 MAMMOGRAPHIC = "mammographic_masses.csv"
+HOUSING = "california_housing.csv"
 MAMMOGRAPHIC_SHA256 = "2ed8bb60a517f631256d218a4885c56ef196d41023c63307ab40d69985be3b4a"
 """Of the lines without the header; copies with 5 for the outlier BI-RADS = 55 have another."""
 ADULT_FILES = ("adult_raw.csv", "adult_test.csv")

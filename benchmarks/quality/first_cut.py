@@ -86,3 +86,13 @@ def close_to_table(k: int, t: float, target: Sequence[str]) -> Predicate:
         )
 
     return allowed
+
+
+def predicate(k: int, criterion: str, target: Sequence[str]) -> Predicate:
+    """Return what allows lists by k alone (``k``), or by ``l = 2``, ``t = 0.3`` and their like."""
+    kind, _, value = criterion.partition(" = ")
+    if kind == "k":
+        return at_least(k)
+    if kind == "l":
+        return with_values(k, int(value), target)
+    return close_to_table(k, float(value), target)

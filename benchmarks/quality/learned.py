@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from quality.csv_tables import ADULT_FILES, MAMMOGRAPHIC
+from quality import private_choice
+from quality.csv_tables import ADULT_FILES, HOUSING, MAMMOGRAPHIC
 from quality.holders import (
     KS,
     SEEDS,
@@ -22,7 +23,15 @@ from quality.holders import (
     parts_by_relationship,
     random_parts,
 )
-from quality.ml_utility import Scores, areas_of_boosted_trees, on_adult, on_mammographic
+from quality.ml_utility import (
+    Found,
+    Scores,
+    areas_of_boosted_trees,
+    on_adult,
+    on_housing,
+    on_mammographic,
+)
+from quality.private_choice import CAR, Curves
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KEPT = REPOSITORY / "out" / "learned"
@@ -36,16 +45,19 @@ class Learned:
     ----------
     alike, differing : Measured
         Of holders with equal random parts, and of holders by relationship.
-    adult, mammographic : dict of str to Scores
-        Of classifiers on originals.
+    adult, mammographic : dict of str to dict of str to Scores
+        Of classifiers on the original and on anonymized tables.
+    housing : dict of str to Scores
+        Of classifiers on the original.
     areas : dict of str to float
         Of boosted trees, by what they were trained on.
     """
 
     alike: Measured
     differing: Measured
-    adult: dict[str, Scores]
-    mammographic: dict[str, Scores]
+    adult: dict[str, Found]
+    mammographic: dict[str, Found]
+    housing: Found
     areas: dict[str, float]
 
 
@@ -53,6 +65,7 @@ def learned(data: Path) -> Learned:
     """Return what was measured before, or measure it: some minutes on one core."""
     split = _kept(
         "holders",
+        ("*.py",),
         ("averaging", "csv_tables", "holders", "network"),
         [data / name for name in ADULT_FILES],
         lambda: {
@@ -62,29 +75,58 @@ def learned(data: Path) -> Learned:
     )
     classified = _kept(
         "classifiers",
-        ("adult_releases", "csv_tables", "ml_utility"),
-        [data / name for name in ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC)],
+        (),
+        ("csv_tables", "first_cut", "frequency_groups", "ml_utility"),
+        [data / name for name in (*ADULT_FILES, MAMMOGRAPHIC, HOUSING)],
         lambda: {
-            "adult": _write_scores(on_adult(data)),
-            "mammographic": _write_scores(on_mammographic(data)),
-            "areas": areas_of_boosted_trees(data),
+            "adult": {key: _write_scores(one) for key, one in on_adult(data).items()},
+            "mammographic": {key: _write_scores(one) for key, one in on_mammographic(data).items()},
+            "housing": _write_scores(on_housing(data)),
         },
+    )
+    areas = _kept(
+        "areas",
+        ("*.py",),
+        ("adult_releases", "ml_utility"),
+        [data / name for name in ("adult.csv", "adult_test.csv")],
+        lambda: areas_of_boosted_trees(data),
     )
     return Learned(
         alike=_read_measured(split["alike"]),
         differing=_read_measured(split["differing"]),
-        adult=_read_scores(classified["adult"]),
-        mammographic=_read_scores(classified["mammographic"]),
-        areas=classified["areas"],
+        adult={key: _read_scores(one) for key, one in classified["adult"].items()},
+        mammographic={key: _read_scores(one) for key, one in classified["mammographic"].items()},
+        housing=_read_scores(classified["housing"]),
+        areas={key: area for key, area in areas.items() if key != "made_of"},
     )
 
 
+def learned_choices(data: Path) -> dict[str, Curves]:
+    """Return errors on attributes that are chosen: :func:`quality.private_choice.measure`."""
+    kept = _kept(
+        "choices",
+        ("counting.py", "domains.py", "mechanisms.py", "attribute_scores.py", "exact_noise.py"),
+        ("csv_tables", "ml_utility", "naive_bayes", "private_choice", "selection"),
+        [data / name for name in (*ADULT_FILES, CAR)],
+        lambda: {"errors": private_choice.measure(data)},
+    )
+    errors: dict[str, Curves] = kept["errors"]
+    return errors
+
+
 def _kept(
-    name: str, programs: Sequence[str], files: Sequence[Path], make: Callable[[], dict[str, Any]]
+    name: str,
+    package: Sequence[str],
+    programs: Sequence[str],
+    files: Sequence[Path],
+    make: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return what a file keeps, as long as it was made of this code and these files."""
+    """Return what a file keeps, as long as it was made of this code and these files.
+
+    Of the package only the modules count that patterns name.
+    """
     sources = [
-        *sorted((REPOSITORY / "anonspark").rglob("*.py")),
+        *sorted(path for one in package for path in (REPOSITORY / "anonspark").rglob(one)),
         *(Path(__file__).with_name(f"{program}.py") for program in programs),
         *files,
     ]

@@ -1,19 +1,14 @@
-"""Classifiers on originals beside the thesis' printed ones, and boosted trees on releases.
+"""Nine classifiers on originals and on tables anonymized as a thesis does.
 
-    PYTHONPATH=benchmarks .venv/bin/python -m quality.ml_utility --data ../shared/data
-
-Learners have the defaults of scikit-learn; 70% of the records are for training. Categories are
-numbers, in the order of their texts. The majority class stands beside every accuracy. Prints
-Markdown.
+Learners have the defaults of scikit-learn. 70% of the records are for training. Categories are
+numbers, in the order of their texts.
 """
 
 from __future__ import annotations
 
-import argparse
-import logging
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,44 +18,57 @@ import numpy.typing as npt
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     ExtraTreesClassifier,
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.utility.evaluation import open_evaluation
 from quality.adult_releases import PRIVACY, TARGET, make_release
-from quality.csv_tables import Texts, read_adult, read_mammographic
+from quality.csv_tables import HOUSING, Texts, read_adult, read_mammographic, read_texts
+from quality.first_cut import first_cut_lists, predicate
+from quality.frequency_groups import published_by_groups
+from quality.holders import QUASI_IDENTIFIERS
 
 Learners = Mapping[str, Callable[[int], Any]]
 
+MAJORITY = "majority class"
 ADULT_NUMBERS = (
     "age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"
 )  # fmt: skip
-ADULT_LEARNERS: Learners = {
+LEARNERS: Learners = {
     "random forest": lambda seed: RandomForestClassifier(random_state=seed),
-    "gradient boosting, histograms": lambda seed: HistGradientBoostingClassifier(random_state=seed),
-    "gradient boosting, classic": lambda seed: GradientBoostingClassifier(random_state=seed),
-    "logistic regression": lambda _: LogisticRegression(),
-    "Gaussian naive Bayes": lambda _: GaussianNB(),
+    "gradient boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "extra trees": lambda seed: ExtraTreesClassifier(random_state=seed),
-    "majority class": lambda _: DummyClassifier(),
-}
-MAMMOGRAPHIC_LEARNERS: Learners = {
-    "random forest": lambda seed: RandomForestClassifier(random_state=seed),
     "logistic regression": lambda _: LogisticRegression(),
+    "stochastic gradient": lambda seed: SGDClassifier(random_state=seed),
+    "support vector machine": lambda _: SVC(),
     "nearest neighbours": lambda _: KNeighborsClassifier(),
-    "majority class": lambda _: DummyClassifier(),
+    "Gaussian naive Bayes": lambda _: GaussianNB(),
+    "small network": lambda seed: MLPClassifier(random_state=seed),
+    MAJORITY: lambda _: DummyClassifier(),
 }
+"""Nine kinds, and what all of them are compared with. Boosting is that of histograms."""
+
 TEST_SHARE = 0.3
 MAMMOGRAPHIC_SPLITS = 10
+CRITERIA = ("k", "l = 2", "t = 0.4")
+"""Of anonymized tables: k alone, or with another criterion."""
+
+Found = dict[str, "Scores"]
+"""By learner."""
+
+
+K = 3
+OCEAN = "ocean_proximity"
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ class Scores:
     f1_macro: npt.NDArray[np.float64]
 
 
-def as_numbers(table: Texts, target: str, numbers: tuple[str, ...]) -> tuple[Any, Any]:
+def as_numbers(table: Texts, target: str, numbers: Sequence[str]) -> tuple[Any, Any]:
     """Return features and labels; a category is the place of its text among its texts."""
     columns = [
         np.asarray(table.column(name), np.float64)
@@ -107,17 +115,47 @@ def compare(features: Any, labels: Any, learners: Learners, splits: int) -> dict
     return {name: Scores(*np.asarray(each).T) for name, each in found.items()}
 
 
-def on_adult(data: Path) -> dict[str, Scores]:
-    """Return the scores on both files of Adult, on one split; missing is one more value."""
-    return compare(*as_numbers(read_adult(data), "income", ADULT_NUMBERS), ADULT_LEARNERS, 1)
+def on_adult(data: Path) -> dict[str, Found]:
+    """Return scores on both files of Adult, on one split: the original, and by criterion at k = 3.
+
+    Missing is one more value. Only the columns that holders take for quasi-identifiers are
+    anonymized.
+    """
+    return _on_anonymized(read_adult(data), "income", QUASI_IDENTIFIERS, ADULT_NUMBERS, 1)
 
 
-def on_mammographic(data: Path) -> dict[str, Scores]:
-    """Return the scores on the complete mammographic masses, over ten splits."""
+def on_mammographic(data: Path) -> dict[str, Found]:
+    """Return the same of the complete mammographic masses, over ten splits."""
     table = read_mammographic(data).complete()
-    features = table.names[:-1]
-    values = as_numbers(table, "Severity", features)
-    return compare(*values, MAMMOGRAPHIC_LEARNERS, MAMMOGRAPHIC_SPLITS)
+    names = table.names[:-1]
+    return _on_anonymized(table, "Severity", names, names, MAMMOGRAPHIC_SPLITS)
+
+
+def on_housing(data: Path) -> Found:
+    """Return scores on the block groups of California without missing values, on one split."""
+    table = read_texts(data / HOUSING)
+    table = Texts(table.names, [row for row in table.rows if "" not in row])
+    return compare(*as_numbers(table, OCEAN, table.names[:-1]), LEARNERS, 1)
+
+
+def anonymized(table: Texts, target: str, columns: Sequence[str], criterion: str) -> Texts:
+    """Publish columns by frequency groups of the lists that k = 3 and a criterion allow."""
+    lists = first_cut_lists(table, columns, predicate(K, criterion, table.column(target)))
+    texts = {name: table.column(name) for name in table.names}
+    published = published_by_groups(table, columns, target, lists)
+    texts |= dict(zip(columns, published, strict=True))
+    return Texts(table.names, list(zip(*texts.values(), strict=True)))
+
+
+def _on_anonymized(
+    table: Texts, target: str, columns: Sequence[str], numbers: Sequence[str], splits: int
+) -> dict[str, Found]:
+    found = {"original": compare(*as_numbers(table, target, numbers), LEARNERS, splits)}
+    others = [name for name in numbers if name not in columns]
+    for criterion in CRITERIA:
+        published = anonymized(table, target, columns, criterion)
+        found[criterion] = compare(*as_numbers(published, target, others), LEARNERS, splits)
+    return found
 
 
 RELEASES = ("k = 3", "k = 3, t = 0.4")
@@ -143,35 +181,3 @@ def areas_of_boosted_trees(data: Path) -> dict[str, float]:
                     key = "original" if score.trained_on == "original" else name
                     areas[key] = score.roc_auc
     return areas
-
-
-def table_of(scores: Mapping[str, Scores]) -> Iterator[str]:
-    """Write the scores as a Markdown table: the mean, and the standard deviation of splits."""
-    yield "| learner | accuracy | macro-F1 |"
-    yield "| --- | --- | --- |"
-    for name, one in scores.items():
-        cells = [
-            f"{values.mean():.3f}" + (f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else "")
-            for values in (one.accuracy, one.f1_macro)
-        ]
-        yield f"| {name} | {' | '.join(cells)} |"
-
-
-def main() -> None:
-    """Train everything and print the tables."""
-    logging.disable(logging.WARNING)
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the public data sets")
-    options = parser.parse_args()
-    print("Adult, one split:\n")
-    print("\n".join(table_of(on_adult(options.data))), flush=True)
-    print(f"\nMammographic masses, {MAMMOGRAPHIC_SPLITS} splits:\n")
-    print("\n".join(table_of(on_mammographic(options.data))), flush=True)
-    print("\nBoosted trees, trained on releases of Adult:\n")
-    print("| trained on | area |\n| --- | --- |")
-    for name, area in areas_of_boosted_trees(options.data).items():
-        print(f"| {name} | {area:.4f} |")
-
-
-if __name__ == "__main__":
-    main()

@@ -85,31 +85,37 @@ def read(path: Path) -> pa.Table:
 def adult(path: Path, rows: int | None = None) -> Tables:
     """Return the tables of Adult, or of its first rows, for the income."""
     table = read(path)
-    names = [name for name in table.column_names if name != "income"]
-    domains = [
-        Domain.of_edges(name, BINS[name])
-        if name in BINS
-        else Domain.of_values(name, sorted(set(table[name].to_pylist())))
-        for name in names
-    ]
-    target = Domain.of_values("income", ["<=50K", ">50K"])
-    return _counted(table.slice(0, rows), names, domains, target)
+    return count(table.slice(0, rows), domains_of(table, "income"), income())
+
+
+def income() -> Domain:
+    """Return the classes of Adult."""
+    return Domain.of_values("income", ["<=50K", ">50K"])
 
 
 def cars(path: Path) -> Tables:
     """Return the tables of Car Evaluation, for whether a car is acceptable."""
     table = read(path)
-    names = [name for name in table.column_names if name != "class"]
-    domains = [Domain.of_values(name, sorted(set(table[name].to_pylist()))) for name in names]
     classes = sorted(set(table["class"].to_pylist()))
     grouped = {one: "unacceptable" if one == "unacc" else "acceptable" for one in classes}
-    return _counted(table, names, domains, Domain.of_groups("class", grouped))
+    return count(table, domains_of(table, "class"), Domain.of_groups("class", grouped))
 
 
-def _counted(
-    table: pa.Table, names: list[str], domains: Sequence[Domain], target: Domain
-) -> Tables:
+def domains_of(table: pa.Table, target: str) -> list[Domain]:
+    """Return the domains of all columns but the target: bins, or the values that occur."""
+    return [
+        Domain.of_edges(name, BINS[name])
+        if name in BINS
+        else Domain.of_values(name, sorted(set(table[name].to_pylist())))
+        for name in table.column_names
+        if name != target
+    ]
+
+
+def count(table: pa.Table, domains: Sequence[Domain], target: Domain) -> Tables:
+    """Return the tables of the records of some columns, for a target."""
     wrapped = LocalEngine().wrap(table)
+    names = [one.name for one in domains]
     return Tables(names, count_tables(wrapped, domains, target, ["?"], drop_missing=True))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from places import require_data
 from printed_figures import Figure, printed_figures
 from quality.csv_tables import ADULT_FILES, read_adult
-from quality.ml_utility import ADULT_NUMBERS
-from quality.naive_bayes import error_of_folds
+from quality.private_choice import CAR, EXPERIMENTS, FOLDS, Folds, mean_errors
 from quality.var_inan import EXAMPLE, curves, expected, scale_of_noise, sensitivities
 
 from anonspark.core.association import entropy
@@ -33,8 +33,9 @@ def test_listwise_deletion_and_naive_bayes(data_directory: Path) -> None:
     # One record more than is printed.
     assert len(both.rows) == 48_842
     assert len(both.rows) - len(complete.rows) == 3_620
-    error = 100 * error_of_folds(complete, "income", ADULT_NUMBERS)
-    assert error == pytest.approx(17.5, abs=0.7)
+    folds = Folds(complete, EXPERIMENTS["Adult"])
+    errors = [folds.error("naive Bayes", fold, 3, frozenset(range(14))) for fold in range(FOLDS)]
+    assert 100 * np.mean(errors) == pytest.approx(17.5, abs=0.7)
 
 
 def test_curves_are_monotone(adult_path: Path) -> None:
@@ -61,3 +62,16 @@ def test_verdicts_within_the_spread(figure: Figure, verdict: str, text: str) -> 
 def test_printed_figures_can_be_read() -> None:
     assert len(printed_figures("var-inan-2018")) == 6
     assert sum(map(len, printed_figures("saleh").values())) == 54
+
+
+def test_noise_costs_accuracy(data_directory: Path) -> None:
+    require_data(data_directory / CAR)
+    experiment = EXPERIMENTS["Car"]
+    folds = Folds(experiment.read(data_directory), experiment)
+    every = mean_errors(folds, "chi_square", 6, None)
+    exact = mean_errors(folds, "chi_square", experiment.chosen, None)
+    little, much = (mean_errors(folds, "chi_square", experiment.chosen, e) for e in ("1", "0.1"))
+    for learner in every:
+        assert every[learner] < exact[learner] < little[learner] < much[learner]
+    # All six are chosen, whatever the noise.
+    assert mean_errors(folds, "information_gain", 6, "0.1") == pytest.approx(every)
