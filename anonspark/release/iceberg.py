@@ -95,7 +95,7 @@ def iceberg_contents(
         "last-partition-id": 999,
         "sort-orders": [{"order-id": 0, "fields": []}],
         **dict.fromkeys(("current-schema-id", "default-spec-id", "default-sort-order-id"), 0),
-        # No catalog may delete the files of a release.
+        # Asks other programs to delete no files of a release.
         "properties": {"gc.enabled": "false", "schema.name-mapping.default": json.dumps(names)},
         "current-snapshot-id": snapshot,
         "snapshots": [
