@@ -117,6 +117,29 @@ class CriterionType:
         return self.bound == "at least"
 
 
+def _distance(
+    name: str,
+    measured: str,
+    needs: Literal["order", "hierarchy"] | None = None,
+    *,
+    of_people: bool = True,
+) -> CriterionType:
+    """Return t-closeness by a distance."""
+    return CriterionType(
+        "t_closeness",
+        f"{name.upper()}_DISTANCE",
+        "t-closeness with t = {bound:g} ({kind})",
+        f"t-closeness: {measured}",
+        "at most",
+        column=f"{name}_distance",
+        title=f"t, {name}",
+        short=f"t ({name} distance)",
+        is_distance=True,
+        needs=needs,
+        of_people=of_people,
+    )
+
+
 CRITERIA: Mapping[str, CriterionType] = {
     "distinct": CriterionType(
         "l_diversity",
@@ -176,53 +199,15 @@ CRITERIA: Mapping[str, CriterionType] = {
             "Largest share of one sensitive value in every class. One or a list.",
         ),
     ),
-    "equal distance": CriterionType(
-        "t_closeness",
-        "EQUAL_DISTANCE",
-        "t-closeness with t = {bound:g} ({kind})",
-        "t-closeness: largest distance of a class, equal distances",
-        "at most",
-        column="equal_distance",
-        title="t, equal",
-        short="t (equal distance)",
-        is_distance=True,
-        of_people=True,
+    "equal distance": _distance("equal", "largest distance of a class, equal distances"),
+    "ordered distance": _distance(
+        "ordered", "largest distance of a class, ordered values", "order"
     ),
-    "ordered distance": CriterionType(
-        "t_closeness",
-        "ORDERED_DISTANCE",
-        "t-closeness with t = {bound:g} ({kind})",
-        "t-closeness: largest distance of a class, ordered values",
-        "at most",
-        column="ordered_distance",
-        title="t, ordered",
-        short="t (ordered distance)",
-        is_distance=True,
-        needs="order",
-        of_people=True,
+    "hierarchical distance": _distance(
+        "hierarchical", "largest distance of a class, hierarchy", "hierarchy", of_people=False
     ),
-    "hierarchical distance": CriterionType(
-        "t_closeness",
-        "HIERARCHICAL_DISTANCE",
-        "t-closeness with t = {bound:g} ({kind})",
-        "t-closeness: largest distance of a class, hierarchy",
-        "at most",
-        column="hierarchical_distance",
-        title="t, hierarchical",
-        short="t (hierarchical distance)",
-        is_distance=True,
-        needs="hierarchy",
-    ),
-    "maximum distance": CriterionType(
-        "t_closeness",
-        "MAXIMUM_DISTANCE",
-        "t-closeness with t = {bound:g} ({kind})",
-        "t-closeness: largest difference of a value's share in a class",
-        "at most",
-        column="maximum_distance",
-        title="t, maximum",
-        short="t (maximum distance)",
-        is_distance=True,
+    "maximum distance": _distance(
+        "maximum", "largest difference of a value's share in a class", of_people=False
     ),
     "beta": CriterionType(
         "beta_likeness",

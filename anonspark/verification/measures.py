@@ -292,16 +292,15 @@ def maximum_distance(table: ValueCounts, reference: Figures) -> Figures:
     float64 ndarray of shape (classes,)
         Largest abs(p - q) over all values of the domain, in [0, 1].
     """
-    differences = np.abs(table.shares - reference[table.values])
-    # Of the values that a class lacks, the most frequent one differs most.
+    # Of the values that a class lacks, the most frequent one differs most: the first by rank.
     frequent = np.argsort(-reference, kind="stable")
     ranks = np.argsort(frequent, kind="stable")[table.values]
     ranks = ranks[np.lexsort((ranks, table.classes))]
     places = np.arange(len(ranks)) - table.starts[table.classes]
-    sizes = np.diff(table.starts, append=len(ranks))
-    first = np.where(ranks == places, sizes[table.classes], places)
-    lacking = np.append(reference[frequent], 0.0)[np.minimum.reduceat(first, table.starts)]
-    largest: Figures = np.maximum(np.maximum.reduceat(differences, table.starts), lacking)
+    first = table.total((ranks == places).astype(np.int64))
+    lacking = np.append(reference[frequent], 0.0)[first]
+    present = np.maximum.reduceat(np.abs(table.shares - reference[table.values]), table.starts)
+    largest: Figures = np.maximum(present, lacking)
     return largest
 
 
