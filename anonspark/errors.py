@@ -35,6 +35,7 @@ __all__ = [
     "TaskFailure",
     "exit_code_of",
     "limit_reached",
+    "raise_if_limit_reached",
     "refusal_of",
 ]
 
@@ -157,6 +158,18 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
             )
         error = error.__cause__ or error.__context__
     return None
+
+
+def raise_if_limit_reached(error: BaseException) -> None:
+    """Raise what :func:`limit_reached` returns of an error, if it is not None.
+
+    Raises
+    ------
+    EnvironmentProblem
+    """
+    problem = limit_reached(error)
+    if problem is not None:
+        raise problem from error
 
 
 def refusal_of(error: OSError) -> str:

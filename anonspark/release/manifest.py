@@ -21,7 +21,7 @@ from anonspark.errors import (
     DataError,
     EnvironmentProblem,
     GuaranteeError,
-    limit_reached,
+    raise_if_limit_reached,
 )
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
@@ -306,8 +306,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
         )
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
     except (ValueError, RecursionError, OSError, ConfigurationError) as error:
-        if (refused := limit_reached(error)) is not None:
-            raise refused from error
+        raise_if_limit_reached(error)
         raise GuaranteeError(
             f"{path}: not a manifest of anonspark, or it cannot be read. The file is damaged: "
             "restore it, or publish the release again"

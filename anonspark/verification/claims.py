@@ -17,7 +17,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.section_owners import owner_of
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
-from anonspark.errors import DataError, GuaranteeError
+from anonspark.errors import DataError, GuaranteeError, raise_if_limit_reached
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
@@ -173,6 +173,7 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     try:
         left_out = read_left_out(engine, release, manifest)
     except unreadable as error:
+        raise_if_limit_reached(error)
         told = f"{release}/{LEFT_OUT}: cannot be read. Restore the release or publish it again"
         raise GuaranteeError("\n".join([*failures, told])) from error
     failures += left_out.failures

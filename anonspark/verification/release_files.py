@@ -22,7 +22,7 @@ from anonspark._version import __version__
 from anonspark.engine.files import Entry, PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError, limit_reached
+from anonspark.errors import ConfigurationError, raise_if_limit_reached
 from anonspark.redaction import redact
 from anonspark.release.copies import COPIES, copy_path, csv_copy
 from anonspark.release.iceberg import ICEBERG_FILES, METADATA
@@ -193,8 +193,7 @@ def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Conte
             tail = files.read_part(path, size - needed, needed)
     except failures as error:
         # A disk that refuses says nothing about the file.
-        if (refusal := limit_reached(error)) is not None:
-            raise refusal from error
+        raise_if_limit_reached(error)
         return Content(None)
     if not size:
         return Content(digest)
@@ -244,6 +243,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
             marks=(manifest.mark,),
         )
     except ConfigurationError as error:
+        raise_if_limit_reached(error)
         return [str(error)]
     failures = []
     if foreign:

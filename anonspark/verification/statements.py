@@ -25,7 +25,7 @@ from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, raise_if_limit_reached
 from anonspark.release.class_bounds import (
     BoundsReader,
     hierarchy_labels,
@@ -637,7 +637,8 @@ def read_statements(
             continue
         try:
             tables[name] = _rows(files, release, name, is_ours=is_ours)
-        except unreadable:
+        except unreadable as error:
+            raise_if_limit_reached(error)
             unread.append(name)
     labels = class_labels(manifest, hierarchies or {})
     classes: ClassTable | None = None
@@ -647,7 +648,8 @@ def read_statements(
             classes = _read_classes(engine, release, manifest, labels)
             if "nodes" in tables:
                 nodes = _count_nodes(engine, release, manifest, classes, tables["nodes"])
-        except unreadable:
+        except unreadable as error:
+            raise_if_limit_reached(error)
             unread.append("classes")
     return Statements(
         release, manifest, privacy, risk, tables, tuple(unread), nodes, classes, labels

@@ -298,7 +298,6 @@ def union_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
             command,
             state,
             followed=((command,),),
-            codes=(2, 3, 4, 5, 6),
             disk=disk,
         )
     )

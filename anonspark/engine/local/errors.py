@@ -16,7 +16,7 @@ from anonspark.errors import (
     EnvironmentProblem,
     PublishingError,
     TaskFailure,
-    limit_reached,
+    raise_if_limit_reached,
     refusal_of,
 )
 from anonspark.progress import Progress
@@ -111,8 +111,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
             ) from error
         if _is_full(error):
             raise
-        if (problem := limit_reached(error)) is not None:
-            raise problem from error
+        raise_if_limit_reached(error)
         kind = str(error).partition(" ")[0] if isinstance(error, FailedTaskError) else None
         raise TaskFailure(
             f"{stage}: a task failed with {kind or type(error).__name__}. Nothing was published. "
