@@ -152,8 +152,9 @@ class Nights:
         try:
             distribute(LocalEngine(), self.plan(), run_id=run_id, resume=resume)
         except DataError as error:
+            if "records are withheld so that" not in str(error):
+                raise
             # So few people have the same classes as before. Recipients destroy what they have.
-            assert "records are withheld so that" in str(error)  # noqa: PT017
             self.faults["withheld"] += 1
             shutil.rmtree("out", ignore_errors=True)
             for name in list(self.held):
