@@ -179,7 +179,7 @@ class Nights:
                     at_operation(number % 400, find_no_space, ["os.mkdir", "os.link"])
                 self.carry_out(run_id)
                 code = 0
-            except AnonsparkError:
+            except (AnonsparkError, OSError):
                 code = 1
             finally:
                 os._exit(code)
