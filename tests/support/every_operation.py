@@ -255,8 +255,8 @@ def release_of(release: Path) -> dict[str, Any]:
     manifest = json.loads((release / "manifest.json").read_text())
     found: dict[str, Any] = {}
     for name in files_of(release):
-        # Of a release whose staging was not tidied up yet.
-        if name.startswith(".anonspark-"):
+        # Of a release whose staging was not tidied up yet, and sums that Hadoop checks.
+        if name.startswith(".anonspark-") or name.endswith(".crc"):
             continue
         found[name] = None if name in _WITH_TIMES else (release / name).read_bytes()
     for one in list(manifest["files"]):
