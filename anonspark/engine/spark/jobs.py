@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from anonspark.engine.spark.settings import is_of_connect
@@ -54,8 +55,10 @@ def tagged_jobs(session: SparkSession, tag: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if session.interruptTag(tag):
-            time.sleep(_PATIENCE_WITHOUT_REPORTS)
+        # Jobs that another thread has stopped already have tasks that run, too.
+        with suppress(PySparkException):
+            session.interruptTag(tag)
+        time.sleep(_PATIENCE_WITHOUT_REPORTS)
         raise
     finally:
         session.removeTag(tag)

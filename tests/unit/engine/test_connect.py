@@ -27,6 +27,7 @@ from anonspark.engine.spark.file_schemas import (
     _stored_types,
 )
 from anonspark.engine.spark.filesystem import files_of, path_for
+from anonspark.engine.spark.jobs import tagged_jobs
 from anonspark.engine.spark.settings import parquet_settings, sizes_of_tasks
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 
@@ -157,6 +158,33 @@ def test_a_session_of_an_old_version(monkeypatch: pytest.MonkeyPatch) -> None:
         EnvironmentProblem, match=r"found version 3\.5\.9 of pyspark. Expected 4\.0"
     ):
         anonspark.anonymize(table, {})
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_jobs_end_before_what_they_write_is_removed(
+    monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    events: list[str] = []
+
+    def interrupt(tag: str) -> list[str]:
+        events.append(f"interrupt {tag}")
+        if not answers:
+            raise PySparkException("UNAVAILABLE")
+        return []
+
+    monkeypatch.setattr("time.sleep", lambda seconds: events.append(f"wait {seconds}"))
+    found: Any = SimpleNamespace(
+        addTag=lambda tag: events.append(f"add {tag}"),
+        removeTag=lambda tag: events.append(f"remove {tag}"),
+        interruptTag=interrupt,
+    )
+    with tagged_jobs(found, "a run"):
+        events.append("done")
+    assert events == ["add a run", "done", "remove a run"]
+    events.clear()
+    with pytest.raises(KeyboardInterrupt), tagged_jobs(found, "a run"):
+        raise KeyboardInterrupt
+    assert events == ["add a run", "interrupt a run", "wait 2.0", "remove a run"]
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
