@@ -303,6 +303,8 @@ class Nights:
     [
         pytest.param(1, 9),
         pytest.param(2, 60, marks=[pytest.mark.night, pytest.mark.timeout(3600)]),
+        pytest.param(4, 62, marks=[pytest.mark.night, pytest.mark.timeout(3600)]),
+        pytest.param(5, 62, marks=[pytest.mark.night, pytest.mark.timeout(3600)]),
     ],
 )
 def test_no_coalition_of_many_nights(tmp_path: Path, seed: int, nights: int) -> None:
