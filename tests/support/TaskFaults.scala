@@ -27,9 +27,6 @@ class OfExecutor extends ExecutorPlugin {
     if (isFirst && task.partitionId() % 3 == wanted.toInt) kind match {
       case "late" => atEnd(task)(if (isNew(name)) throw new IllegalStateException("on purpose"))
       case "lost" => atEnd(task)(if (isNew(name)) Runtime.getRuntime.halt(137))
-      // Spark copies no task before another one of the stage is done.
-      case "slow" if task.numPartitions() > 1 => waitForCopy(name)
-      case "slow at its end" if task.numPartitions() > 1 => atEnd(task)(waitForCopy(name))
       case _ =>
     }
   }
@@ -41,17 +38,4 @@ class OfExecutor extends ExecutorPlugin {
   private def isNew(name: String): Boolean =
     try { Files.createFile(folder.resolve("met").resolve(name)); true }
     catch { case _: FileAlreadyExistsException => false }
-
-  /** Wait until a copy of a task has started, and for a while afterwards. */
-  private def waitForCopy(name: String): Unit = {
-    val end = System.nanoTime() + 10000000000L
-    while (System.nanoTime() < end) {
-      if (Files.readString(folder.resolve("attempts")).contains(s"\n$name 1\n")) {
-        isNew(name)
-        Thread.sleep(1500)
-        return
-      }
-      Thread.sleep(20)
-    }
-  }
 }

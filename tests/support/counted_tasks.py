@@ -5,9 +5,7 @@ folder, and reads in the file ``wanted`` there which tasks are disturbed, and ho
 
 - ``middle``: it fails after the first rows that our function returned (``faulty_daemon.py``);
 - ``late``: it fails after everything is done, its output committed and its shuffle files written;
-- ``lost``: its executor ends then, with all that it held for later stages;
-- ``slow``: it waits at its beginning until Spark has started a copy of it;
-- ``slow at its end``: it waits there, so that the copy cannot commit.
+- ``lost``: its executor ends then, with all that it held for later stages.
 
 Run as a program, with a JSON document of :class:`Wanted` as its argument, this is the driver: it
 writes what it found into ``found.json`` of the folder. A disturbed task is a file in ``met``.

@@ -1,4 +1,4 @@
-"""Each task of each stage fails once, is copied or loses its executor: the same release.
+"""Each task of each stage fails once, or loses its executor: the same release.
 
 ``make systems`` disturbs two thirds of the tasks of one command a day. Those marked ``night`` are
 all.
@@ -113,7 +113,7 @@ def test_all_tasks_that_fail(plugin: Path, tmp_path: Path, command: str) -> None
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("kind", ["lost"])
 @pytest.mark.parametrize("command", SCENES)
-def test_all_executors_and_copies(
+def test_all_executors_that_are_lost(
     cluster: Cluster, plugin: Path, tmp_path: Path, command: str, kind: str
 ) -> None:
     go_through(plugin, Wanted(str(tmp_path / "faults"), command, [kind]), cluster)
