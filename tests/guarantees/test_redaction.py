@@ -128,7 +128,9 @@ def _leaves(
     for branch in branches:
         yield from _leaves(branch, schema, path)
     for name, inner in node.get("properties", {}).items():
-        yield from _leaves(inner, schema, (*path, name))
+        # A branch may forbid a key, which another one has.
+        if inner is not False:
+            yield from _leaves(inner, schema, (*path, name))
     more = node.get("additionalProperties")
     if isinstance(more, Mapping):
         yield from _leaves(more, schema, (*path, _any_name(path)))
