@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from cases import one_by_day
 from helpers import metrics, write_files
 
 from anonspark.config import parse_configuration
@@ -16,12 +18,13 @@ from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
 
 
-def test_figures_are_those_of_one_process(engine: SparkEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("role", one_by_day("identifier", "insensitive"))
+def test_figures_are_those_of_one_process(engine: SparkEngine, tmp_path: Path, role: str) -> None:
     random = np.random.default_rng(3)
     people = {"age": random.integers(18, 80, 600), "w": random.lognormal(3, 1, 600)}
     document = {
         "input": {"path": str(write_files(pa.table(people), tmp_path / "people", 3))},
-        "attributes": {"age": "quasi_identifier", "w": "insensitive"},
+        "attributes": {"age": "quasi_identifier", "w": role},
         "privacy": {"k": 5},
         "evaluate": {"risk": {"weights": "w"}},
         "execution": {"seed": 2**40 + 1},
