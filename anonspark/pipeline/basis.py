@@ -115,7 +115,7 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
     """
     residual = rounds.residual
     left_out = 0 if residual is None or residual.published else residual.rows
-    if residual is None or not left_out or _may_be_told(residual, snapshot.criteria):
+    if residual is None or not left_out or residual.may_be_told(snapshot.criteria):
         return Basis(
             snapshot.quasi_identifiers,
             snapshot.rows,
@@ -146,17 +146,6 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
             _uncertainty(criteria, snapshot.rows - left_out, k - 1 if untold else left_out),
         ),
     )
-
-
-def _may_be_told(residual: Residual, criteria: Criteria) -> bool:
-    """Return whether the sensitive values of the records left out may be published, counted.
-
-    They may where they are one class of at least k records that satisfies every criterion but
-    distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
-    """
-    others = tuple(one for one in criteria.criteria if not one.is_distance)
-    others_hold = residual.violates(replace(criteria, criteria=others)) is None
-    return residual.rows >= criteria.k and others_hold and residual.has_k_units
 
 
 def _without_values(

@@ -1,8 +1,9 @@
 """Leave out the classes that lose most, at most a share of the records, once all rounds are done.
 
-Whole classes are left out, so that the others are as they were and satisfy every criterion. Those
-that are left out are records of at least k, which satisfy every criterion but distances as one
-class: what figures reveal of them is what their labels would have shown.
+Whole classes are left out, so that the others are as they were and satisfy every criterion. Where
+records are counted, those that are left out satisfy every criterion but distances as one class:
+what figures reveal of them is what their labels would have shown. Where people are counted, who may
+be in several classes, the caller has to look.
 """
 
 from __future__ import annotations

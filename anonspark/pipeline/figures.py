@@ -228,7 +228,9 @@ def _summary(
 ) -> Row:
     k, weights, suppressed = configuration.privacy.k, _weights(basis), _suppressed(basis)
     total = reduce(add, basis.totals)
-    compared = model.rounds > 1 or configuration.evaluate.compare_baseline
+    # Of a first round without some of its classes there is no baseline.
+    is_whole = not model.suppression_limit
+    compared = is_whole and (model.rounds > 1 or configuration.evaluate.compare_baseline)
     baseline = _without_outlier_handling(model, basis) if compared else None
     gains = model.rounds > 1
     return {

@@ -80,6 +80,16 @@ class Residual:
             return criteria.violated_by_people(self.people)
         return criteria.violated_by(self.rows, self.counts)
 
+    def may_be_told(self, criteria: Criteria) -> bool:
+        """Return whether their sensitive values may be published, counted, if they are left out.
+
+        They may where they are one class of at least k records that satisfies every criterion but
+        distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
+        """
+        others = tuple(one for one in criteria.criteria if not one.is_distance)
+        others_hold = self.violates(replace(criteria, criteria=others)) is None
+        return self.rows >= criteria.k and others_hold and self.has_k_units
+
 
 @dataclass(frozen=True)
 class StagedRounds:
@@ -325,19 +335,31 @@ class _Rounds:
         # Behind the rounds, so that it reads like one of them.
         number = self.results[-1].number + 1
         behind = f"{self.staging.rounds}/round={number}/{self._attempt}"
-        if self.model.suppression_limit:
+        path = f"{behind}/{PART}={Part.SUPPRESSED}"
+        if limit := self.model.suppression_limit:
             # A round that was undone may have had that place.
-            suppressed = self._suppress_classes(records, classes, f"{behind}-suppressed")
+            suppressed = self._suppress_classes(records, classes, limit, f"{behind}-suppressed")
+            if suppressed.left_out is not None:
+                residual = _stage_residual(self.model, *suppressed.left_out, self.criteria, path)
+            if residual is not None and not residual.may_be_told(self.criteria):
+                # Classes that share people satisfy less together than each of them.
+                _LOGGER.warning(
+                    "model.suppression_limit: no record is left out, because the people of the "
+                    "classes that would be are in several of them, and together violate a criterion"
+                )
+                suppressed = self._suppress_classes(records, classes, 0.0, f"{behind}-whole")
+                residual = None
             self.results, classes = suppressed.results, suppressed.classes
-            self.remaining, records = suppressed.left_out, suppressed.finished
-        if self.remaining is not None:
-            path = f"{behind}/{PART}={Part.SUPPRESSED}"
+            records = suppressed.finished
+        elif self.remaining is not None:
             residual = _stage_residual(self.model, *self.remaining, self.criteria, path)
             records += [path] * residual.published
         finished = Records(engine.staged(records, PACKED), finished_schema(schema))
         return StagedRounds(self.results, finished, classes, residual)
 
-    def _suppress_classes(self, paths: list[str], classes: Records, path: str) -> Suppression:
+    def _suppress_classes(
+        self, paths: list[str], classes: Records, limit: float, path: str
+    ) -> Suppression:
         """Leave out the classes that lose most, of a model that leaves no residual itself."""
         engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
         with self.progress.stage("suppress"):
@@ -347,7 +369,7 @@ class _Rounds:
                 classes,
                 self.snapshot.quasi_identifiers,
                 (finished_schema(schema), self.model.left_over_schema(schema)),
-                limit=self.model.suppression_limit,
+                limit=limit,
                 path=path,
             )
 

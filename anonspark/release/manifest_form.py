@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -483,7 +484,7 @@ def _left_out_problems(manifest: _Manifest, model: Mapping[str, Any]) -> Iterato
     if left_out is None and issubclass(options, CuttingOptions):
         yield f"published.rows_left_out: expected a number, for {model['name']} leaves no few out"
     most = getattr(options.model_validate(model), "largest_share", 0.0)
-    if left_out and left_out > most * (published.rows + left_out):
+    if left_out and left_out > int(Decimal(str(most)) * (published.rows + left_out)):
         yield "published.rows_left_out: expected no more than model.suppression_limit allows"
 
 

@@ -528,11 +528,9 @@ class Statements:
         presence: Presence | None,
         weights: tuple[Sizes, Floats] | None,
     ) -> Iterator[Statement]:
-        name, attributes = self.risk.weights, self.manifest["configuration"]["attributes"]
-        is_unpublished = attributes.get(name, {}).get("role") == "identifier"
-        if name is not None and weights is None and not is_unpublished:
-            # Others were asked for.
-            return
+        name = self.risk.weights
+        # They are not published, or others were asked for.
+        is_claimed = name is not None and weights is None
         if self.derivation is None and "parts" not in self.manifest:
             # Of rounds nothing is known, as is told elsewhere.
             return
@@ -546,12 +544,12 @@ class Statements:
                 return
         rounds = {} if self.derivation is None else self.derivation.classes.rounds
         expected = risk_rows(self.risk, rounds, published.sizes, self.units, population, weights)
-        if is_unpublished:
+        if is_claimed:
             expected.append(self._claimed_risk(expected[-3], published.rows))
         yield from self._of_rows("risk", expected)
 
     def _claimed_risk(self, prosecutor: Row, rows: int) -> dict[str, Any]:
-        """Return bounds of the risk from an outsider, whose weights are not published."""
+        """Return bounds of the risk from an outsider, whose weights are not read."""
         found = (self.tables.get("risk") or [{}])[-1]
         largest = {name: prosecutor[name] for name in ("highest", "average", "lowest")}
         largest |= dict.fromkeys(("at_risk", "at_highest", "at_lowest", "unique"), 1.0)

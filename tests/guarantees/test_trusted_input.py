@@ -38,9 +38,9 @@ METHODS = {
 }
 LAST_NAMES = {name.rpartition(".")[2] for name in METHODS}
 # What Spark parses as SQL, and the arguments whose text may stand in it: our own names of staged
-# columns and of types, and names in quotes.
+# columns and of types, names in quotes, and the name of a table that a pattern has matched.
 PARSED = {"expr", "selectExpr", "sql", "where", "filter"}
-OUR_OWN = {"column", "target", "text", "found"}
+OUR_OWN = {"column", "target", "text", "found", "matched_name", "escaped_version"}
 
 
 def used(tree: ast.AST) -> Iterator[tuple[int, str]]:

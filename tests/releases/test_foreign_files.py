@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from pathlib import Path
 
@@ -66,7 +67,8 @@ def test_a_first_line_that_names_the_separator_is_read(
         ("check", configuration(tmp_path, str(path))),
     ):
         outcome = command(capsys, *arguments, "--quiet")
-        assert (outcome.code, "9 rows" in outcome.out) == (0, True), outcome.err
+        assert outcome.code == 0, outcome.err
+        assert re.search(r"\b9 rows|records +9\b", outcome.out)
 
 
 @pytest.mark.parametrize("header", ['"","age","sex"', ",age,sex"])

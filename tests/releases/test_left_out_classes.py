@@ -245,3 +245,54 @@ def test_limits_of_all_records_are_refused(tmp_path: Path, visits: Path) -> None
     model = {"name": "canon", "suppression_limit": 1.0}
     with pytest.raises(ConfigurationError, match=r"model\.suppression_limit"):
         released(tmp_path, visits, model=model)
+
+
+def one_column(folder: Path, columns: Mapping[str, Any], **sections: Any) -> tuple[Path, Path]:
+    """Publish a table whose only quasi-identifier is the age. Return both."""
+    table = write_table(folder / "table.parquet", columns)
+    roles = {"age": "quasi_identifier", "person": "identifier", "disease": "sensitive"}
+    attributes = {name: roles[name] for name in columns}
+    return released(folder, table, attributes=attributes, **sections), table
+
+
+def test_no_class_is_left_out_whose_people_violate_a_criterion_together(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two classes with the same people each satisfy what they violate together."""
+    columns = {
+        "age": [age for age in range(20, 50) for _ in "ab"] + [1000, 1040, 2000, 2040, 4000, 4040],
+        "person": [*range(60), 100, 200, 101, 200, 102, 200],
+        "disease": ["b", "c"] * 30 + ["a", "b"] * 3,
+    }
+    alpha = {"attribute": "disease", "alpha": 0.6}
+    release, table = one_column(
+        tmp_path,
+        columns,
+        privacy={"k": 2, "unit": "person", "alpha_k_anonymity": alpha},
+        model={"name": "smondrian", "suppression_limit": 0.1},
+    )
+    assert "model.suppression_limit: no record is left out" in caplog.text
+    assert summary(release)["rows_published"] == len(columns["age"])
+    proven(release, table)
+
+
+@pytest.mark.parametrize("model", ["smondrian", "su-mondrian", "microaggregation"])
+def test_the_limit_is_the_same_for_the_run_and_its_proof(tmp_path: Path, model: str) -> None:
+    """29 of 100 records are 0.29 of them, which is less than 29 as a product of floats."""
+    columns = {"age": [0] * 71 + [10_000 + 100 * n for n in range(29)]}
+    release, table = one_column(
+        tmp_path, columns, privacy={"k": 29}, model={"name": model, "suppression_limit": 0.29}
+    )
+    assert summary(release)["rows_left_out"] == 29
+    proven(release, table)
+
+
+def test_there_is_no_baseline_of_a_part_of_the_classes(tmp_path: Path, visits: Path) -> None:
+    figures = {
+        limit: summary(
+            released(tmp_path / str(limit), visits, model={"name": "su-mondrian"} | limits)
+        )
+        for limit, limits in ((0.0, {}), (0.3, {"suppression_limit": 0.3}))
+    }
+    assert figures[0.0]["baseline_classes"] > 0
+    assert figures[0.3]["baseline_classes"] is None

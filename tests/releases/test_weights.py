@@ -255,6 +255,24 @@ def test_a_figure_that_was_changed(tmp_path: Path, role: str, figure: str, times
     assert f"{figure} (row 7)" in failures[0]
 
 
+def test_rows_of_other_attackers_are_proven_whatever_weights_are_asked_for(tmp_path: Path) -> None:
+    """A forged risk was accepted where the configuration did not name the same weights."""
+    document = document_at(tmp_path)
+    run(LocalEngine(), parse_configuration(document))
+    release = tmp_path / "release"
+    (path,) = (release / "metrics" / "risk").glob("*.parquet")
+    rows = pq.read_table(path)
+    forged = pa.array([0.0001, *rows["highest"].to_pylist()[1:]], pa.float64())
+    place = rows.schema.get_field_index("highest")
+    rewrite(path, encode_table(rows.set_column(place, "highest", forged)))
+    list_files(release)
+    asked = document | {"evaluate": {}}
+    failures = audit_release(
+        LocalEngine(), str(release), configuration=parse_configuration(asked)
+    ).failures
+    assert any("risk" in one and "highest" in one for one in failures)
+
+
 def verified(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
     return command(capsys, "verify", *arguments, "--quiet")
 

@@ -280,10 +280,12 @@ class FileSystem(Files):
         except Py4JError:
             if not (self.rename_copies(source) and self.exists(target)):
                 raise
-            if holds_copies(self, source, target):
-                self.delete(target)
+            if is_directory and self.exists(source) and not holds_copies(self, target, source):
+                # Not all was copied. What others put there meanwhile is not ours to delete.
+                if holds_copies(self, source, target):
+                    self.delete(target)
                 raise
-            # All was copied, and some of it deleted.
+            # All was copied, and some or all of it deleted.
             self.delete(source)
         # Hadoop moves into a directory that came into being since the question above.
         if is_directory and self.exists(f"{target}/{nested}"):

@@ -118,8 +118,8 @@ def open_catalog_table(
         return spark.table(name)
     ((option, value),) = given.items()
     escaped = value.replace("\\", r"\\").replace("'", r"\'")
-    version = f"{_CLAUSES[option]} '{escaped}'"
-    return spark.sql(f"SELECT * FROM {name} {version}")  # noqa: S608 - the name is one, see above
+    matched_name, escaped_version = name, f"{_CLAUSES[option]} '{escaped}'"
+    return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
 
 
 def _kind_of(spark: SparkSession, name: str, key: str) -> str:

@@ -209,4 +209,4 @@ def test_versions_are_in_the_order_in_which_each_engine_writes_them() -> None:
 @pytest.mark.parametrize("number", [None, 3])
 def test_most_models_leave_no_record_out(number: int | None) -> None:
     (problem,) = manifest_problems(changed(("published", "rows_left_out"), number))
-    assert problem.startswith("published.rows_left_out: expected 0, ")
+    assert problem.startswith("published.rows_left_out: expected ")
