@@ -17,6 +17,7 @@ True
 from __future__ import annotations
 
 import errno
+import os
 import re
 import traceback
 from pathlib import Path
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 _ARROW = ("pyarrow.lib",)
 # What a system says of a disk, a connection or a permission, and of nothing that we do.
 _REFUSALS = (

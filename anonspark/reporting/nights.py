@@ -17,7 +17,7 @@ from anonspark.layers.publish.failures import FAILURES, read_failure
 from anonspark.redaction import redact
 from anonspark.release.manifest import MANIFEST, read_manifest
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = logging.getLogger("anonspark")
 
 FIGURES = (
     "k",

@@ -154,7 +154,7 @@ def _telling_first(
     ------
     GuaranteeError
     """
-    unreadable: tuple[type[Exception], ...] = (DataError, *engine.failures)
+    unreadable: tuple[type[Exception], ...] = (DataError, ConfigurationError, *engine.failures)
     try:
         yield
     except unreadable as error:

@@ -506,11 +506,11 @@ def changed_sidecar_files(
     Returns
     -------
     list of str
-        One sentence for each kind of file, or none. None of a release of another version, which
-        may word it otherwise.
+        One sentence for each kind of file, or none. None of the texts of a release of another
+        version, which may word them otherwise.
     """
     columns = {name for one in published_attributes(manifest) for name in one.columns}
-    if manifest.version != __version__ or not columns <= {*schema.names}:  # which is refused itself
+    if not columns <= {*schema.names}:  # which is refused itself
         return []
     listed = [PublishedFile(**file) for file in manifest.files]
     contents = sidecar_contents(manifest, schema, listed, address)
@@ -520,7 +520,8 @@ def changed_sidecar_files(
     changed = sorted(
         name for name in expected.keys() | found.keys() if found.get(name) != expected.get(name)
     )
-    texts = [name for name in changed if name in COMPANIONS]
+    is_ours = manifest.version == __version__
+    texts = [name for name in changed if name in COMPANIONS and is_ours]
     tables = [name for name in changed if name in ICEBERG_FILES]
     failures = []
     if texts:

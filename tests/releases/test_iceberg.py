@@ -119,6 +119,31 @@ def test_a_moved_release_is_no_table(release: Path, capsys: pytest.CaptureFixtur
     assert command(capsys, "verify", release).code == 0
 
 
+def test_metadata_of_another_program_are_a_broken_promise(
+    release: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They ended as a mistake in the configuration."""
+    (release / "metadata" / "v2.metadata.json").write_text("{}")
+    refused = command(capsys, "verify", release)
+    assert refused.code == 4
+    assert "v2.metadata.json" in refused.err
+
+
+@pytest.mark.parametrize("forge", [of_other_files, of_another_snapshot])
+def test_other_metadata_of_another_version_are_refused(
+    release: Path, capsys: pytest.CaptureFixture[str], forge: Callable[[Path], None]
+) -> None:
+    """The texts of another version are claims, its metadata name files."""
+    forge(release)
+    document = read_manifest(release)
+    document["versions"]["anonspark"] = "0.0.9"
+    save_manifest(release, document)
+    relist(release)
+    refused = command(capsys, "verify", release)
+    assert refused.code == 4
+    assert "not the metadata of Iceberg for these files" in refused.err
+
+
 def test_metadata_that_nobody_asked_for(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = read_manifest(release)
     document["configuration"]["output"]["copies"] = []

@@ -67,5 +67,5 @@ def _blocks(found: Verification, manifest: Manifest, lines: list[str]) -> Iterat
         where, _, name = claim.partition(": ")
         claims.setdefault(where, []).append(name or "all")
     yield Table("Claimed, not proven", (), [[one, ", ".join(two)] for one, two in claims.items()])
-    yield Text("Configuration and how to make the release again", "strong")
+    yield Text("Configuration, and how to make the release again if you can", "strong")
     yield from map(Text, lines)
