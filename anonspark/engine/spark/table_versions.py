@@ -130,7 +130,8 @@ def _kind_of(spark: SparkSession, name: str, key: str) -> str:
             f"{key}: {name} is no name of a table. Expected catalog.schema.table, and backticks "
             "around names with other signs than letters, digits and underscores"
         )
-    described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Provider'")
+    matched_name = name
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
     # The last one: a column may have this name.
     kind = next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
     if kind not in _KINDS:
