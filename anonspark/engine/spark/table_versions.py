@@ -63,7 +63,8 @@ def current_version(
     (path,) = paths
     if kind == CATALOG_TABLE:
         if _kind_of(spark, path, "input.path") == "delta":
-            newest = spark.sql(f"DESCRIBE HISTORY {path} LIMIT 1").head()
+            matched_name = path
+            newest = spark.sql(f"DESCRIBE HISTORY {matched_name} LIMIT 1").head()
             return {} if newest is None else {_VERSION: str(newest["version"])}
         references = spark.table(f"{path}.refs")
     elif kind == "delta":
