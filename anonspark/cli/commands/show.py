@@ -46,12 +46,12 @@ def show(
         print_text(text)
         return
     path = release.rstrip("/")
-    again = [
-        f"anonspark show {quote(path)} --yaml > again.yaml",
-        f"anonspark run again.yaml --set {quote(f'output.path={path}-again')}",
-    ]
-    if manifest.parts or manifest.recipient:
-        again = []
+    again: list[str] = []
+    if not (manifest.parts or manifest.recipient):
+        again = [
+            f"anonspark show {quote(path)} --yaml > again.yaml",
+            f"anonspark run again.yaml --set {quote(f'output.path={path}-again')}",
+        ]
     more = {"configuration": manifest.configuration, "again": again}
     call.show(found, lambda one: _blocks(one, manifest, [*text.splitlines(), "", *again]), **more)
     found.require()

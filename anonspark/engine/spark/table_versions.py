@@ -107,8 +107,8 @@ def open_catalog_table(
     -----
     Lazy. Options of Spark's reader would be ignored by versions before 4, so SQL names the version.
     """
-    name = ", ".join(paths)
-    _kind_of(spark, name, key)
+    matched_name = ", ".join(paths)
+    _kind_of(spark, matched_name, key)
     given = {option.lower(): value for option, value in options.items()}
     if len(given) > 1 or not given.keys() <= _CLAUSES.keys():
         raise ConfigurationError(
@@ -116,10 +116,10 @@ def open_catalog_table(
             "versionAsOf or timestampAsOf. Remove the others"
         )
     if not given:
-        return spark.table(name)
+        return spark.table(matched_name)
     ((option, value),) = given.items()
     escaped = value.replace("\\", r"\\").replace("'", r"\'")
-    matched_name, escaped_version = name, f"{_CLAUSES[option]} '{escaped}'"
+    escaped_version = f"{_CLAUSES[option]} '{escaped}'"
     return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
 
 
