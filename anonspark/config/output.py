@@ -9,7 +9,6 @@ from pydantic import Field
 
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
-from anonspark.redaction import redact
 
 OutputMode = Literal["error", "overwrite"]
 OutputStyle = Literal["interval", "bounds", "mean"]
@@ -63,10 +62,4 @@ class OutputOptions(Section):
                 f"found {', '.join(self.copies)}, and output.format is {found(self.format)}. "
                 "Expected parquet as the format, because copies are proven from its files. Leave "
                 "one of them out",
-            )
-        if "iceberg" in self.copies and redact(self.path) != self.path:
-            yield Finding(
-                ("copies",),
-                "found iceberg, whose metadata name the files by their address, and output.path "
-                "holds credentials. Give these to Spark in another way",
             )

@@ -118,9 +118,7 @@ def open_release(
             data = open_by_suffix(engine, release, "release")
         else:
             data = engine.published(where, manifest.data_format)
-            changed = changed_sidecar_files(
-                release, manifest, data.schema, files.qualified(release)
-            )
+            changed = changed_sidecar_files(release, manifest, data.schema, files.resolved(release))
         if configuration is not None:
             claim = claim_of_configuration(
                 engine, configuration, data.schema.names, claim, matched=matched

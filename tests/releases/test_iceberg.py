@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -157,7 +158,6 @@ def test_metadata_that_nobody_asked_for(release: Path, capsys: pytest.CaptureFix
     ("output", "said"),
     [
         ({"format": "orc"}, "found iceberg, and output.format is the text 'orc'"),
-        ({"path": "s3a://key:secret@bucket/release"}, "output.path holds credentials"),
         ({"format": "iceberg"}, "output.copies: [csv, iceberg] adds other forms to Parquet"),
     ],
 )
@@ -168,6 +168,76 @@ def test_what_cannot_be_a_table_is_refused(
     assert refused.code == 2
     assert said in refused.err
     assert "secret" not in refused.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("a#b", "output.path holds the sign #, where other programs end a path. Choose another"),
+        ("password=secret", "output.path holds credentials"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["check", "run"])
+def test_an_address_that_readers_cannot_have_is_refused(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    said: str,
+    verb: str,
+) -> None:
+    """Only the absolute address may hold it."""
+    (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / folder)
+    write_table(tmp_path / "input.parquet", pa.table(PEOPLE))
+    refused = command(capsys, verb, configure(tmp_path, path="release"))
+    assert refused.code == 2
+    assert said in refused.err
+    assert "secret" not in refused.err
+    assert not Path("release").exists()
+    assert command(capsys, "run", configure(tmp_path, path="release", copies=[])).code == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "extra"),
+    [("place.City", {}), ("codes.element", {}), ("id", {"pseudonyms": {"id": "codes.x"}})],
+)
+def test_names_that_a_table_would_have_twice_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: str, extra: dict[str, Any]
+) -> None:
+    places = [{"city": str(n % 3)} for n in range(200)]
+    own = {other: [n % 5 for n in range(200)]}
+    write_table(tmp_path / "input.parquet", pa.table(PEOPLE | {"place": places} | own))
+    roles = dict.fromkeys(("place", "codes", other), "insensitive")
+    privacy = {"k": 5}
+    if extra:
+        roles[other] = "identifier"
+        privacy["unit"] = other
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", **roles},
+        privacy=privacy,
+        output={"copies": ["iceberg"], **extra},
+    )
+    refused = command(capsys, "run", path)
+    assert refused.code == 3
+    assert "output.copies: found iceberg, which names what is in the column" in refused.err
+    assert command(capsys, "run", path, "--set", "output.copies=[]").code == 0
+
+
+def test_a_release_has_one_address_whatever_link_leads_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(tmp_path / "input.parquet", pa.table(PEOPLE))
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    path = configure(tmp_path, path=str(tmp_path / "link" / "release"))
+    assert command(capsys, "run", path).code == 0
+    (tmp_path / "current").symlink_to(tmp_path / "link" / "release")
+    for place in ("link/release", "disk/release", "current"):
+        assert command(capsys, "verify", tmp_path / place).code == 0
+    table = json.loads((tmp_path / "current" / "metadata" / "v1.metadata.json").read_text())
+    assert table["location"] == f"file:{tmp_path}/disk/release"
 
 
 def test_every_type_that_is_published_has_one_of_iceberg() -> None:

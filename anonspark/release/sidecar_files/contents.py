@@ -377,7 +377,7 @@ def write_sidecar_files(
 ) -> list[PublishedFile]:
     """Write the files that explain a release. Parameters as of :func:`sidecar_contents`."""
     found = []
-    contents = sidecar_contents(Manifest(manifest), schema, written, address)
+    contents = sidecar_contents(Manifest(manifest), schema, written, files.resolved(address))
     for name, content in sorted(contents.items()):
         files.write_bytes(f"{release}/{name}", content)
         digest = hashlib.sha256(content).hexdigest()
