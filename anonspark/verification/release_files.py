@@ -489,7 +489,7 @@ def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
 
 def changed_sidecar_files(
     release: str, manifest: Manifest, schema: pa.Schema, address: str
-) -> list[str]:
+) -> tuple[list[str], list[str]]:
     """Compare what explains a release with what this version writes of its manifest and columns.
 
     Parameters
@@ -506,12 +506,14 @@ def changed_sidecar_files(
     Returns
     -------
     list of str
-        One sentence for each kind of file, or none. None of the texts of a release of another
-        version, which may word them otherwise.
+        A sentence on the texts, or none. None of a release of another version, which may word them
+        otherwise.
+    list of str
+        A sentence on the metadata of Iceberg, or none. It holds nothing of the records.
     """
     columns = {name for one in published_attributes(manifest) for name in one.columns}
     if not columns <= {*schema.names}:  # which is refused itself
-        return []
+        return [], []
     listed = [PublishedFile(**file) for file in manifest.files]
     contents = sidecar_contents(manifest, schema, listed, address)
     expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
@@ -523,7 +525,7 @@ def changed_sidecar_files(
     is_ours = manifest.version == __version__
     texts = [name for name in changed if name in COMPANIONS and is_ours]
     tables = [name for name in changed if name in ICEBERG_FILES]
-    failures = []
+    failures, moved = [], []
     if texts:
         failures.append(
             f"{release}: {named(texts)}: not what this version writes of this manifest and these "
@@ -531,9 +533,10 @@ def changed_sidecar_files(
             "or publish it again"
         )
     if tables:
-        failures.append(
+        moved.append(
             f"{release}: {named(tables)}: not the metadata of Iceberg for these files at "
             f"{redact(address)}. They were changed, or the release was moved, and readers of the "
-            "table may read other files. Move the release back, or publish it again"
+            "table may read other files. Move the release back, or publish it again, without "
+            "iceberg in output.copies if it is to be moved"
         )
-    return failures
+    return failures, moved

@@ -185,6 +185,8 @@ def prove_parts(
     proofs = []
     for part, one in zip(parts, opened, strict=True):
         proof = audit_opened(engine, one)
+        if proof.failures and set(proof.failures) <= set(one.moved):
+            raise GuaranteeError(f"union: {one.moved[0]}. Nothing was published")
         if proof.failures:
             # What fails may be a count of few people, or the name of a column that is too many.
             raise GuaranteeError(
