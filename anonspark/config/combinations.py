@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from anonspark.config.attributes import Attribute
 from anonspark.config.evaluate import EvaluateOptions, RiskOptions
 from anonspark.config.input import MissingPolicy
+from anonspark.config.models import CuttingOptions, ModelOptions
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding, did_you_mean, found
@@ -181,6 +182,27 @@ def unusable_weights(risk: RiskOptions, privacy: PrivacyOptions) -> Iterator[Fin
             ("evaluate", "risk", "weights"),
             "found it together with privacy.unit. Expected one of them, because a person with "
             "several records would count with the weight of each. Remove one",
+        )
+
+
+def unusable_suppression(
+    model: ModelOptions, privacy: PrivacyOptions, evaluate: EvaluateOptions
+) -> Iterator[Finding]:
+    """Find what cannot be measured in a release of which classes are left out."""
+    if not isinstance(model, CuttingOptions) or not model.suppression_limit:
+        return
+    if privacy.unit and "ordered" in {section.distance for section in privacy.t_closeness}:
+        yield Finding(
+            ("model", "suppression_limit"),
+            f"found {model.suppression_limit} together with privacy.unit and the ordered distance "
+            "of privacy.t_closeness. Expected 0, because the distance could not be measured from "
+            "the files. Set it to 0, or choose another distance",
+        )
+    if evaluate.compare_baseline:
+        yield Finding(
+            ("evaluate", "compare_baseline"),
+            "found true together with model.suppression_limit. Expected one of them, because "
+            "classes of the first round are left out. Remove one",
         )
 
 

@@ -25,6 +25,7 @@ from anonspark.config.combinations import (
     unusable_names,
     unusable_pseudonyms,
     unusable_published,
+    unusable_suppression,
     unusable_unit,
     unusable_weights,
 )
@@ -155,6 +156,7 @@ class Configuration(Section):
             *unmeasurable(self.evaluate, self.output.style),
             *unusable_published(self.attributes, self.evaluate),
             *unusable_weights(self.evaluate.risk, self.privacy),
+            *unusable_suppression(self.model, self.privacy, self.evaluate),
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
             *lacking_quasi_identifiers(self.attributes),
@@ -163,11 +165,12 @@ class Configuration(Section):
     @property
     def measured(self) -> frozenset[Need]:
         """Return the requested conditions of figures."""
+        is_whole = not (isinstance(self.model, CuttingOptions) and self.model.suppression_limit)
         asked: dict[Need, bool] = {
             "information": self.evaluate.information,
             "association": self.evaluate.association is not None,
             "weights": self.evaluate.risk.weights is not None,
-            "baseline": self.evaluate.compare_baseline or self.model.has_rounds,
+            "baseline": is_whole and (self.evaluate.compare_baseline or self.model.has_rounds),
             "bounds": self.output.style != "mean",
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)

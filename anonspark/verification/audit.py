@@ -6,7 +6,7 @@ shared with it are the vocabulary of the configuration and the reading of files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -210,7 +210,7 @@ def audit_table(
         by_population = match_population(data, claim, population)
         linkage["population"] = by_population.linkage
         counts = by_population.counts
-    weights = sum_weights(data, claim.columns, claim.weights, claim.missing_markers)
+    weights, unsound = _sum_weights(data, claim)
     sizes = published.sizes if units is None else units.classes
     found = Verification(
         release=name,
@@ -238,8 +238,32 @@ def audit_table(
         if by_original is not None and original is not None:
             compared = by_original.rows, original.schema
         found = _beside_statements(found, claim.statements, data, claim, where, compared, weights)
-    attacked = broken_attacks(found.truthfulness, linkage)
-    return replace(found, failures=[*found.failures, *attacked])
+    failures = [*found.failures, *broken_attacks(found.truthfulness, linkage)]
+    return replace(found, failures=[*failures, *_of_weights(unsound, failures, claim, where)])
+
+
+def _sum_weights(data: Table, claim: Claim) -> tuple[tuple[Sizes, Floats] | None, DataError | None]:
+    """Return the sampling weights of classes, and why there are none: promises come first."""
+    try:
+        return sum_weights(data, claim.columns, claim.weights, claim.missing_markers), None
+    except DataError as error:
+        return None, error
+
+
+def _of_weights(
+    unsound: DataError | None, failures: Sequence[str], claim: Claim, where: str
+) -> Sequence[str]:
+    """Return what is wrong with sampling weights. Raise it where it refutes nothing."""
+    if unsound is None:
+        return []
+    if claim.statements is not None and claim.statements.risk.weights == claim.weights:
+        return [
+            f"{where}: holds other values than sampling weights in {claim.weights!r}. Restore the "
+            "release or publish it again"
+        ]
+    if not failures:
+        raise unsound
+    return unsound.problems
 
 
 def _beside_statements(

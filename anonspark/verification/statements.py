@@ -554,11 +554,17 @@ class Statements:
         largest = {name: prosecutor[name] for name in ("highest", "average", "lowest")}
         largest |= dict.fromkeys(("at_risk", "at_highest", "at_lowest", "unique"), 1.0)
         attack = Attack("outsider", **{name: found.get(name) or 0.0 for name in largest})
+        row = risk_row(attack, self.risk)
+        # They follow from claims alone.
+        following = {"expected", *(name for name in row if name.startswith("high_"))}
+        self.claimed.update(f"metrics/risk: {name}" for name in following)
         return {
-            **risk_row(attack, self.risk),
+            **row,
             "population": prosecutor["population"],
             "expected": attack.average * rows,
             **{name: Within(0.0, most) for name, most in largest.items()},
+            "highest": Within(attack.average, largest["highest"]),
+            "lowest": Within(0.0, min(attack.average, largest["lowest"])),
         }
 
 

@@ -13,7 +13,7 @@ from helpers import configuration_file, metrics, published, summary, write_table
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.pipeline import run as running
 from anonspark.reporting.making import make_report
 from anonspark.verification.audit import Verification, audit_release
@@ -229,6 +229,7 @@ def test_a_run_that_is_continued(
 
 
 def test_an_order_of_values_among_people_is_refused(tmp_path: Path, visits: Path) -> None:
+    """It was after all the work of the run."""
     privacy = {
         "k": 5,
         "unit": "patient",
@@ -237,8 +238,25 @@ def test_an_order_of_values_among_people_is_refused(tmp_path: Path, visits: Path
     roles = {"record": "sensitive", "disease": "insensitive", "patient": "insensitive"}
     attributes = {**dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"), **roles}
     model = {"name": "smondrian", "suppression_limit": 0.1}
-    with pytest.raises(GuaranteeError, match=r"model.suppression_limit to 0"):
+    with pytest.raises(ConfigurationError, match=r"model.suppression_limit: found 0.1 together"):
         released(tmp_path, visits, model=model, privacy=privacy, attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("sections", "shown"),
+    [
+        ({"evaluate": {"compare_baseline": True}}, "evaluate.compare_baseline: found true togeth"),
+        ({"gates": {"baseline_dm": {"max": 9}}}, "gates.baseline_dm: found the text 'baseline_dm'"),
+        ({"gates": {"rule_a": {"min": 1}}}, "which is not measured"),
+    ],
+)
+def test_a_baseline_of_a_part_of_the_classes_is_refused(
+    tmp_path: Path, visits: Path, sections: dict[str, Any], shown: str
+) -> None:
+    """A gate on it was refused after all the work of the run, and nothing said there is none."""
+    model = {"name": "su-mondrian", "suppression_limit": 0.1}
+    with pytest.raises(ConfigurationError, match=shown):
+        released(tmp_path, visits, model=model, **sections)
 
 
 def test_limits_of_all_records_are_refused(tmp_path: Path, visits: Path) -> None:

@@ -25,6 +25,11 @@ from anonspark.verification.weights import sum_weights
 
 ROWS = 900
 
+FIGURES = (
+    *("average", "highest", "lowest", "at_risk", "at_highest", "at_lowest", "unique", "expected"),
+    *("high_at_risk", "high_average", "high_highest", "high_unique"),
+)
+
 
 def sample() -> pa.Table:
     random = np.random.default_rng(3)
@@ -104,6 +109,7 @@ def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) ->
     assert 0 < row["highest"] < 0.2
     verified = audit_release(LocalEngine(), str(tmp_path / "release"))
     assert verified.failures == []
+    assert not [one for one in verified.claimed if one.startswith("metrics/risk: ")]
     proven = outsider(verified.risk)
     assert {name: row[name] for name in proven} == pytest.approx(proven)
     assert outsider(found.risk) | {"round": None} == row
@@ -144,9 +150,8 @@ def test_weights_that_are_not_published(
     assert {name: row[name] for name in figures} == pytest.approx(figures)
     verified = audit_release(LocalEngine(), str(release))
     assert verified.failures == []
-    assert "metrics/risk: average" in verified.claimed
-    assert "metrics/risk: expected" not in verified.claimed
-    assert "metrics/risk: threshold" not in verified.claimed
+    claimed = {one for one in verified.claimed if one.startswith("metrics/risk: ")}
+    assert claimed == {f"metrics/risk: {name}" for name in FIGURES}
 
 
 def test_weights_change_no_record(tmp_path: Path) -> None:
@@ -237,6 +242,8 @@ def test_gates(tmp_path: Path) -> None:
         ("identifier", "expected", 0.5),
         ("identifier", "highest", 1000.0),
         ("identifier", "at_risk", -1.0),
+        ("identifier", "highest", 0.1),
+        ("identifier", "lowest", 20.0),
     ],
 )
 def test_a_figure_that_was_changed(tmp_path: Path, role: str, figure: str, times: float) -> None:
@@ -271,6 +278,37 @@ def test_rows_of_other_attackers_are_proven_whatever_weights_are_asked_for(tmp_p
         LocalEngine(), str(release), configuration=parse_configuration(asked)
     ).failures
     assert any("risk" in one and "highest" in one for one in failures)
+
+
+def test_broken_promises_come_before_weights_that_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The publisher's advice was all that was shown of a release that was changed."""
+    path = document_file(tmp_path, document_at(tmp_path))
+    assert command(capsys, "run", path, "--quiet").code == 0
+    release, table = tmp_path / "release", tmp_path / "other.parquet"
+    (part,) = (release / "data").glob("part-*")
+    rows = pq.read_table(part)
+    weights = pa.array([0.0, *rows["w"].to_pylist()[1:]], pa.float64())
+    rewrite(part, encode_table(rows.set_column(2, "w", weights)))
+    list_files(release)
+    write_table(table, pq.read_table(part))
+    (tmp_path / "strict").mkdir()
+    strict = document_file(tmp_path / "strict", document_at(tmp_path, privacy={"k": 800}))
+    own = f"{release}/data: holds other values than sampling weights in 'w'"
+    advice = "evaluate.risk.weights: found 1 of 900 records without a weight in column 'w'"
+    for options, code, shown in (
+        ([release], 4, [f"{release}/data: its records are not those", own]),
+        ([release, "--config", path], 4, [f"{release}/data: its records are not those", own]),
+        ([table, "--config", path], 3, [advice]),
+        ([table, "--config", strict], 4, ["at least k = 800", advice]),
+    ):
+        found = verified(capsys, *options)
+        text = " ".join((found.out + found.err).split())
+        assert found.code == code, text
+        places = [text.find(one) for one in shown]
+        assert places == sorted(places)
+        assert -1 not in places, text
 
 
 def verified(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
