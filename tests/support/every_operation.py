@@ -73,9 +73,11 @@ def points_of(
     With each goes one of the ways in which a scheduler follows it, which is drawn.
     """
     found: list[tuple[Fault, T, Losing | None]] = []
+    last = max(number for number, operation in enumerate(operations) if operation.changes)
     for number, operation in enumerate(operations):
         faults: list[tuple[str, Losing | None]] = [(kind, None) for kind in operation.faults]
         faults += [("before", losing) for losing in operation.losses]
+        faults += [("after", None)] if number == last else []
         found += [(Fault(number, kind), random.choice(followed), losing) for kind, losing in faults]
     return found
 
@@ -151,6 +153,8 @@ class Scene:
         The release before and after an undisturbed run, see :func:`release_of`.
     operations : list
         Of the undisturbed run.
+    followed : set
+        What disturbed runs left, with how each was followed up: once is enough.
     """
 
     folder: Path
@@ -161,6 +165,7 @@ class Scene:
     others: dict[str, Any] = field(default_factory=dict)
     operations: list[Any] = field(default_factory=list)
     disk: Callable[..., SimulatedDisk] = SimulatedDisk
+    followed: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def configuration(self) -> Path:
@@ -306,6 +311,8 @@ def disturbed(
         if losing is not None:
             disk.cut_power(losing, Random(seed))  # noqa: S311 - no secret
         _check_first(made, first, fault)
+        if (left := (disk.state(), following)) in made.followed:
+            return True
         if following == "clean":
             cleaned = call(disk, made.clean)
             assert cleaned.code == 0, cleaned.err
@@ -329,6 +336,7 @@ def disturbed(
         assert not disk.staged()
         assert not made.strangers(), made.strangers()
         assert history_of(made.folder) == made.others
+    made.followed.add(left)
     return True
 
 

@@ -49,6 +49,8 @@ class Command:
         What a disturbed command may end with.
     disk : callable
         Returns the disk for a folder.
+    seen : set
+        What disturbed commands left, with how each was followed up: once is enough.
     """
 
     folder: Path
@@ -63,6 +65,7 @@ class Command:
     there: list[str] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     disk: Disk = SimulatedDisk
+    seen: set[tuple[str, int]] = field(default_factory=set)
 
     def lay_out(self) -> None:
         """Make the folder what it was before."""
@@ -102,6 +105,8 @@ def disturbed(
         if losing is not None:
             disk.cut_power(losing, Random(seed))  # noqa: S311 - no secret
         _check_first(made, first)
+        if (left := (disk.state(), following)) in made.seen:
+            return True
         for command in made.followed[following]:
             again = call(disk, command)
             # Of a command that came to its end the second is told that something is there.
@@ -116,6 +121,7 @@ def disturbed(
         and not path.startswith(("ledger/people/", "ledger/events/"))
     }
     assert not strangers, strangers
+    made.seen.add(left)
     return True
 
 

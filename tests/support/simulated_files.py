@@ -19,14 +19,18 @@ from __future__ import annotations
 
 import builtins
 import errno
+import hashlib
 import io
 import os
 import shutil
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
@@ -57,9 +61,6 @@ OF_READING = ("no permission", "input/output", "lost connection", "stale handle"
 DONE_AND_REFUSED = "done and refused"
 """The operation is done, but its answer is lost: the process is told of an error."""
 
-CHANGING_FAULTS = (*STOPS, *REFUSALS, DONE_AND_REFUSED)
-READING_FAULTS = ("before", *OF_READING)
-
 Losing = Literal["all", "contents", "drawn"]
 """What a power cut loses of what was not synced: all of it; the contents of files, which are zeros
 then; or what is drawn, in which changes of different directories are in no order."""
@@ -89,8 +90,15 @@ class Operation:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What can happen to it."""
-        return CHANGING_FAULTS if self.changes else READING_FAULTS
+        """What can happen to it and leaves another disk than what happens to others.
+
+        A process that is stopped before an operation which only reads, or after one that changes
+        something, leaves what one leaves that is stopped before the next change.
+        """
+        if not self.changes:
+            return OF_READING
+        half = ("within",) if self.verb == "write" else ()
+        return ("before", *half, *REFUSALS, DONE_AND_REFUSED)
 
     @property
     def losses(self) -> tuple[Losing, ...]:
@@ -194,6 +202,24 @@ class SimulatedDisk:
         """Return the names of staging directories in the folder."""
         return [one.name for one in Path(self.root).iterdir() if ".anonspark-" in one.name]
 
+    def state(self) -> str:
+        """Return a digest of everything that lies in the folder, and of how often it was started.
+
+        A command that begins where two disks have the same state does the same on both of them.
+        """
+        found = hashlib.sha256(str((self._boot, self._names())).encode())
+        for above, names, files in os.walk(self.root):
+            names.sort()
+            for path in (Path(above, name) for name in (*names, *sorted(files))):
+                found.update(f"{path}\0{path.lstat().st_mode:o}\0".encode())
+                if not path.is_dir():
+                    found.update(hashlib.sha256(path.read_bytes()).digest())
+        return found.hexdigest()
+
+    def _names(self) -> Sequence[str]:
+        """Return what the folder does not show."""
+        return ()
+
     def cut_power(self, losing: Losing = "all", random: Random | None = None) -> None:
         """Lose what was not synced since the disk is simulated. All processes have ended."""
         assert self._journal is not None
@@ -209,6 +235,7 @@ class SimulatedDisk:
         with pytest.MonkeyPatch.context() as patch:
             self._replace(patch)
             self._replace_processes(patch)
+            self._stop_clock(patch)
             yield self
 
     def _point(
@@ -227,7 +254,7 @@ class SimulatedDisk:
             return do()
         if process.is_stopped:
             raise StoppedError
-        operation = self.operation(verb, os.path.relpath(path, self.root), changes)
+        operation = self.operation(verb, path[len(self.root) + 1 :] or ".", changes)
         number = len(process.operations)
         process.operations.append(operation)
         if process.before_each is not None:
@@ -418,6 +445,38 @@ class SimulatedDisk:
         patch.setattr(os, "getpid", process_id)
         for module in (run_state, lock):
             patch.setattr(module, "process_identity", identity)
+
+
+    def _stop_clock(self, patch: pytest.MonkeyPatch) -> None:
+        """Let no time pass, and draw ids of claims by the process: so that states can be equal."""
+        for name, module in list(sys.modules.items()):
+            if name.startswith("anonspark.") and getattr(module, "datetime", None) is datetime:
+                patch.setattr(module, "datetime", _StoppedClock)
+        drawn: dict[int, Random] = {}
+        real = uuid.uuid4
+
+        def drawing() -> uuid.UUID:
+            process = current_process()
+            if process is None:
+                return real()
+            draw = drawn.setdefault(process.number, Random(process.number))  # noqa: S311
+            return uuid.UUID(int=draw.getrandbits(128), version=4)
+
+        patch.setattr(uuid, "uuid4", drawing)
+
+
+class _AsDatetime(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, datetime)
+
+
+class _StoppedClock(datetime, metaclass=_AsDatetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, zone: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        """Return the same moment each time."""
+        return datetime(2026, 1, 1, tzinfo=zone)
 
 
 _LOOKING = ("stat", "lstat", "scandir", "listdir", "readlink", "access")

@@ -69,9 +69,9 @@ class StoreOperation(Operation):
     def faults(self) -> tuple[str, ...]:
         """What can happen to it."""
         if not self.changes:
-            return ("before", *REFUSALS)
+            return tuple(REFUSALS)
         half = ("within",) if self.verb == "delete" else ()
-        return ("before", "after", *half, *REFUSALS, DONE_AND_REFUSED)
+        return ("before", *half, *REFUSALS, DONE_AND_REFUSED)
 
 
 class SimulatedStore(SimulatedDisk):
@@ -184,6 +184,9 @@ class SimulatedStore(SimulatedDisk):
         if keys:
             half = keys[: len(keys) // 2]
             self._request("delete", keys[0], lambda: remove(keys), half=lambda: remove(half))
+
+    def _names(self) -> Sequence[str]:
+        return sorted(self._keys)
 
     def staged(self) -> list[str]:
         """Return what lies in staging directories, and what stands for them."""
