@@ -168,6 +168,25 @@ def test_power_cut_after_a_round(replacing: Scene, losing: Losing) -> None:
         assert disturbed(replace(replacing), Fault(begin, "before"), following, losing)
 
 
+def test_power_cut_before_the_last_sync(replacing: Scene) -> None:
+    """The mark of the release was lost, so that nobody knew whose release was in its place."""
+    synced = number_of(replacing, lambda one: (one.verb, one.path) == ("sync", "release"))
+    for following in FOLLOWING:
+        assert disturbed(replacing, Fault(synced, "before"), following, "all")
+
+
+def test_staged_table_that_may_not_be_read(replacing: Scene) -> None:
+    """It was taken for an empty one, and the release had no table of classes."""
+    looked = [
+        number
+        for number, one in enumerate(replacing.operations)
+        if one.verb == "look" and "/rounds/round=" in one.path and "/part=" in one.path
+    ]
+    assert len(looked) > 10
+    for at in looked:
+        assert disturbed(replacing, Fault(at, "no permission"), "again")
+
+
 def test_release_that_clean_cannot_see_for_a_moment(replacing: Scene) -> None:
     """What is replaced was not put back, and was deleted with the staging directory."""
     renamed = number_of(replacing, lambda one: one.verb == "rename" and one.path == "release")

@@ -446,7 +446,6 @@ class SimulatedDisk:
         for module in (run_state, lock):
             patch.setattr(module, "process_identity", identity)
 
-
     def _stop_clock(self, patch: pytest.MonkeyPatch) -> None:
         """Let no time pass, and draw ids of claims by the process: so that states can be equal."""
         for name, module in list(sys.modules.items()):

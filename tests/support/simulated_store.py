@@ -16,6 +16,7 @@ operation of a simulated process, see :mod:`simulated_files`.
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import hashlib
 import io
@@ -226,14 +227,21 @@ class SimulatedStore(SimulatedDisk):
 
             def close(self) -> None:
                 self._writer.close()
-                store.put(self._path, self._content.getvalue())
+                store._put_by_task(self._path, self._content.getvalue())
 
         return Writer
+
+    def _put_by_task(self, path: str, content: bytes) -> None:
+        """Write an object where a task of Spark would, whose errors its engine translates."""
+        try:
+            self.put(path, content)
+        except Py4JError as error:
+            raise OSError(errno.EIO, str(error), path) from error
 
     def _write_parquet(self, batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
         with tempfile.TemporaryDirectory() as folder:
             written = writing.write_parquet(batches, schema, f"{folder}/file")
-            self.put(path, Path(folder, "file").read_bytes())
+            self._put_by_task(path, Path(folder, "file").read_bytes())
         return replace(written, path=path)
 
     @property

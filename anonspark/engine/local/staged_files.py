@@ -142,13 +142,15 @@ def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
     """Return who opens what was written to some directories, a batch or row group each."""
     found: list[Source] = []
     for folder in folders:
-        for path in sorted(folder.glob("*.arrow")):
-            batches = _mapped(path).num_record_batches
-            found += [partial(_batch, path, place) for place in range(batches)]
-        # Tables of all runs, also of earlier versions.
-        for path in sorted(folder.glob("*.parquet")):
-            groups = parquet.read_metadata(path).num_row_groups
-            found += [partial(_row_group, str(path), group, schema) for group in range(groups)]
+        # Path.glob takes a directory for empty that may not be read.
+        for path in sorted(folder.iterdir()):
+            if path.suffix == ".arrow":
+                batches = _mapped(path).num_record_batches
+                found += [partial(_batch, path, place) for place in range(batches)]
+            # Tables of all runs, also of earlier versions.
+            elif path.suffix == ".parquet":
+                groups = parquet.read_metadata(path).num_row_groups
+                found += [partial(_row_group, str(path), group, schema) for group in range(groups)]
     return found
 
 

@@ -105,7 +105,10 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         # Should this process be killed, its half release can be told from other things by these.
         names = [path for path, _ in files.files_below(staging.release)]
         files.replace(place.names, json.dumps(names).encode(), ".release-files.json.writing")
-        # A power cut must not leave a manifest of files that are lost.
+        if not staging.in_place:
+            files.write_text(f"{staging.release}/{place.mark_name}", "")
+        # A power cut must not leave a manifest of files that are lost, nor a release without its
+        # mark.
         files.sync_tree(staging.release)
         files.sync_tree(staging.manifest)
         if not staging.in_place:
@@ -133,7 +136,6 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path. Errors as of :func:`commit`."""
     place = staging.place
     _require_alone(files, staging)
-    files.write_text(f"{staging.release}/{place.mark_name}", "")
     if files.exists(place.output) or files.fault(place.output):
         if not overwrite:
             raise _appeared(staging)
