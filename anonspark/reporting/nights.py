@@ -12,7 +12,7 @@ from typing import Any
 from anonspark.core.figures import HISTORY, arrow_schema
 from anonspark.engine.files import Files, literal
 from anonspark.engine.protocol import Engine
-from anonspark.errors import DataError, GuaranteeError
+from anonspark.errors import DataError, EnvironmentProblem, GuaranteeError
 from anonspark.layers.publish.failures import FAILURES, read_failure
 from anonspark.redaction import redact
 from anonspark.release.manifest import MANIFEST, read_manifest
@@ -162,7 +162,7 @@ def _in_manifests(files: Files, root: str) -> Iterator[Night]:
         try:
             manifest = read_manifest(files, release)
             started = _moment(manifest.document.get("started"))
-        except (DataError, GuaranteeError) as error:
+        except (DataError, GuaranteeError, EnvironmentProblem) as error:
             _LOGGER.warning("left out, because its manifest cannot be read: %s", error)
             continue
         if started is None or not manifest.run_id:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime
+from errno import EACCES
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,29 @@ def test_a_release_that_cannot_be_read_is_left_out_aloud(
     assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["whole"]
     assert "left out, because its manifest cannot be read" in outcome.err
     assert "damaged/manifest.json" in outcome.err
+
+
+def test_a_release_that_may_not_be_read_is_left_out_aloud(
+    nights: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("ours", "theirs"):
+        shutil.copytree(nights / "all" / "visits", tmp_path / name)
+    read = Path.read_bytes
+
+    def refused(path: Path) -> bytes:
+        if path == tmp_path / "theirs" / "manifest.json":
+            raise PermissionError(EACCES, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    outcome = command(capsys, "history", tmp_path, "--json")
+    assert outcome.code == 0
+    assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["ours"]
+    assert "left out, because its manifest cannot be read: the system refused" in outcome.err
+    assert "theirs/manifest.json (Permission denied)" in outcome.err
 
 
 def test_tables_of_earlier_versions_lack_columns(
