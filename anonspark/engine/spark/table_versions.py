@@ -60,21 +60,20 @@ def current_version(
     given = {name.lower() for name in options}
     if kind not in (*_KINDS, CATALOG_TABLE) or given & _CHOSEN or len(paths) != 1:
         return {}
-    (path,) = paths
     if kind == CATALOG_TABLE:
-        if _kind_of(spark, path, "input.path") == "delta":
-            matched_name = path
+        (matched_name,) = paths
+        if _kind_of(spark, matched_name, "input.path") == "delta":
             newest = spark.sql(f"DESCRIBE HISTORY {matched_name} LIMIT 1").head()
             return {} if newest is None else {_VERSION: str(newest["version"])}
-        references = spark.table(f"{path}.refs")
+        references = spark.table(f"{matched_name}.refs")
     elif kind == "delta":
         # The newest commit is never cleaned up; its number has as many digits in every table.
-        listed = files_of(spark).children(f"{path.rstrip('/')}/_delta_log")
+        listed = files_of(spark).children(f"{paths[0].rstrip('/')}/_delta_log")
         names = (_COMMIT.fullmatch(one.rpartition("/")[2]) for one in listed)
         commits = [int(name[1]) for name in names if name is not None]
         return {_VERSION: str(max(commits))} if commits else {}
     else:
-        references = spark.read.format(data_format).options(**options).load(f"{path}#refs")
+        references = spark.read.format(data_format).options(**options).load(f"{paths[0]}#refs")
     found = references.where(sf.col("name") == "main").select("snapshot_id").head()
     return {} if found is None else {_VERSION: str(found.snapshot_id)}
 
@@ -123,22 +122,21 @@ def open_catalog_table(
     return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
 
 
-def _kind_of(spark: SparkSession, name: str, key: str) -> str:
+def _kind_of(spark: SparkSession, matched_name: str, key: str) -> str:
     """Return the format of a table of a catalog, which has to keep versions."""
     key = "input.table" if key == "input.path" else key
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(matched_name):
         raise DataError(
-            f"{key}: {name} is no name of a table. Expected catalog.schema.table, and backticks "
-            "around names with other signs than letters, digits and underscores"
+            f"{key}: {matched_name} is no name of a table. Expected catalog.schema.table, and "
+            "backticks around names with other signs than letters, digits and underscores"
         )
-    matched_name = name
     described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
     # The last one: a column may have this name.
     kind = next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
     if kind not in _KINDS:
         raise DataError(
-            f"{key}: {name} is no table of Delta Lake or Iceberg, whose versions let a continued "
-            "run and a proof read the same records. Expected such a table. Name the files of "
-            "others by input.path, or copy the view to a table"
+            f"{key}: {matched_name} is no table of Delta Lake or Iceberg, whose versions let a "
+            "continued run and a proof read the same records. Expected such a table. Name the "
+            "files of others by input.path, or copy the view to a table"
         )
     return kind
