@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from anonspark.core.figure_text import percent
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Chart, Table
 from anonspark.presentation.tips import words_of
 from anonspark.reporting.class_sizes import size_bins
-from anonspark.reporting.disclosure import percent
 
 Row = Mapping[str, Any]
 

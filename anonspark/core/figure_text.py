@@ -65,6 +65,29 @@ def figure_rows(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> l
     return [[column[place] for column in columns] for place in range(len(rows))]
 
 
+def percent(part: float, whole: float = 1, *, short: bool = False) -> str:
+    """Return a share as text: 0% and 100% are none and all.
+
+    Parameters
+    ----------
+    part : float
+        At least 0.
+    whole : float
+        At least as much.
+    short : bool
+        Whether a small share is <0.1% and a large one >99.9%, for tables. If not, three digits or
+        so are written, such as 0.0123%, and more than 99.9%.
+    """
+    if part in (0, whole):
+        return "100%" if part else "0%"
+    value = 100 * part / whole
+    if 99.95 <= value < 100:
+        return ">99.9%" if short else "more than 99.9%"
+    if short and value < 0.1:
+        return "<0.1%"
+    return f"{value:.1f}%" if short or value >= 1 else f"{value:.2g}%"
+
+
 def share_of_records(some: int, records: int, k: int) -> str:
     """Return a share of records in words that reveal no count below k.
 
@@ -81,8 +104,8 @@ def share_of_records(some: int, records: int, k: int) -> str:
         return f"fewer than {k:,} records"
     if records - some < k:
         return f"all but fewer than {k:,} records"
-    percent = 100 * some / records
-    return f"{percent:.0f}% of the records" if percent >= 1 else f"{percent:.2g}% of the records"
+    share = 100 * some / records
+    return f"{share:.0f}% of the records" if share >= 1 else f"{share:.2g}% of the records"
 
 
 def _plain(value: object) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from anonspark.core.figure_text import percent
 from anonspark.presentation.blocks import Cell, Chart, Table
 from anonspark.presentation.card import Card
 from anonspark.profiling.profile import Profile
@@ -16,7 +17,6 @@ from anonspark.profiling.wording import (
     roles_texts,
     set_cells,
     set_columns,
-    share_text,
     unique_text,
     unit_text,
 )
@@ -57,9 +57,9 @@ def _columns(profile: Profile) -> Table:
             one.name,
             one.kind,
             one.counts.distinct,
-            share_text(one.counts.missing, profile.rows),
-            share_text(one.counts.unique, profile.rows),
-            share_text(one.counts.few, profile.rows),
+            percent(one.counts.missing, profile.rows, short=True),
+            percent(one.counts.unique, profile.rows, short=True),
+            percent(one.counts.few, profile.rows, short=True),
             one.looks_like or "",
             *([" · ".join(one.examples)] if with_examples else []),
         ]
@@ -76,7 +76,7 @@ def _sets(profile: Profile) -> list[Table]:
         rows = [set_cells(one, profile) for one in profile.uniqueness.of_size(size)[:SHOWN]]
         tables.append(Table(title, set_columns(profile), rows))
     causing = [
-        [" + ".join(one.columns), share_text(one.minimal_unique, profile.sample_rows)]
+        [" + ".join(one.columns), percent(one.minimal_unique, profile.sample_rows, short=True)]
         for one in profile.uniqueness.causing(SHOWN)
     ]
     tables.append(Table("Smallest identifying combinations", ["columns", "records"], causing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anonspark._version import __version__
+from anonspark.core.figure_text import percent
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import PublishingError
 from anonspark.presentation.bars import Bars, Series, bar_chart
@@ -18,7 +19,6 @@ from anonspark.profiling.wording import (
     no_sets_text,
     set_cells,
     set_columns,
-    share_text,
     unique_text,
     unit_text,
 )
@@ -84,9 +84,9 @@ def _columns(profile: Profile) -> Table:
                 one.name,
                 one.kind,
                 f"{one.counts.distinct:,}",
-                share_text(one.counts.missing, rows),
-                share_text(one.counts.unique, rows),
-                share_text(one.counts.few, rows),
+                percent(one.counts.missing, rows, short=True),
+                percent(one.counts.unique, rows, short=True),
+                percent(one.counts.few, rows, short=True),
                 f"{one.looks_like} (by {one.told_by})" if one.looks_like else "",
             ]
             for one in profile.columns
@@ -106,7 +106,7 @@ def _chart(profile: Profile) -> Block:
     figures = Table(
         title,
         ["column", "share of records"],
-        [[one.name, share_text(one.counts.few, profile.rows)] for one in profile.columns],
+        [[one.name, percent(one.counts.few, profile.rows, short=True)] for one in profile.columns],
     )
     chart = Bars(
         title,
@@ -149,7 +149,7 @@ def _sets(profile: Profile) -> list[Block]:
         if some:
             blocks.append(Table(f"{name} that identify most", set_columns(profile), some))
     causing = [
-        [" + ".join(one.columns), share_text(one.minimal_unique, profile.sample_rows)]
+        [" + ".join(one.columns), percent(one.minimal_unique, profile.sample_rows, short=True)]
         for one in sets.causing(SHOWN)
     ]
     if causing:

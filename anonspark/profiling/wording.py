@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anonspark.core.figure_text import percent
 from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.profiling.profile import Profile
 from anonspark.profiling.uniqueness import ColumnSet
@@ -16,15 +17,8 @@ ROLES = {
 SHOWN = 5
 """Sets of each size that are shown."""
 
-
-def share_text(part: int, whole: int) -> str:
-    """Return a share in percent. One that is neither none nor all does not look like it."""
-    if part in (0, whole):
-        return "0%" if part == 0 else "100%"
-    percent = 100 * part / whole
-    if percent < 0.1:
-        return "<0.1%"
-    return f"{percent:.1f}%" if percent < 99.95 else ">99.9%"
+# What is guessed to within some is never said of all records.
+_NOT_ALL = 0.9999
 
 
 def ratio_text(ratio: float) -> str:
@@ -67,7 +61,8 @@ def unique_text(profile: Profile) -> list[str]:
         "at most three columns together",
     )
     return [
-        f"{share_text(number, profile.sample_rows)} of the records are identified by {which}"
+        f"{percent(number, profile.sample_rows, short=True)} of the records are identified by "
+        f"{which}"
         for number, which in zip(profile.uniqueness.unique_by_size, said, strict=False)
     ]
 
@@ -83,8 +78,8 @@ def set_cells(one: ColumnSet, profile: Profile) -> list[str]:
         " + ".join(one.columns),
         ratio_text(one.distinction),
         ratio_text(one.separation),
-        share_text(one.unique, profile.sample_rows),
-        share_text(one.few, profile.sample_rows),
+        percent(one.unique, profile.sample_rows, short=True),
+        percent(one.few, profile.sample_rows, short=True),
     ]
 
 
@@ -94,7 +89,11 @@ def dependency_texts(profile: Profile) -> list[str]:
     return [
         f"{one.column} gives {one.determines} away"
         + (f" to within {one.within:.0%} of its range" if one.within else "")
-        + (" in all records" if one.exact else f" in {_percent(one.holds)} of the records")
+        + (
+            " in all records"
+            if one.exact
+            else f" in {percent(min(one.holds, _NOT_ALL), short=True)} of the records"
+        )
         + _publishing(roles[one.column], one.determines)
         for one in profile.dependencies
     ]
@@ -107,10 +106,6 @@ def _publishing(role: str | None, given: str) -> str:
     if role is None:
         return f". Published as it is, it would reveal more of {given} than its ranges do"
     return f". Published as it is, it reveals more of {given} than its ranges do"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%" if share < 0.9995 else ">99.9%"
 
 
 def roles_texts(profile: Profile) -> list[str]:

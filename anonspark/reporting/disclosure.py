@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anonspark.core.figure_text import percent
+
 SHARE = "share of the records (%)"
 """What bars of shares measure."""
 
@@ -88,16 +90,6 @@ class Disclosure:
         if self.hides(people - some):
             return 1.0
         return min(self.rounded(some) / people, 1.0)
-
-
-def percent(share: float) -> str:
-    """Return a share as text, with three digits or so: 100%, 12.3%, 0.0123%."""
-    value = 100 * share
-    if value == 0 or value == 100:
-        return f"{value:.0f}%"
-    if 99.95 <= value < 100:
-        return "more than 99.9%"
-    return f"{value:.1f}%" if value >= 1 else f"{value:.2g}%"
 
 
 def percent_or_nothing(share: Any) -> str:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonspark.core.figure_text import figure_texts
+from anonspark.core.figure_text import figure_texts, percent
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Section, Table, Text
-from anonspark.reporting.disclosure import Disclosure, percent, percent_or_nothing
+from anonspark.reporting.disclosure import Disclosure, percent_or_nothing
 from anonspark.reporting.evidence import Evidence
 
 

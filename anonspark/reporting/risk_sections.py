@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from anonspark.core.figure_text import percent
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.lines import Line, Lines, draw_lines
 from anonspark.presentation.tips import words_of
-from anonspark.reporting.disclosure import SHARE, percent, percent_or_nothing, round_percent
+from anonspark.reporting.disclosure import SHARE, percent_or_nothing, round_percent
 from anonspark.reporting.evidence import Evidence, Row, prosecutor_of
 
 THRESHOLDS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonspark.core.figure_text import percent
 from anonspark.engine.protocol import Engine
 from anonspark.engine.protocol import Table as EngineTable
 from anonspark.errors import ConfigurationError, DataError
@@ -13,7 +14,7 @@ from anonspark.presentation.heat_map import HeatMap, draw_heat_map
 from anonspark.presentation.tips import words_of
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.classes import ShownClass
-from anonspark.reporting.disclosure import SHARE, Disclosure, percent, round_percent
+from anonspark.reporting.disclosure import SHARE, Disclosure, round_percent
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.marginals import Marginal
 from anonspark.utility.evaluation import open_evaluation, require_holdout_used

@@ -129,8 +129,8 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     if workload is not None:
         return (
             "half of all counts that are taken from the release are off by "
-            f"{_percent(workload.median)} at most, three quarters by "
-            f"{_percent(workload.third_quartile)} at most"
+            f"{workload.median:.1%} at most, three quarters by "
+            f"{workload.third_quartile:.1%} at most"
         )
     return "nothing was measured"
 
@@ -160,12 +160,8 @@ def _of_models(kept: Kept) -> str:
         )
     margin = ""
     if kept.low is not None and kept.high is not None:
-        margin = f"95% interval {_percent(max(kept.low, 0.0))} to {_percent(kept.high)}, "
+        margin = f"95% interval {max(kept.low, 0.0):.1%} to {kept.high:.1%}, "
     return (
-        f"a model trained on the release is {_percent(kept.share)} as good as on the original "
+        f"a model trained on the release is {kept.share:.1%} as good as on the original "
         f"({margin}{scores}, {guessing}{seen})"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%"

@@ -12,12 +12,18 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.figure_text import figure_text, figure_texts
+from anonspark.core.figure_text import figure_text, figure_texts, percent
 
 
 @cases(__file__, "value", "text")
 def test_a_figure(value: object, text: str) -> None:
     assert figure_text(value) == text
+
+
+@cases(__file__, "part", "whole", "text", "short")
+def test_a_share(part: float, whole: float, text: str, short: str) -> None:
+    assert percent(part, whole) == text
+    assert percent(part, whole, short=True) == short
 
 
 def test_figures_of_other_types() -> None:

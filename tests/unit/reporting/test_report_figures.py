@@ -33,7 +33,7 @@ from anonspark.reporting.axes import (
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
 from anonspark.reporting.class_sizes import class_sizes
-from anonspark.reporting.disclosure import Disclosure, percent
+from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
 from anonspark.reporting.groups import beginnings, levels_of, plan_groups
@@ -94,11 +94,6 @@ def test_a_share_is_drawn_without_few_records(people: int, k: int) -> None:
             assert drawn == 1
         else:
             assert abs(drawn - some / people) <= k / people / 2 + 1e-9
-
-
-@cases(__file__, "share", "text")
-def test_shares_are_written_short(share: float, text: str) -> None:
-    assert percent(share) == text
 
 
 # Bins
