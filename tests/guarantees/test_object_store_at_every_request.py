@@ -45,7 +45,9 @@ RUNS: dict[str, Callable[[Path], Scene]] = {
 }
 
 # So many points of each take fifteen CPU seconds in all.
-DRAWN = {"ledger init": 40, "distribute": 2, "select": 20, "union": 4} | dict.fromkeys(RUNS, 4)
+DRAWN = {"clean": 20, "ledger init": 40, "distribute": 2, "select": 20, "union": 4} | dict.fromkeys(
+    RUNS, 4
+)
 
 
 def go_through(folder: Path, name: str, record: Record, drawn: int | None = None) -> None:
@@ -173,6 +175,47 @@ def test_selection_of_which_half_is_copied(tmp_path: Path, kind: str) -> None:
     for verb in ("copy", "delete"):
         for at in numbers_of(made.operations, verb, "selection.writing-night"):
             assert sharing_commands.disturbed(made, Fault(at, kind), 0)
+
+
+def test_manifest_that_lists_a_report_is_there_all_the_time(tmp_path: Path) -> None:
+    """It was deleted before the new one was renamed, and that was deleted where a list failed."""
+    made = RUNS["history and report"](tmp_path)
+    report = numbers_of(made.operations, "put", "release/report.html")[0]
+    later = [
+        number
+        for number, one in enumerate(made.operations)
+        if number > report and one.path.startswith("release/") and "manifest.json" in one.path
+    ]
+    for at in later:
+        assert every_operation.disturbed(made, Fault(at, "lost connection"), "again")
+
+
+def test_part_of_a_union_that_the_store_refuses(tmp_path: Path) -> None:
+    """The part was said not to keep its promise."""
+    made = COMMANDS["union"](tmp_path, SimulatedStore)
+    parts = [
+        number
+        for number, one in enumerate(made.operations)
+        if one.path.startswith(("north/metrics/", "south/metrics/"))
+    ]
+    for at in parts[::20]:
+        assert sharing_commands.disturbed(made, Fault(at, "no permission"), 0)
+
+
+def test_two_calls_of_clean(tmp_path: Path) -> None:
+    """One of them called it a bug that what it read was gone."""
+    made = COMMANDS["clean"](tmp_path, SimulatedStore)
+    read = [number for number, one in enumerate(made.operations) if one.verb == "get"]
+    two_commands_at_once(made, [*read, *(number - 1 for number in read)])
+
+
+def test_release_that_clean_puts_back_has_its_manifest_last(tmp_path: Path) -> None:
+    """A reader found a manifest whose files were not there yet."""
+    made = COMMANDS["clean"](tmp_path, SimulatedStore)
+    copies = numbers_of(made.operations, "copy", ".release.anonspark-night/replaced")
+    assert len(copies) > 10
+    for at in copies:
+        assert sharing_commands.disturbed(made, Fault(at, "before"), 0)
 
 
 def test_refusal_is_no_bug(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ Record = Callable[[str, object], None]
 """Notes a property of a test."""
 
 # So many points of each take eight CPU seconds in all.
-DRAWN = {"ledger init": 60, "distribute": 4, "select": 20, "union": 6}
+DRAWN = {"clean": 20, "ledger init": 60, "distribute": 4, "select": 20, "union": 6}
 
 
 def go_through(made: Command, random: Random, record: Record, drawn: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Commands of ledgers, plans, selections and unions that are disturbed at one operation."""
+"""Commands of ledgers, plans, selections, unions and ``clean``, disturbed at one operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import yaml
-from every_operation import Ended, call, files_of, release_of
+from every_operation import Ended, call, files_of, release_of, scene
 from helpers import write_table
 from holders import anonymize, write_coding
 from simulated_files import Fault, Losing, Operation, SimulatedDisk
@@ -309,7 +309,40 @@ def union_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
     )
 
 
+def clean_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
+    """Return ``clean`` after a run that was killed when it had set an earlier release aside."""
+    run = scene(folder / "run", overwrite=True, disk=disk)
+    work = run.folder
+    aside = next(
+        number
+        for number, one in enumerate(run.operations)
+        if one.verb in ("rename", "delete") and f"{one.path}/".startswith("release/")
+    )
+    run.lay_out()
+    with disk(work).in_place() as simulated:
+        for _ in range(9):
+            # No later process has the number of the killed one.
+            with simulated.process():
+                pass
+        call(simulated, run.run, Fault(aside, "after"))
+
+    def state(work: Path) -> State:
+        staged = [path for path in files_of(work) if ".anonspark-" in path]
+        return {"release": release_of(work / "release"), "staged": staged}
+
+    def sound(work: Path) -> None:
+        assert release_of(work / "release") in ({}, run.before)
+
+    template, command = folder / "template", run.clean
+    made = Command(work, template, command, state, sound, ((command,),), disk=disk)
+    assert made.look()["staged"]
+    finished(made)
+    assert made.after == {"release": run.before, "staged": []}
+    return made
+
+
 COMMANDS = {
+    "clean": clean_scene,
     "ledger init": ledger_scene,
     "distribute": plan_scene,
     "select": selection_scene,

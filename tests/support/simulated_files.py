@@ -439,8 +439,9 @@ class SimulatedDisk:
         def identity(number: int) -> str | None:
             if number < 4_200_000:
                 return real_identity(number)
-            process = self.processes[number - 4_200_000]
-            return None if process.is_stopped or process.has_ended else f"{self._boot} {number} 1"
+            there = self.processes[number - 4_200_000 :][:1]
+            works = [one for one in there if not (one.is_stopped or one.has_ended)]
+            return f"{self._boot} {number} 1" if works else None
 
         patch.setattr(os, "getpid", process_id)
         for module in (run_state, lock):

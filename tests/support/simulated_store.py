@@ -178,7 +178,8 @@ class SimulatedStore(SimulatedDisk):
                 if key in self._keys and key[-1] != "/":
                     Path(key).unlink()
                 with suppress(OSError):
-                    os.removedirs(Path(key).parent)
+                    # What stands for a directory may have been the last there.
+                    os.removedirs(key if key[-1] == "/" else Path(key).parent)
                 self._change(key, False)
             Path(self.root).mkdir(exist_ok=True)
 

@@ -38,8 +38,9 @@ _R = TypeVar("_R")
 # Of S3A since Hadoop 3.4.2: the store refuses a file that is there (HADOOP-19256).
 _CONDITIONAL = "fs.option.create.conditional.overwrite"
 
-# What Hadoop throws because of a file, and not of a disk, a connection or a permission.
+# What Hadoop throws because of a file, and not of a disk or a connection; and of a permission.
 _OF_FILES = {"FileNotFoundException": errno.ENOENT, "ChecksumException": errno.EBADMSG}
+_OF_PERMISSIONS = ("AccessDeniedException", "AccessControlException")
 
 # Hadoop has no question for it. Of others than these (abfs: is one) a rename may be one step.
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
@@ -65,7 +66,16 @@ def _reaching(path: str) -> Iterator[None]:
         raise ConfigurationError(
             f"path {path}: Hadoop cannot reach it. Check scheme, host, spelling (a relative path "
             "has no colon) and permissions, and that Spark has the package of its file system"
-        ) from error
+        ) from _refusal_of(error, path)
+
+
+def _refusal_of(error: Exception, path: str) -> Exception:
+    """Return an error of the system for one of a permission, which says nothing of the file."""
+    if not any(name in str(error) for name in _OF_PERMISSIONS):
+        return error
+    refusal = FilesError(errno.EACCES, java_class_name(error) or os.strerror(errno.EACCES), path)
+    refusal.__cause__ = error
+    return refusal
 
 
 def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -298,6 +308,10 @@ class FileSystem(Files):
         if local is not None:
             LocalFiles().replace(local, content, temporary)
             return
+        if self.rename_copies(path):
+            # An object is there as a whole, or the earlier one is.
+            self.write_bytes(path, content)
+            return
         aside = f"{self.parent(path)}/{temporary}"
         try:
             self.write_bytes(aside, content)
@@ -305,7 +319,9 @@ class FileSystem(Files):
                 self.delete(path)
                 self.rename(aside, path)
         except BaseException:
-            self.delete(aside)
+            # Else it is the only one that is left.
+            if self.exists(path):
+                self.delete(aside)
             raise
 
     def _rename_over(self, source: str, target: str) -> bool:

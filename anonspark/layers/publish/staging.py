@@ -33,6 +33,7 @@ _MARK = ".anonspark-"
 
 _REPLACED = "replaced"
 _NAMES = "release-files.json"
+_LAST = f"{_MARK}{MANIFEST}"
 _PRIVATE = "raw-records-at.txt"
 
 # All that runs make in their staging directories; attempts are numbered. Hadoop's local file system
@@ -214,10 +215,11 @@ def _told_private(files: Files, place: Place) -> str | None:
         If that is no place where a run of this output and id puts them: it would be removed.
     """
     path = _private_file(place)
-    # Of what somebody else made nothing is believed.
-    if files.fault(place.root, "private") is not None or not files.exists(path):
-        return None
-    told = files.read_text(path)
+    with _putting_right(place):
+        # Of what somebody else made nothing is believed.
+        if files.fault(place.root, "private") is not None or not files.exists(path):
+            return None
+        told = files.read_text(path)
     if told != place.root and told.rpartition("/")[2] != (
         _private_name(place.output) + place.run_id
     ):
@@ -266,9 +268,10 @@ def remove_staging(files: Files, place: Place) -> bool:
     PublishingError
         If the file system refuses, or it is unclear which of two releases is the right one.
     """
-    _require_ours(files, place)
-    if is_at_work(files, place.state):
-        return False
+    with _putting_right(place):
+        _require_ours(files, place)
+        if is_at_work(files, place.state):
+            return False
     _delete(files, place)
     return True
 
@@ -307,10 +310,28 @@ def restore_output(files: Files, place: Place) -> bool:
                     "or move it elsewhere, then run anonspark clean"
                 )
             elif not files.exists(place.output):
-                files.rename(place.replaced, place.output)
+                _put_back(files, place)
+        _rename_completely(files, place.output, _LAST, MANIFEST)
         if ours and complete:
             files.delete(place.mark)
         return ours and complete
+
+
+def _put_back(files: Files, place: Place) -> None:
+    """Rename what was replaced to the output path. Where that copies, its manifest comes last."""
+    if files.rename_copies(place.output):
+        _rename_completely(files, place.replaced, MANIFEST, _LAST)
+    files.rename(place.replaced, place.output)
+
+
+def _rename_completely(files: Files, directory: str, name: str, new_name: str) -> None:
+    """Rename a file if it is there, also where a call was stopped that had copied it."""
+    source, target = f"{directory}/{name}", f"{directory}/{new_name}"
+    if files.exists(source):
+        if files.exists(target):
+            files.delete(source)
+        else:
+            files.rename(source, target)
 
 
 def _removes_copies(files: Files, place: Place) -> bool:
