@@ -15,6 +15,8 @@ from anonspark.redaction import REDACTED, is_secret_option
 # One name of a key path, bare or in quotes, and the sign after it.
 _SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
 
+# Section and depth of texts that stand for a mapping, and which of its keys they are.
+_SHORT_FORMS = {("attributes", 2): "role", ("model", 1): "name"}
 
 # What ends a YAML document that is a single value.
 _END = "...\n"
@@ -102,8 +104,8 @@ def assign(
     keys, section = assignment.keys, document
     for depth, key in enumerate(keys[:-1], start=1):
         inner = section.get(key)
-        if isinstance(inner, str) and depth == 2 and keys[0] == "attributes":
-            inner = {"role": inner}
+        if isinstance(inner, str) and (short := _SHORT_FORMS.get((keys[0], depth))) is not None:
+            inner = {short: inner}
         elif inner is None:
             inner = {}
         elif not isinstance(inner, dict):

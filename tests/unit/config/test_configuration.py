@@ -467,6 +467,13 @@ def test_an_override_expands_the_short_form() -> None:
     assert configuration.attributes["age"] == Attribute(role="quasi_identifier", type="number")
 
 
+def test_an_override_expands_the_short_form_of_a_model() -> None:
+    """It was refused, though init writes model: auto."""
+    overrides = ["model.name=mondrian", "model.suppression_limit=0.1"]
+    model = parse_configuration({**MINIMAL, "model": "auto"}, overrides).model
+    assert (model.name, model.suppression_limit) == ("mondrian", 0.1)
+
+
 def test_an_override_with_a_dot_in_a_name() -> None:
     overrides = ['attributes."capital.gain".role=sensitive', "attributes.'a=\"b'=insensitive"]
     configuration = parse_configuration(MINIMAL, overrides)
