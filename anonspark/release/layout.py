@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Collection, Sequence
 
 from anonspark.core.figures import TABLES
@@ -44,6 +45,7 @@ REPORT_KIND = "Anonymization report"
 _CHECKSUM = re.compile(r"(?P<folder>(?:.*/)?)\.(?P<name>[^/]+)\.crc")
 _CHECKSUM_MAGIC = b"crc\0"
 _CHECKSUM_HEADER = 8
+_LARGEST_CHUNK = 2**24
 
 
 def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
@@ -130,7 +132,7 @@ def foreign_entries(
 
     Notes
     -----
-    No Spark job. The first bytes of each checksum are read.
+    No Spark job. Each checksum is read, and the file that it is of.
     """
     sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
 
@@ -155,41 +157,41 @@ def foreign_entries(
             case "file" if entry.path not in own:
                 checked = _CHECKSUM.fullmatch(entry.path)
                 of = checked["folder"] + checked["name"] if checked else ""
-                if of not in own or not checksum_header_is_sound(
-                    files, f"{release}/{entry.path}", entry.bytes, sizes[of]
+                if of not in own or not is_checksum(
+                    files, f"{release}/{entry.path}", f"{release}/{of}"
                 ):
                     foreign.append(entry.path)
     return foreign
 
 
-def checksum_header_is_sound(files: Files, path: str, size: int, content: int) -> bool:
-    """Return whether a file is as large as a checksum of Hadoop's is, and begins like one.
+def is_checksum(files: Files, path: str, of: str) -> bool:
+    """Return whether a file is the checksum that Hadoop writes of another one, and nothing else.
 
-    Hadoop passes over a checksum that does not begin so, and compares every other one with the
-    content whenever it reads that: so nothing else can hide in it.
+    It is computed again, because only Hadoop compares it with the content.
 
     Parameters
     ----------
     files : Files
     path : str
-    size : int
-        Its bytes.
-    content : int
-        Bytes of the file that it is of.
+    of : str
+        The file that it is of.
     """
-    local = files.local_path(path)
-    if local is None or size < _CHECKSUM_HEADER:
+    own, other = files.local_path(path), files.local_path(of)
+    if own is None or other is None:
         # No other file system has them.
         return False
     try:
-        with open(local, "rb") as file:  # noqa: PTH123 - the name may be no text
+        # The names may be no texts.
+        with open(own, "rb") as file, open(other, "rb") as content:  # noqa: PTH123
             header = file.read(_CHECKSUM_HEADER)
+            size = int.from_bytes(header[4:], "big")
+            if header[:4] != _CHECKSUM_MAGIC or not 0 < size <= _LARGEST_CHUNK:
+                return False
+            chunks = iter(lambda: content.read(size), b"")
+            sums = (zlib.crc32(chunk).to_bytes(4, "big") for chunk in chunks)
+            return all(file.read(4) == one for one in sums) and not file.read(1)
     except OSError:
         return False
-    chunk = int.from_bytes(header[4:], "big")
-    if header[:4] != _CHECKSUM_MAGIC or not 0 < chunk < 2**31:
-        return False
-    return size == _CHECKSUM_HEADER + 4 * -(-content // chunk)
 
 
 def looks_like_report(files: Files, path: str) -> bool:
