@@ -270,8 +270,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
         )
     listed = [file for file in manifest.files if file["path"] not in unknown]
     failures += _as_listed(release, listed, own, contents)
-    if manifest.version == __version__:
-        failures += _changed_copies(release, manifest, contents)
+    failures += _changed_copies(release, manifest, contents)
     return failures + _tables(release, manifest, own, contents, data_format)
 
 

@@ -32,14 +32,12 @@ from anonspark.release.class_bounds import (
     is_alike,
     type_of_name,
 )
-from anonspark.release.copies import COPIES
 from anonspark.release.derived_figures import privacy_rows, risk_rows
 from anonspark.release.derived_manifest import (
     columns_section,
     figures_of_gates,
     sections_of_summary,
 )
-from anonspark.release.iceberg import METADATA
 from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.metric_tables import read_parts
@@ -279,8 +277,6 @@ class Statements:
         found |= {f"file: {name}" for name in texts & listed}
         if any(path.startswith(f"{LEFT_OUT}/") for path in listed):
             found.add(LEFT_OUT)
-        if not self.is_of_this_version:
-            found |= {path.partition("/")[0] for path in listed} & {COPIES, METADATA}
         sections = ("chosen_model", "drift", "gates", "parts", "recipient")
         found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
         if self.manifest["configuration"]["output"].get("pseudonyms"):

@@ -94,6 +94,21 @@ def test_other_copies_are_refused(
     assert "not the records of data as CSV" in refused.err
 
 
+def test_a_copy_by_another_version_is_compared_too(
+    release: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A raw table was accepted as a copy, with a warning about the texts."""
+    (release / "copies" / "part-00000.csv").write_text("name,age\nZebediah Doe,34\n")
+    document = read_manifest(release)
+    document["versions"]["anonspark"] = "0.0.9"
+    save_manifest(release, document)
+    relist(release)
+    refused = command(capsys, "verify", release)
+    assert refused.code == 4
+    assert "not the records of data as CSV" in refused.err
+    assert "Zebediah" not in refused.err
+
+
 def test_copies_that_nobody_asked_for(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = read_manifest(release)
     document["configuration"]["output"]["copies"] = []
