@@ -233,7 +233,9 @@ class Statements:
             "rows_dropped_missing": rows - loss.rows,
             "rows_left_out": loss.rows_left_out,
         }
-        if summary.get("rows_left_out") == 0:
+        # Ranges are those of published records alone where values of the others are withheld.
+        is_whole = self.manifest["published"]["left_out_values"] == "told"
+        if summary.get("rows_left_out") is not None and is_whole:
             if published.classes == summary.get("classes"):
                 measured["dm"] = loss.dm
             if loss.gcp is not None:

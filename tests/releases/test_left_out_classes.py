@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.pipeline import run as running
+from anonspark.release.manifest import read_manifest
 from anonspark.reporting.making import make_report
 from anonspark.verification.audit import Verification, audit_release
+from anonspark.verification.claims import claim_of_manifest
 
 ROWS = 900
 QUASI_IDENTIFIERS = ("age", "income", "children")
@@ -259,6 +262,23 @@ def test_a_baseline_of_a_part_of_the_classes_is_refused(
         released(tmp_path, visits, model=model, **sections)
 
 
+@pytest.mark.parametrize("figure", ["gcp", "gcp_total", "dm"])
+def test_loss_with_records_left_out_is_compared_with_the_original(
+    tmp_path: Path, visits: Path, figure: str
+) -> None:
+    """It was believed as soon as one record was left out."""
+    release = released(tmp_path, visits, model={"name": "smondrian", "suppression_limit": 0.1})
+    found = proven(release, visits)
+    claim = claim_of_manifest(
+        LocalEngine(), str(release), read_manifest(LocalEngine().files, str(release)), matched=True
+    )
+    assert claim.statements is not None
+    assert found.loss is not None
+    other = replace(found.loss, **{figure: getattr(found.loss, figure) * 2})
+    failures = claim.statements.mismeasured(found.published, other, ROWS)
+    assert any(f"summary.{figure}: found" in one for one in failures)
+
+
 def test_limits_of_all_records_are_refused(tmp_path: Path, visits: Path) -> None:
     model = {"name": "canon", "suppression_limit": 1.0}
     with pytest.raises(ConfigurationError, match=r"model\.suppression_limit"):
@@ -283,15 +303,15 @@ def test_no_class_is_left_out_whose_people_violate_a_criterion_together(
         "disease": ["b", "c"] * 30 + ["a", "b"] * 3,
     }
     alpha = {"attribute": "disease", "alpha": 0.6}
-    release, table = one_column(
-        tmp_path,
-        columns,
-        privacy={"k": 2, "unit": "person", "alpha_k_anonymity": alpha},
-        model={"name": "smondrian", "suppression_limit": 0.1},
-    )
+    privacy = {"k": 2, "unit": "person", "alpha_k_anonymity": alpha}
+    whole, _ = one_column(tmp_path / "whole", columns, privacy=privacy, model="smondrian")
+    model = {"name": "smondrian", "suppression_limit": 0.1}
+    release, table = one_column(tmp_path, columns, privacy=privacy, model=model)
     assert "model.suppression_limit: no record is left out" in caplog.text
-    assert summary(release)["rows_published"] == len(columns["age"])
+    found = summary(release)
+    assert found["rows_published"] == len(columns["age"])
     proven(release, table)
+    assert summary(whole)["output_fingerprint"] == found["output_fingerprint"]
 
 
 @pytest.mark.parametrize("model", ["smondrian", "su-mondrian", "microaggregation"])
