@@ -27,6 +27,9 @@ class OfExecutor extends ExecutorPlugin {
     if (isFirst && task.partitionId() % 3 == wanted.toInt) kind match {
       case "late" => atEnd(task)(if (isNew(name)) throw new IllegalStateException("on purpose"))
       case "lost" => atEnd(task)(if (isNew(name)) Runtime.getRuntime.halt(137))
+      case "copied" => waitForCopy(name)
+      // Spark interrupts the sleep when the copy has succeeded.
+      case "copied late" => atEnd(task) { waitForCopy(name); Thread.sleep(2000) }
       case _ =>
     }
   }
@@ -38,4 +41,12 @@ class OfExecutor extends ExecutorPlugin {
   private def isNew(name: String): Boolean =
     try { Files.createFile(folder.resolve("met").resolve(name)); true }
     catch { case _: FileAlreadyExistsException => false }
+
+  /** Wait until Spark has started a copy of a task: ten seconds at most. */
+  private def waitForCopy(name: String): Unit = {
+    def isThere = Files.readString(folder.resolve("attempts")).contains(s"\n$name 1\n")
+    val end = System.nanoTime() + 10000000000L
+    while (!isThere && System.nanoTime() < end) Thread.sleep(20)
+    if (isThere) isNew(name)
+  }
 }

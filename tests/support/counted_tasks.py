@@ -5,7 +5,10 @@ folder, and reads in the file ``wanted`` there which tasks are disturbed, and ho
 
 - ``middle``: it fails after the first rows that our function returned (``faulty_daemon.py``);
 - ``late``: it fails after everything is done, its output committed and its shuffle files written;
-- ``lost``: its executor ends then, with all that it held for later stages.
+- ``lost``: its executor ends then, with all that it held for later stages;
+- ``copied``: it waits at its start until Spark has started a copy, and both work side by side;
+- ``copied late``: it waits when everything is done until the copy has done everything, too, or for
+  two seconds.
 
 Run as a program, with a JSON document of :class:`Wanted` as its argument, this is the driver: it
 writes what it found into ``found.json`` of the folder. A disturbed task is a file in ``met``.
@@ -45,7 +48,7 @@ class Wanted:
 
     folder: str
     command: str
-    kinds: list[str]
+    kinds: tuple[str, ...]
     drawn: int | None = None
     seed: int = 0
 
@@ -214,6 +217,7 @@ def go_through(driver: Driver, wanted: Wanted) -> dict[str, Any]:
             found["broken"].append((kind, number, f"{type(error).__name__}: {error}"[:500]))
             continue
         found["points"][f"{kind} {number}"] = {
+            "wanted": len({one for one in attempts if one[1] % 3 == number}),
             "disturbed": len(list((driver.folder / "met").iterdir())),
             "more attempts": len(attempts) - len(tasks),
             "seconds": round(time.monotonic() - start, 1),

@@ -1,7 +1,6 @@
-"""Each task of each stage fails once, or loses its executor: the same release.
+"""Each task of each stage fails once, loses its executor, or is copied: the same release.
 
-``make systems`` disturbs two thirds of the tasks of one command a day. Those marked ``night`` are
-all.
+``make systems`` disturbs thirds of the tasks of one command a day. Those marked ``night`` are all.
 """
 
 from __future__ import annotations
@@ -30,13 +29,23 @@ SUPPORT = REPOSITORY / "tests" / "support"
 
 DRAWN = 2
 
-# A copy of a task starts as soon as it takes a little longer than half of the others.
+# A copy of a task starts as soon as it has run for half a second, also where it is the only one.
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
     "spark.speculation.multiplier": "1.1",
     "spark.speculation.quantile": "0.5",
-    "spark.speculation.minTaskRuntime": "1s",
+    "spark.speculation.minTaskRuntime": "500ms",
+    "spark.speculation.task.duration.threshold": "500ms",
+    "spark.speculation.efficiency.enabled": "false",
+    "spark.locality.wait": "0s",
+}
+
+# Kinds of faults that are gone through together, and what the cluster is told that they need.
+KINDS: dict[tuple[str, ...], dict[str, str] | None] = {
+    ("middle", "late"): None,
+    ("lost",): {"spark.executor.cores": "1", "spark.cores.max": "2"},
+    ("copied", "copied late"): SPECULATION,
 }
 
 
@@ -53,19 +62,20 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Start two workers. Spark copies no task on the host of the first."""
+    """Start two workers. Spark copies no task on the host of the first, and needs room for it."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         for host in ("127.0.0.1", "127.0.0.2"):
-            cluster.add_worker(host=host)
+            cluster.add_worker(cores=4, host=host)
         cluster.wait_for_workers()
         yield cluster
     finally:
         cluster.stop()
 
 
-def go_through(plugin: Path, wanted: Wanted, cluster: Cluster | None = None) -> None:
+def go_through(request: pytest.FixtureRequest, wanted: Wanted) -> None:
     """Go through points of a command, and check that nothing broke."""
+    plugin: Path = request.getfixturevalue("plugin")
     faults = Path(wanted.folder)
     faults.mkdir()
     path = os.pathsep.join(map(str, (REPOSITORY, SUPPORT, REPOSITORY / "benchmarks")))
@@ -78,12 +88,14 @@ def go_through(plugin: Path, wanted: Wanted, cluster: Cluster | None = None) -> 
         "spark.anonspark.faults": str(faults),
     }
     program = (SUPPORT / "counted_tasks.py", json.dumps(asdict(wanted)))
-    if cluster is None:
+    of_cluster = KINDS[wanted.kinds]
+    if of_cluster is None:
         settings |= {"spark.master": "local[2,4]"}
         run_client(faults.parent, settings, *program, environment=environment)
     else:
-        settings |= SPECULATION | {"spark.executor.extraClassPath": str(plugin)}
+        settings |= of_cluster | {"spark.executor.extraClassPath": str(plugin)}
         settings |= {f"spark.executorEnv.{name}": value for name, value in environment.items()}
+        cluster: Cluster = request.getfixturevalue("cluster")
         driver = cluster.submit(faults.parent, *program, settings=settings, environment=environment)
         assert driver.wait(24 * 3600) == 0, driver.said
     found = json.loads((faults / "found.json").read_text())
@@ -94,26 +106,18 @@ def go_through(plugin: Path, wanted: Wanted, cluster: Cluster | None = None) -> 
         assert one["more attempts"] >= one["disturbed"], name
 
 
-def test_drawn_tasks_that_fail(plugin: Path, tmp_path: Path) -> None:
-    """Each day another command, and another two of the six thirds."""
+def test_drawn_tasks(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Each day another command, with other kinds of faults, of which two points are drawn."""
     day = datetime.now(UTC).toordinal()
-    command = list(SCENES)[day % len(SCENES)]
-    wanted = Wanted(str(tmp_path / "faults"), command, ["middle", "late"], DRAWN, day)
-    go_through(plugin, wanted)
+    command, kinds = [*SCENES][day % len(SCENES)], [*KINDS][day % len(KINDS)]
+    go_through(request, Wanted(str(tmp_path / "faults"), command, kinds, DRAWN, day))
 
 
 @pytest.mark.night
 @pytest.mark.timeout(0)
+@pytest.mark.parametrize("kinds", KINDS, ids=" and ".join)
 @pytest.mark.parametrize("command", SCENES)
-def test_all_tasks_that_fail(plugin: Path, tmp_path: Path, command: str) -> None:
-    go_through(plugin, Wanted(str(tmp_path / "faults"), command, ["middle", "late"]))
-
-
-@pytest.mark.night
-@pytest.mark.timeout(0)
-@pytest.mark.parametrize("kind", ["lost"])
-@pytest.mark.parametrize("command", SCENES)
-def test_all_executors_that_are_lost(
-    cluster: Cluster, plugin: Path, tmp_path: Path, command: str, kind: str
+def test_all_tasks(
+    request: pytest.FixtureRequest, tmp_path: Path, command: str, kinds: tuple[str, ...]
 ) -> None:
-    go_through(plugin, Wanted(str(tmp_path / "faults"), command, [kind]), cluster)
+    go_through(request, Wanted(str(tmp_path / "faults"), command, kinds))
