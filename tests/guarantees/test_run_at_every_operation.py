@@ -25,7 +25,7 @@ from every_operation import (
     scene,
     two_at_once,
 )
-from simulated_files import DONE_AND_REFUSED, Fault, Losing, Operation, SimulatedDisk
+from simulated_files import DONE_AND_REFUSED, LOST, Fault, Losing, Operation, SimulatedDisk
 
 SCENES: dict[str, Callable[[Path], Scene]] = {
     "error": scene,
@@ -173,6 +173,18 @@ def test_power_cut_before_the_last_sync(replacing: Scene) -> None:
     synced = number_of(replacing, lambda one: (one.verb, one.path) == ("sync", "release"))
     for following in FOLLOWING:
         assert disturbed(replacing, Fault(synced, "before"), following, "all")
+
+
+def test_disk_that_is_lost_while_a_release_is_replaced(replacing: Scene) -> None:
+    """The message did not say where the earlier release was, nor what puts it back."""
+    renamed = number_of(replacing, lambda one: (one.verb, one.path) == ("rename", "release"))
+    replacing.lay_out()
+    disk = SimulatedDisk(replacing.folder)
+    with disk.in_place():
+        ended = call(disk, replacing.run, Fault(renamed + 1, LOST))
+    assert ended.code == 5
+    assert "the release that was at" in ended.err
+    assert "run anonspark clean" in ended.err
 
 
 def test_staged_table_that_may_not_be_read(replacing: Scene) -> None:

@@ -75,6 +75,22 @@ def test_plan_killed_between_the_notes_of_its_atoms(plan: Command) -> None:
         assert disturbed(plan, Fault(at, "after"), 0)
 
 
+def test_ledger_that_was_stopped_at_its_last_rename(tmp_path: Path) -> None:
+    """Its draft was said to be of no event, and every plan was refused."""
+    made = COMMANDS["ledger init"](tmp_path)
+    draft = "ledger/.ledger.json.writing"
+    at = max(number for number, one in enumerate(made.operations) if one.path == draft)
+    assert disturbed(made, Fault(at, "before"), 0)
+
+
+def test_plan_killed_while_it_takes_the_lock(plan: Command) -> None:
+    """Its half lock was said to be of no event, and every later night was refused."""
+    drafts = [number for number, one in enumerate(plan.operations) if "/.lock." in one.path]
+    assert len(drafts) > 5
+    for at in (drafts[2], drafts[-1]):
+        assert disturbed(plan, Fault(at, "before"), 0)
+
+
 def test_plan_of_which_half_is_published(plan: Command) -> None:
     """Its other half is made of the atoms that the ledger has."""
     at = max(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import threading
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from helpers import configuration_file, write_table
-from simulated_files import Fault, Losing, Operation, Process, SimulatedDisk, StoppedError
+from simulated_files import LOST, Fault, Losing, Operation, Process, SimulatedDisk, StoppedError
 
 from anonspark.cli.application import main
 
@@ -353,6 +354,9 @@ def _check_first(made: Scene, first: Ended, fault: Fault) -> None:
         assert first.err.startswith("error: "), first.err
         if there == made.before:
             assert "complete" not in first.err, first.err
+        elif fault.kind == LOST:
+            # Who cannot reach the disk any more does not know what is there.
+            assert re.search("is complete|run anonspark clean", first.err), first.err
         else:
             assert "is complete" in first.err, first.err
     assert fault.kind == "delay" or first.code != 1

@@ -58,6 +58,9 @@ REFUSALS = {
 OF_READING = ("no permission", "input/output", "lost connection", "stale handle")
 """The refusals that an operation can have which changes nothing."""
 
+LOST = "lost"
+"""The operation is refused, and so is all that the process asks for later."""
+
 DONE_AND_REFUSED = "done and refused"
 """The operation is done, but its answer is lost: the process is told of an error."""
 
@@ -98,7 +101,7 @@ class Operation:
         if not self.changes:
             return OF_READING
         half = ("within",) if self.verb == "write" else ()
-        return ("before", *half, *REFUSALS, DONE_AND_REFUSED)
+        return ("before", *half, *REFUSALS, LOST, DONE_AND_REFUSED)
 
     @property
     def losses(self) -> tuple[Losing, ...]:
@@ -115,14 +118,12 @@ class Fault:
     at : int
         Number of the operation, from 0 on.
     kind : str
-        One of :data:`STOPS` or :data:`REFUSALS`, :data:`DONE_AND_REFUSED`, or ``delay``.
-    lasts : bool
-        Whether every later operation of the same kind of path is refused as well.
+        One of :data:`STOPS` or :data:`REFUSALS`, :data:`LOST`, :data:`DONE_AND_REFUSED`, or
+        ``delay``.
     """
 
     at: int
     kind: str
-    lasts: bool = False
 
 
 @dataclass(eq=False)
@@ -271,9 +272,9 @@ class SimulatedDisk:
                 return found
 
         fault = process.fault
-        if fault is None or number < fault.at or (number > fault.at and not fault.lasts):
+        if fault is None or number < fault.at:
             return done()
-        if number > fault.at and operation.changes != process.operations[fault.at].changes:
+        if number > fault.at and fault.kind != LOST:
             return done()
         process.met = True
         if fault.kind == "delay":

@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError
-from simulated_files import DONE_AND_REFUSED, Losing, Operation, SimulatedDisk
+from simulated_files import DONE_AND_REFUSED, LOST, Losing, Operation, SimulatedDisk
 
 from anonspark.engine.data_files import DataFile
 from anonspark.engine.files import PublishedFile
@@ -72,7 +72,7 @@ class StoreOperation(Operation):
         if not self.changes:
             return tuple(REFUSALS)
         half = ("within",) if self.verb == "delete" else ()
-        return ("before", *half, *REFUSALS, DONE_AND_REFUSED)
+        return ("before", *half, *REFUSALS, LOST, DONE_AND_REFUSED)
 
 
 class SimulatedStore(SimulatedDisk):

@@ -10,6 +10,7 @@ from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.layers.publish.staging import (
     Staging,
     find_stagings,
+    putting_right,
     remove_staging,
     restore_output,
 )
@@ -121,7 +122,9 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
     except BaseException as error:
         # Ctrl-C, too, must not leave the output path empty; but what another process has taken
         # over is its own.
-        if state.is_newest and restore_output(files, place) and isinstance(error, OSError):
+        with putting_right(place):
+            is_newest = state.is_newest
+        if is_newest and restore_output(files, place) and isinstance(error, OSError):
             # The manifest is in its place: only the answer to that was lost.
             return
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):

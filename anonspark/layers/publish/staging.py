@@ -19,6 +19,7 @@ from anonspark.engine.files import Files, holds_copies
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
+    EnvironmentProblem,
     GuaranteeError,
     PublishingError,
 )
@@ -215,7 +216,7 @@ def _told_private(files: Files, place: Place) -> str | None:
         If that is no place where a run of this output and id puts them: it would be removed.
     """
     path = _private_file(place)
-    with _putting_right(place):
+    with putting_right(place):
         # Of what somebody else made nothing is believed.
         if files.fault(place.root, "private") is not None or not files.exists(path):
             return None
@@ -268,7 +269,7 @@ def remove_staging(files: Files, place: Place) -> bool:
     PublishingError
         If the file system refuses, or it is unclear which of two releases is the right one.
     """
-    with _putting_right(place):
+    with putting_right(place):
         _require_ours(files, place)
         if is_at_work(files, place.state):
             return False
@@ -290,7 +291,7 @@ def restore_output(files: Files, place: Place) -> bool:
         If the file system refuses, or something that is not this run's is where an earlier release
         was. Nothing is deleted then.
     """
-    with _putting_right(place):
+    with putting_right(place):
         # Of this run, as its mark is there; complete or not.
         ours = files.exists(place.mark) and files.fault(place.output) is None
         complete = files.exists(f"{place.output}/{MANIFEST}")
@@ -417,7 +418,7 @@ def _require_own_staging(files: Files, place: Place) -> None:
 
 def _delete(files: Files, place: Place) -> None:
     """Remove everything that is staged, the raw records before anything else can fail."""
-    with _putting_right(place):
+    with putting_right(place):
         _require_own_staging(files, place)
         # First of all: what is left of a directory that is being deleted is not to be resumed.
         files.delete(place.state)
@@ -428,13 +429,13 @@ def _delete(files: Files, place: Place) -> None:
                 if path.rpartition("/")[2] not in kept:
                     files.delete(path)
     restore_output(files, place)
-    with _putting_right(place):
+    with putting_right(place):
         for path in dict.fromkeys((place.private, place.root)):
             files.delete(path)
 
 
 @contextmanager
-def _putting_right(place: Place) -> Iterator[None]:
+def putting_right(place: Place) -> Iterator[None]:
     """Translate what a file system refuses.
 
     Raises
@@ -443,10 +444,11 @@ def _putting_right(place: Place) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
+    except (OSError, ConfigurationError, EnvironmentProblem) as error:
         raise PublishingError(
             f"output.path: what a run has left in {place.root} cannot be put right. It may hold "
-            "raw records. Check permissions, then run anonspark clean"
+            f"raw records, and the release that was at {place.output} before. Check disk, "
+            "connection and permissions, then run anonspark clean"
         ) from error
 
 
@@ -546,7 +548,7 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
     """Remove what earlier attempts did not finish, and make room for this one."""
     place, state = staging.place, staging.state
     restore_output(files, place)
-    with _putting_right(place):
+    with putting_right(place):
         for attempt in range(1, state.attempt + 1):
             before = Staging(place, RunState(files, place.state, attempt))
             for path in (before.records, before.release, before.manifest):

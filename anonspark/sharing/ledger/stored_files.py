@@ -9,11 +9,12 @@ from anonspark.errors import DataError
 from anonspark.sharing.ledger.events import BASE
 from anonspark.sharing.ledger.ledger import Ledger
 
-# With events that come while others are read, their drafts by killed processes, and the checksums
-# of Hadoop's local file system.
+# With events that come while others are read, drafts by killed processes, and the checksums of
+# Hadoop's local file system.
 _OTHERS = re.compile(
     r"lock|ledger\.json|events|members|classes|base|(?:.*/)?\.[^/]*\.crc|"
-    r"events/(?:\d{8}\.json|\.\d{8}\.json\.[0-9a-f]{16})"
+    r"events/\d{8}\.json|(?:events/\.\d{8}\.json|\.lock)\.[0-9a-f]{16}|"
+    r"\.ledger\.json\.writing"
 )
 
 
