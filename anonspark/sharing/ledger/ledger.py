@@ -49,11 +49,6 @@ class Ledger:
     events: Events
 
     @property
-    def subject(self) -> list[str]:
-        """The columns that identify people."""
-        return list(self.head["subject"])
-
-    @property
     def record(self) -> list[str]:
         """The columns that distinguish the records of a person. Empty where everybody has one."""
         return list(self.head.get("record", []))
@@ -226,6 +221,30 @@ def open_ledger(
     DataError
         If its events are not as they were written, or not the newest.
     """
+    layout, head = find_ledger(files, path, key)
+    events = Events.read(files, layout, key, as_newest=as_newest)
+    return Ledger(files, layout, head, events)
+
+
+def find_ledger(
+    files: Files, path: str, key: Key | None = None
+) -> tuple[Layout, Mapping[str, Any]]:
+    """Return where the files of a ledger are, and its head. Its events are not read.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    key : Key or None
+        None where any is accepted.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none, it is not ours alone or of a newer format, or its key is another.
+    DataError
+        If its head is not as it was written.
+    """
     layout = Layout(files.qualified(path).rstrip("/"))
     require_ours(files, "ledger.path", layout.path, "private")
     if not files.exists(layout.head):
@@ -240,8 +259,7 @@ def open_ledger(
             f"ledger.key_file: found the key {key.fingerprint}. {layout.head} names the key "
             f"{head['key']}, with which the ledger was made. Name the file of that key"
         )
-    events = Events.read(files, layout, key, as_newest=as_newest)
-    return Ledger(files, layout, head, events)
+    return layout, head
 
 
 def key_of(files: Files, path: str, key_file: str | None) -> Key:
@@ -251,7 +269,7 @@ def key_of(files: Files, path: str, key_file: str | None) -> Key:
     ------
     ConfigurationError, DataError
     """
-    named = key_file or open_ledger(files, path).head["key_file"]
+    named = key_file or find_ledger(files, path)[1]["key_file"]
     return read_key(str(named), "--key-file")
 
 
@@ -275,17 +293,23 @@ def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
     return dict(head)
 
 
-def withdraw_release(
-    files: Files, path: str, release: str, *, reason: str, by: str, key_file: str | None = None
+def withdraw_releases(
+    files: Files,
+    path: str,
+    releases: Sequence[str],
+    *,
+    reason: str,
+    by: str,
+    key_file: str | None = None,
 ) -> None:
-    """Write down that a release no longer counts.
+    """Write down that releases no longer count: all of them, or none if one is refused.
 
     Parameters
     ----------
     files : Files
     path : str
         Of the ledger.
-    release : str
+    releases : sequence of str
     reason, by : str
         Why, and who says so.
     key_file : str or None
@@ -294,26 +318,29 @@ def withdraw_release(
     Raises
     ------
     ConfigurationError
-        If the ledger has no such release, or it does not count anyway.
+        If the ledger has no such release, or one does not count anyway.
     PublishingError
         If another process is at work on the ledger.
     """
     key = key_of(files, path, key_file)
-    layout = open_ledger(files, path, key).layout
+    layout, _ = find_ledger(files, path, key)
     with locked(files, layout, "withdraw"):
         ledger = open_ledger(files, path, key)
         known = ledger.releases
-        if release not in known:
-            counted = ", ".join(one.name for one in ledger.counted) or "none"
-            raise ConfigurationError(
-                f"RELEASE: the ledger has no {release!r}. Those that count are: {counted}"
+        for release in releases:
+            if release not in known:
+                counted = ", ".join(one.name for one in ledger.counted) or "none"
+                raise ConfigurationError(
+                    f"RELEASE: the ledger has no {release!r}. Those that count are: {counted}"
+                )
+            if known[release].state != "published":
+                raise ConfigurationError(
+                    f"RELEASE: {release!r} is {known[release].state}. Expected one that is "
+                    "published"
+                )
+        for release in dict.fromkeys(releases):
+            recipient = known[release].recipient
+            ledger.events.append(
+                WITHDRAWN,
+                {"release": release, "recipient": recipient, "reason": reason, "by": by},
             )
-        one = known[release]
-        if one.state != "published":
-            raise ConfigurationError(
-                f"RELEASE: {release!r} is {one.state}. Expected one that is published"
-            )
-        ledger.events.append(
-            WITHDRAWN,
-            {"release": release, "recipient": one.recipient, "reason": reason, "by": by},
-        )

@@ -18,33 +18,45 @@ _OTHERS = re.compile(
 )
 
 
-def listed_files(ledger: Ledger) -> dict[str, str]:
-    """Return the SHA-256 of all files that events list, by their path in the ledger."""
+def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
+    """Return the SHA-256 of all files that events list, by their path in the ledger.
+
+    With each is told whether a plan can need it: those of releases that count, of the newest base
+    partition, and of the one before it, from which a run is gone on with.
+    """
     layout, unfinished = ledger.layout, ledger.unfinished
     listings = [
-        (directory, release.told["files"][directory.partition("/")[0]])
+        (directory, release.told["files"][directory.partition("/")[0]], release.counts)
         for release in ledger.releases.values()
         for directory in layout.of_release(release.name)
     ]
+    needed = ledger.generation - 1
     listings += [
-        (layout.of_base(event.told["generation"]), event.told["files"])
+        (layout.of_base(number), event.told["files"], number >= needed)
         for event in ledger.events.events
         if event.type == BASE
+        for number in (event.told["generation"],)
     ]
     return {
-        f"{directory}/{one['path']}": one["sha256"]
-        for directory, files in listings
+        f"{directory}/{one['path']}": (one["sha256"], needs)
+        for directory, files, needs in listings
         if directory not in unfinished
         for one in files
     }
 
 
-def wrong_files(ledger: Ledger) -> list[str]:
+def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
     """Return what is wrong with the files of a ledger, each with its path and what to do.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    needed : bool
+        Whether only those that a plan can need are read. The names of all are looked at.
 
     Notes
     -----
-    All files are read for their hashes, on the driver.
+    Files are read for their hashes, on the driver.
     """
     files, layout = ledger.files, ledger.layout
     listed = listed_files(ledger)
@@ -56,7 +68,8 @@ def wrong_files(ledger: Ledger) -> list[str]:
         there.add(path)
         known = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
         if path in listed and entry.kind == "file":
-            if files.sha256(place) != listed[path]:
+            digest, needs = listed[path]
+            if (needs or not needed) and files.sha256(place) != digest:
                 problems.append(f"ledger: {place} was changed. Bring it back from a copy")
         elif entry.kind not in ("file", "directory") or not known:
             problems.append(
@@ -73,10 +86,13 @@ def wrong_files(ledger: Ledger) -> list[str]:
 def require_files(ledger: Ledger) -> None:
     """Check that a ledger has the files that its events list, and no others.
 
+    What releases that no longer count left is not read: it grows with every night, and changes
+    nothing.
+
     Raises
     ------
     DataError
     """
-    problems = wrong_files(ledger)
+    problems = wrong_files(ledger, needed=True)
     if problems:
         raise DataError(*problems)

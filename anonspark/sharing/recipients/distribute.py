@@ -44,7 +44,7 @@ from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUB
 from anonspark.sharing.ledger.joint_classes import MembersOf
 from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.layout import release_name
-from anonspark.sharing.ledger.ledger import Ledger, open_ledger
+from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import Kept, keep
 from anonspark.sharing.ledger.members import kept as read_kept
@@ -182,13 +182,12 @@ def distribute(
     key = _key_of(plan, run_id)
     ledger = None
     if plan.file.ledger is not None:
-        ledger = open_ledger(files, plan.file.ledger.path, key)
-        _require_subject(plan, ledger)
+        layout, head = find_ledger(files, plan.file.ledger.path, key)
+        _require_subject(plan, head)
     with ExitStack() as stack:
         published = stack.enter_context(_watched(files, plan, progress))
-        if ledger is not None and plan.file.ledger is not None:
-            stack.enter_context(locked(files, ledger.layout, run_id))
-            # Now that nobody else adds to it.
+        if plan.file.ledger is not None:
+            stack.enter_context(locked(files, layout, run_id))
             ledger = open_ledger(files, plan.file.ledger.path, key)
             require_files(ledger)
             ledger.events.remember()
@@ -251,11 +250,11 @@ def _key_of(plan: Plan, run_id: str) -> Key:
     return Key(hashlib.blake2b(run_id.encode(), key=hashlib.blake2b(seed).digest()).digest())
 
 
-def _require_subject(plan: Plan, ledger: Ledger) -> None:
+def _require_subject(plan: Plan, head: Mapping[str, Any]) -> None:
     """Check that plan and ledger identify people, and records, by the same columns."""
     for key, names, known in (
-        ("subject", plan.file.subject, ledger.subject),
-        ("record", plan.file.record, ledger.record),
+        ("subject", plan.file.subject, head["subject"]),
+        ("record", plan.file.record, head.get("record", [])),
     ):
         if list(names) != known:
             raise ConfigurationError(

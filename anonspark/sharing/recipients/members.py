@@ -21,7 +21,7 @@ from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
 from anonspark.sharing.ledger.joint_classes import MembersOf
 from anonspark.sharing.ledger.key import Key, read_key
-from anonspark.sharing.ledger.ledger import open_ledger
+from anonspark.sharing.ledger.ledger import find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, sensitive_column
 from anonspark.sharing.recipients.crash_recovery import settle
@@ -263,7 +263,7 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
     ]
     if plan.file.ledger is not None:
         key = read_key(plan.file.ledger.key_file)
-        layout = open_ledger(files, plan.file.ledger.path, key).layout
+        layout, _ = find_ledger(files, plan.file.ledger.path, key)
         with locked(files, layout, "clean"):
             settle(files, open_ledger(files, plan.file.ledger.path, key), staging_path)
     return found

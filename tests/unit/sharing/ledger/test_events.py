@@ -41,7 +41,7 @@ def test_events_are_read_as_they_were_written(ledger: Ledger) -> None:
     read = again(ledger)
     assert read.events.events == ledger.events.events
     assert [one.number for one in read.events.events] == [1, 2, 3]
-    assert read.subject == ["person"]
+    assert read.head["subject"] == ["person"]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
