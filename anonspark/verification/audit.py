@@ -30,6 +30,7 @@ from anonspark.verification.class_table import ClassLabels
 from anonspark.verification.classes import count_published_classes
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.matching import (
+    ByOriginal,
     broken_attacks,
     labelled,
     linked_values_warnings,
@@ -236,7 +237,7 @@ def audit_table(
         tell("comparing with what is said of the release")
         compared = None
         if by_original is not None and original is not None:
-            compared = by_original.rows, original.schema
+            compared = by_original, original.schema
         found = _beside_statements(found, claim.statements, data, claim, where, compared, weights)
     failures = [*found.failures, *broken_attacks(found.truthfulness, linkage)]
     return replace(found, failures=[*failures, *_of_weights(unsound, failures, claim, where)])
@@ -272,7 +273,7 @@ def _beside_statements(
     data: Table,
     claim: Claim,
     where: str,
-    original: tuple[int, pa.Schema] | None,
+    original: tuple[ByOriginal, pa.Schema] | None,
     weights: tuple[Sizes, Floats] | None,
 ) -> Verification:
     """Return what was measured, with what manifest and metrics say otherwise."""
@@ -304,8 +305,9 @@ def _beside_statements(
     )
     # An original that the release was not made of refutes nothing.
     if original is not None and found.loss and found.truthfulness and found.truthfulness.holds:
-        rows, schema = original
-        failures += said.mismeasured(found.published, found.loss, rows)
+        measured, schema = original
+        failures += said.mismeasured(found.published, found.loss, measured.rows)
+        failures += said.compare_left_out(claim.left_out.values, measured.left_out)
         said.compare_types(data.schema, schema, claim.as_they_came)
     return replace(
         found,

@@ -6,6 +6,7 @@ shows what their sensitive values were, and so not what it was measured against.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -120,6 +121,14 @@ def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
     texts = write(time_numbers(values) if is_time(values.type) else values)
     columns = [pa.repeat(name, len(counted)), texts, counted["records"]]
     return pa.table(columns, names=_COLUMNS.names).cast(_COLUMNS)
+
+
+def count_texts(told: pa.Table) -> Counter[str | None]:
+    """Count the values of an attribute, as texts. Zero has one sign."""
+    counts: Counter[str | None] = Counter()
+    for text, records in zip(told["value"].to_pylist(), told["records"].to_pylist(), strict=True):
+        counts["0.0" if text == "-0.0" else text] += records
+    return counts
 
 
 def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,11 +10,13 @@ from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
 from anonspark.engine.values.batches import records_of
+from anonspark.release.class_bounds import is_alike
 from anonspark.release.inference import infer_attributes
 from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.left_out import count_texts, left_out_texts
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
 from anonspark.verification.presence import RegionCounts, count_regions
@@ -42,6 +45,7 @@ class ByOriginal:
     loss: Loss
     linkage: Linkage
     with_values: dict[str, Linkage | None]
+    left_out: dict[str, Counter[str | None]]
 
 
 def match_original(
@@ -83,7 +87,42 @@ def match_original(
             labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
         ),
         _link_values(labels, claim, original),
+        _count_left_out(labels, claim, original),
     )
+
+
+def _count_left_out(
+    labels: LabelledTable, claim: Claim, original: Table
+) -> dict[str, Counter[str | None]]:
+    """Count the values that the original has beyond the release, where the release says them.
+
+    Returns
+    -------
+    dict of str to Counter
+        By attribute, of the texts of :data:`~anonspark.release.layout.LEFT_OUT`. Attributes of
+        another type in the original are left out.
+    """
+    data, said = labels.data, claim.left_out.values
+    names = (
+        [] if said is None or claim.statements is None else said["attribute"].unique().to_pylist()
+    )
+    types = {one.name: one.type for one in original.schema}
+    names = [one for one in names if is_alike(data.schema.field(one).type, types[one])]
+    if not names:
+        return {}
+    drops = claim.drops_missing
+    kept = labels.prepare(original, "original", drops_missing=drops, carried=names).records
+    found = {}
+    for name in names:
+        found[name], published = (
+            count_texts(left_out_texts(name, counted.collect()))
+            for counted in (
+                table.select({"value": name}).aggregate(["value"], count="records")
+                for table in (kept, data)
+            )
+        )
+        found[name].subtract(published)
+    return found
 
 
 def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +17,7 @@ from itertools import chain, product
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
@@ -53,6 +55,7 @@ from anonspark.verification.class_table import (
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.derived_tables import Claimed, Derivation, Within
+from anonspark.verification.left_out import count_texts
 from anonspark.verification.loss import Loss
 from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
 from anonspark.verification.presence import Presence
@@ -149,6 +152,8 @@ class Statements:
     def contradictions(self) -> list[str]:
         """Report differences between the manifest and the metrics, one sentence each."""
         self.claimed.add(_TYPES)
+        if any(file["path"].startswith(f"{LEFT_OUT}/") for file in self.manifest["files"]):
+            self.claimed.add(LEFT_OUT)
         unread = dict.fromkeys(self.unread, "cannot be read")
         needed = OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes")
         there = {*self.tables, *(() if self.classes is None else ("classes",))}
@@ -246,6 +251,25 @@ class Statements:
             self._told(_entries("summary", summary, {name: measured[name] for name in compared}))
         )
 
+    def compare_left_out(
+        self, said: pa.Table | None, measured: Mapping[str, Counter[str | None]]
+    ) -> list[str]:
+        """Report values of records left out that are not those of the original."""
+        if said is None or self.manifest.get("recipient"):
+            return []
+        own = {
+            name: count_texts(said.filter(pc.field("attribute") == name))
+            for name in said["attribute"].unique().to_pylist()
+        }
+        if own.keys() == measured.keys():
+            self.claimed.discard(LEFT_OUT)
+        return [
+            f"{self.release}/{LEFT_OUT}: its values of {name} are not those that the original has "
+            "beyond the published records. Restore the release or publish it again"
+            for name, counts in measured.items()
+            if counts != own[name]
+        ]
+
     def compare_types(
         self, published: pa.Schema, original: pa.Schema, as_they_came: Iterable[str]
     ) -> None:
@@ -277,8 +301,6 @@ class Statements:
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
         found |= {f"file: {name}" for name in texts & listed}
-        if any(path.startswith(f"{LEFT_OUT}/") for path in listed):
-            found.add(LEFT_OUT)
         sections = ("chosen_model", "drift", "gates", "parts", "recipient")
         found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
         if self.manifest["configuration"]["output"].get("pseudonyms"):

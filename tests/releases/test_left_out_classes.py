@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from cases import by_name, one_by_day
+from forgeries import list_files, read_table, save_table
 from helpers import configuration_file, metrics, published, summary, write_table
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.pipeline import run as running
+from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import read_manifest
 from anonspark.reporting.making import make_report
 from anonspark.verification.audit import Verification, audit_release
@@ -334,3 +337,18 @@ def test_there_is_no_baseline_of_a_part_of_the_classes(tmp_path: Path, visits: P
     }
     assert figures[0.0]["baseline_classes"] > 0
     assert figures[0.3]["baseline_classes"] is None
+
+
+def test_values_of_records_left_out_are_those_of_the_original(tmp_path: Path, visits: Path) -> None:
+    """Distances are measured from them, and they were believed."""
+    limited = {"name": "su-mondrian", "suppression_limit": 0.1}
+    release = released(tmp_path, visits, model=limited, privacy={"k": 5, **PRIVACY["l and t"]})
+    assert LEFT_OUT in audit_release(LocalEngine(), str(release)).claimed
+    assert LEFT_OUT not in proven(release, visits).claimed
+    told = read_table(release, LEFT_OUT)
+    counts = told["records"].to_pylist()
+    counts[:2] = counts[0] + 1, counts[1] - 1
+    save_table(release, LEFT_OUT, told.set_column(2, told.schema.field(2), pa.array(counts)))
+    list_files(release)
+    forged = audit_release(LocalEngine(), str(release), original=str(visits))
+    assert any("left_out: its values of disease are not" in one for one in forged.failures)
