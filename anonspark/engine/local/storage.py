@@ -71,7 +71,9 @@ class Shelf:
             file, start = self._file, self._file.seek(0, os.SEEK_END)
             file.write(content)
             file.flush()
-        return lambda: _unpacked(_read(file, start, len(content)))
+        # The content itself must not wait with it.
+        length = len(content)
+        return lambda: _unpacked(_read(file, start, length))
 
     def clear(self) -> None:
         """Forget all batches. Those that were brought back stay whole."""
