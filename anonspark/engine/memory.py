@@ -14,6 +14,8 @@ from pathlib import Path
 _GIBIBYTE = 2**30
 _MEBIBYTE = 2**20
 
+_SYSTEM = Path("/")
+
 
 def driver_memory_mebibytes() -> int:
     """Choose the heap: half of what this machine or container can give, from 1 to 8 GiB."""
@@ -25,7 +27,7 @@ def available_memory() -> int:
     """Count the bytes of memory that can still be had, within all limits of this process."""
     limits = []
     with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        for line in (_SYSTEM / "proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) * 1024)
     if not limits:
@@ -41,16 +43,16 @@ def available_memory() -> int:
 def _control_group_limits() -> list[int]:
     """List the memory limits in bytes of the control groups that this process is in."""
     try:
-        memberships = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        memberships = (_SYSTEM / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
     limits = []
     for membership in memberships:
         _, controllers, group = membership.split(":", 2)
         if controllers == "":
-            root, name = Path("/sys/fs/cgroup"), "memory.max"
+            root, name = _SYSTEM / "sys/fs/cgroup", "memory.max"
         elif "memory" in controllers.split(","):
-            root, name = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"
+            root, name = _SYSTEM / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
         else:
             continue
         # A limit of any group above holds, too. Inside a container the group's own path is
