@@ -73,6 +73,10 @@ def reading_input(paths: tuple[str, ...], key: str) -> Iterator[None]:
     ------
     DataError
         If files vanished, are damaged, or cannot be reached.
+    EnvironmentProblem
+        If the system refuses otherwise.
+    PublishingError
+        If the disk of the staging directory is full.
     """
     where = key + ", ".join(paths)
     with writing_output():
@@ -82,6 +86,10 @@ def reading_input(paths: tuple[str, ...], key: str) -> Iterator[None]:
             raise vanished(where) from error
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, PermissionError) as error:
             raise unreadable(where) from error
+        except OSError as error:
+            if _is_full(error) or not error.strerror:
+                raise
+            raise EnvironmentProblem(refusal_of(error)) from error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from anonspark.engine import choice, memory
 from anonspark.engine.files import literal
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.values import text_lines
-from anonspark.errors import DataError, limit_reached
+from anonspark.errors import DataError, EnvironmentProblem, PublishingError, limit_reached
 
 
 @pytest.mark.parametrize("name", ["br[1]", "c{a,b}", "back\\slash", "st*r", "q?", "[", "{a"])
@@ -96,6 +97,15 @@ def test_limits_of_the_system_are_no_bug() -> None:
         assert "ulimit" in str(problem)
     assert limit_reached(ValueError("can't start new thread")) is None
     assert limit_reached(RuntimeError("x")) is None
+
+
+def test_a_disk_that_refuses_to_be_read_says_nothing_of_an_output() -> None:
+    """Commands that write nothing ended with: output.path: nothing was published."""
+    said = r"^the system refused to read or write /table \(Input/output error\)"
+    with pytest.raises(EnvironmentProblem, match=said), LocalEngine().reading(("/table",)):
+        raise OSError(errno.EIO, "Input/output error", "/table")
+    with pytest.raises(PublishingError, match="no space"), LocalEngine().reading(("/table",)):
+        raise OSError(errno.ENOSPC, "No space left on device", "/table")
 
 
 def test_a_limit_of_addresses_is_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
