@@ -702,13 +702,14 @@ def package_value(draw: random.Random, release: Path) -> tuple[str, str]:
 @_change
 def text_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
     """Insert bytes into a text."""
-    names = ("README.md", "views.sql", "datapackage.json", "check_release.py", "report.html")
+    names = ("README.md", "views.sql", "datapackage.json", "check_release.py", "report.html",
+             "copies/part-00000.csv")  # fmt: skip
     path = release / draw.choice([name for name in names if (release / name).exists()])
     content = path.read_bytes()
     offset = draw.randint(0, len(content))
     more = draw.choice([b"\n", b" ", b"<!-- " + NAME.encode() + b" -->", b"\n-- COPY\n", b"\0"])
     rewrite(path, content[:offset] + more + content[offset:])
-    return f"file: {path.name}", f"{len(more)} bytes at {offset}"
+    return f"file: {path.relative_to(release)}", f"{len(more)} bytes at {offset}"
 
 
 _ADDED = (
@@ -1042,7 +1043,8 @@ def try_forgery(
     if isinstance(found, str):
         return Outcome(forgery, "refused", found, stranger)
     if is_claimed(found, forgery.subject):
-        if not forgery.kind.startswith("claimed") or original is None:
+        is_shown = forgery.kind.startswith("claimed") or forgery.subject.startswith("left_out")
+        if not is_shown or original is None:
             return Outcome(forgery, "claimed", "", stranger)
         matched = verified(release, original, engine)
         if isinstance(matched, str) or is_claimed(matched, forgery.subject):

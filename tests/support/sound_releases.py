@@ -292,10 +292,37 @@ def make_recipients(folder: Path) -> list[SoundRelease]:
     ]
 
 
+def make_sample(folder: Path) -> SoundRelease:
+    """Publish a sample with weights and a copy, without the classes that lose most."""
+    folder.mkdir(parents=True)
+    draw = random.Random(5)  # noqa: S311
+    names = ["age", "city", "sex"]
+    table = draw_table(draw, names, 200, 0.05)
+    weights = [round(draw.uniform(1, 9), 2) for _ in range(len(table))]
+    path = write_table(folder / "people.parquet", table.append_column("weight", [weights]))
+    roles = {"person": "identifier", "weight": "identifier", "diagnosis": "sensitive"}
+    document = {
+        "input": {"path": str(path)},
+        "attributes": roles | dict.fromkeys(names, "quasi_identifier"),
+        "missing": "drop",
+        "privacy": {
+            "k": 3,
+            "t_closeness": {"attribute": "diagnosis", "t": 0.7, "distance": "maximum"},
+        },
+        "model": {"name": "su-mondrian", "suppression_limit": 0.1},
+        "evaluate": {"risk": {"weights": "weight"}},
+        "output": {"path": str(folder / "release"), "copies": ["csv"]},
+        "execution": {"seed": 77},
+    }
+    run(LocalEngine(), parse_configuration(document))
+    return SoundRelease(folder / "release", path, "parquet", "a sample with weights")
+
+
 def catalogue(folder: Path, seeds: Iterable[int]) -> list[SoundRelease]:
-    """Make the releases of these seeds, two unions, and two releases of a plan."""
+    """Make the releases of these seeds, two unions, two releases of a plan, and a sample."""
     return [
         *(make_release(seed, folder / f"{seed}") for seed in seeds),
         *(make_union(folder / f"union-{each}", by_holder=each) for each in (False, True)),
         *make_recipients(folder / "recipients"),
+        make_sample(folder / "sample"),
     ]
