@@ -166,7 +166,7 @@ def make_figures(
     if snapshot.units is not None and measured.units is not None:
         summary["smallest_units"] = min(measured.units)
         # Of records left out nothing may be told, nor whether somebody has no others.
-        summary["units"] = snapshot.units.number if basis.values_told else None
+        summary["units"] = None if basis.left_out else snapshot.units.number
     if measured.information is not None:
         summary["entropy"] = sum(measured.information.entropy)
         summary["kl_divergence"] = measured.information.divergence

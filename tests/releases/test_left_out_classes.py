@@ -317,6 +317,29 @@ def test_no_class_is_left_out_whose_people_violate_a_criterion_together(
     assert summary(whole)["output_fingerprint"] == found["output_fingerprint"]
 
 
+@pytest.mark.parametrize("limit", [0.0, 0.1])
+def test_nothing_shows_how_many_people_have_no_published_record(
+    tmp_path: Path, limit: float
+) -> None:
+    """Of the six people who were left out one had no other records, which two figures showed."""
+    columns = {
+        "age": [*range(90), *range(1000, 1060, 10)],
+        "person": [*range(90), *range(5), 99],
+    }
+    release, table = one_column(
+        tmp_path,
+        columns,
+        privacy={"k": 6, "unit": "person"},
+        model={"name": "smondrian", "suppression_limit": limit},
+        output={"pseudonyms": {"person": "who"}},
+    )
+    figures = summary(release)
+    people = set(published(release)["who"].to_pylist())
+    assert (figures["rows_left_out"], len(people)) == ((6, 90) if limit else (0, 91))
+    assert figures["units"] == (None if limit else 91)
+    proven(release, table)
+
+
 @pytest.mark.parametrize("model", ["smondrian", "su-mondrian", "microaggregation"])
 def test_the_limit_is_the_same_for_the_run_and_its_proof(tmp_path: Path, model: str) -> None:
     """29 of 100 records are 0.29 of them, which is less than 29 as a product of floats."""
