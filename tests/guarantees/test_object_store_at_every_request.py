@@ -21,6 +21,7 @@ from every_operation import (
     call,
     disturb_at,
     is_without_report,
+    pairs_of_claims,
     points_of,
     scene,
 )
@@ -29,6 +30,7 @@ from sharing_commands import COMMANDS, Command
 from simulated_files import DONE_AND_REFUSED, Fault, Operation, StoppedError
 from simulated_store import SimulatedStore
 from test_run_at_every_operation import TWO, go_two_at_once
+from test_sharing_at_every_operation import ends_of
 from test_sharing_at_every_operation import go_two_at_once as two_commands_at_once
 
 Record = Callable[[str, object], None]
@@ -113,13 +115,16 @@ def test_replaced_release_of_which_half_is_deleted(replacing: Scene) -> None:
 def test_two_nights_that_replace_a_release(replacing: Scene) -> None:
     """The second release was in its place while the first run went on to copy what it replaced."""
     copies = numbers_of(replacing.operations, "copy", "release")
-    go_two_at_once(replacing, "another night", [copies[3], copies[-1] + 1, copies[-1] + 5])
+    points = (copies[3], copies[-1] + 1, copies[-1] + 5)
+    go_two_at_once(replacing, "another night", [(at, None) for at in points])
 
 
 @pytest.mark.parametrize("name", TWO)
 def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
-    go_two_at_once(replacing, name, random.sample(range(len(replacing.operations)), 3))
+    ends = [(at, None) for at in range(len(replacing.operations))]
+    pairs = random.sample(ends, 2) + random.sample(pairs_of_claims(replacing.operations), 2)
+    go_two_at_once(replacing, name, pairs)
 
 
 @pytest.mark.night
@@ -128,7 +133,8 @@ def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
 @pytest.mark.parametrize("scene_name", ["error", "overwrite"])
 def test_two_at_once(tmp_path: Path, scene_name: str, name: str) -> None:
     made = RUNS[scene_name](tmp_path)
-    go_two_at_once(made, name, list(range(len(made.operations))))
+    ends = [(at, None) for at in range(len(made.operations))]
+    go_two_at_once(made, name, ends + pairs_of_claims(made.operations))
 
 
 @pytest.mark.parametrize("name", ["ledger init", "select"])
@@ -136,7 +142,8 @@ def test_two_commands_at_once(tmp_path: Path, name: str) -> None:
     """One of them called it a bug that a directory was there, which the other one had made."""
     made = COMMANDS[name](tmp_path, SimulatedStore)
     random = Random(len(name))  # noqa: S311 - no secret
-    two_commands_at_once(made, random.sample(range(len(made.operations)), 25))
+    for pairs in (ends_of(made), pairs_of_claims(made.operations)):
+        two_commands_at_once(made, random.sample(pairs, 20))
 
 
 @pytest.mark.night
@@ -144,7 +151,7 @@ def test_two_commands_at_once(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_two_commands_at_once_everywhere(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path, SimulatedStore)
-    two_commands_at_once(made, list(range(len(made.operations))))
+    two_commands_at_once(made, ends_of(made) + pairs_of_claims(made.operations))
 
 
 def test_half_a_release_with_an_empty_directory(tmp_path: Path) -> None:
@@ -173,7 +180,7 @@ def test_selection_of_which_half_is_copied(tmp_path: Path, kind: str) -> None:
     """Another attempt refused it as something of others."""
     made = COMMANDS["select"](tmp_path, SimulatedStore)
     for verb in ("copy", "delete"):
-        for at in numbers_of(made.operations, verb, "selection.writing-night"):
+        for at in numbers_of(made.operations, verb, "selection.writing-night/1"):
             assert sharing_commands.disturbed(made, Fault(at, kind), 0)
 
 
@@ -206,7 +213,7 @@ def test_two_calls_of_clean(tmp_path: Path) -> None:
     """One of them called it a bug that what it read was gone."""
     made = COMMANDS["clean"](tmp_path, SimulatedStore)
     read = [number for number, one in enumerate(made.operations) if one.verb == "get"]
-    two_commands_at_once(made, [*read, *(number - 1 for number in read)])
+    two_commands_at_once(made, [(at - more, None) for at in read for more in (0, 1)])
 
 
 def test_release_that_clean_puts_back_has_its_manifest_last(tmp_path: Path) -> None:

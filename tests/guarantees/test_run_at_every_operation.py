@@ -7,7 +7,7 @@ record is left. ``make test`` draws some points. Those marked ``night`` are all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,12 @@ from typing import get_args
 import pytest
 from every_operation import (
     FOLLOWING,
+    Pair,
     Scene,
     call,
     disturb_at,
     disturbed,
+    pairs_of_claims,
     points_of,
     scene,
     two_at_once,
@@ -231,15 +233,15 @@ TWO = {
 }
 
 
-def go_two_at_once(made: Scene, name: str, points: list[int]) -> None:
-    """Let a second run come to its end before each of some operations of a first one."""
+def go_two_at_once(made: Scene, name: str, pairs: Iterable[Pair]) -> None:
+    """Let a second run come between operations of a first one."""
     second = ("run", made.configuration, "--quiet", *TWO[name])
     broken = []
-    for at in points:
+    for pair in pairs:
         made.lay_out()
         disk = made.disk(made.folder)
         with disk.in_place():
-            ended = two_at_once(disk, made.run, second, at)
+            ended = two_at_once(disk, made.run, second, pair)
             codes = [one.code if one else None for one in ended]
             cleaned = call(disk, made.clean)
         try:
@@ -250,20 +252,32 @@ def go_two_at_once(made: Scene, name: str, points: list[int]) -> None:
         same = {path for path in made.after if path.startswith("data/")}
         whole = all(release.get(path) == made.after[path] for path in same)
         if not (0 in codes and set(codes) <= {0, 2, 5, None} and whole and not cleaned.code):
-            broken.append((at, made.operations[at], codes, [one and one.err for one in ended]))
+            broken.append(
+                (pair, made.operations[pair[0]], codes, [one and one.err for one in ended])
+            )
         elif disk.staged() or made.strangers():
-            broken.append((at, made.operations[at], codes, disk.staged() + made.strangers()))
+            broken.append((pair, made.operations[pair[0]], codes, disk.staged() + made.strangers()))
     assert not broken, broken[:20]
 
 
 @pytest.mark.parametrize("name", TWO)
 def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
-    go_two_at_once(replacing, name, random.sample(range(len(replacing.operations)), 5))
+    ends = [(at, None) for at in range(len(replacing.operations))]
+    pairs = random.sample(ends, 4) + random.sample(pairs_of_claims(replacing.operations), 4)
+    go_two_at_once(replacing, name, pairs)
+
+
+def test_run_that_publishes_while_another_one_is_between_its_renames(replacing: Scene) -> None:
+    """What the first had set aside stayed, and clean asked which release was right."""
+    operations = replacing.operations
+    at = number_of(replacing, lambda one: one.verb == "rename" and "release-1" in one.path)
+    go_two_at_once(replacing, "another night", [(at, None), (at, len(operations) - 9)])
 
 
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", TWO)
 def test_two_at_once(replacing: Scene, name: str) -> None:
-    go_two_at_once(replacing, name, list(range(len(replacing.operations))))
+    ends = [(at, None) for at in range(len(replacing.operations))]
+    go_two_at_once(replacing, name, ends + pairs_of_claims(replacing.operations))

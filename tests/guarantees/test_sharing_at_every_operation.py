@@ -7,13 +7,13 @@ less than what was drawn, and after the calls that follow everything is as witho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
-from every_operation import call, disturb_at, points_of, two_at_once
+from every_operation import Pair, call, disturb_at, pairs_of_claims, points_of, two_at_once
 from helpers import write_table
 from sharing_commands import COMMANDS, FILES, Command, disturbed, people_table
 from simulated_files import Fault, SimulatedDisk
@@ -143,17 +143,17 @@ def test_part_of_a_union_that_the_disk_refuses(tmp_path: Path) -> None:
     assert 6 in codes
 
 
-def go_two_at_once(made: Command, points: list[int]) -> None:
-    """Let the same command run to its end before each of some operations of a first one."""
+def go_two_at_once(made: Command, pairs: Iterable[Pair]) -> None:
+    """Let the same command come between operations of a first one."""
     broken = []
-    for at in points:
+    for pair in pairs:
         made.lay_out()
         disk = made.disk(made.folder)
         with disk.in_place():
-            first, second = two_at_once(disk, made.command, made.command, at)
+            first, second = two_at_once(disk, made.command, made.command, pair)
         codes = (first.code, second.code if second else None)
         if not (0 in codes and set(codes) <= {0, 2, 3, 5, None} and made.look() == made.after):
-            broken.append((at, made.operations[at], codes, first.err, second and second.err))
+            broken.append((pair, made.operations[pair[0]], codes, first.err, second and second.err))
     assert not broken, broken[:20]
 
 
@@ -161,9 +161,14 @@ def go_two_at_once(made: Command, points: list[int]) -> None:
 def test_two_at_once_at_drawn_points(tmp_path: Path, name: str) -> None:
     """Two calls of ``ledger init`` both said that they had made the ledger, each another one."""
     made = COMMANDS[name](tmp_path)
-    points = range(len(made.operations))
     random = Random(len(name))  # noqa: S311 - no secret
-    go_two_at_once(made, random.sample(points, min(DRAWN[name] * 2, len(points))))
+    for pairs in (ends_of(made), pairs_of_claims(made.operations)):
+        go_two_at_once(made, random.sample(pairs, min(DRAWN[name], len(pairs))))
+
+
+def ends_of(made: Command) -> list[Pair]:
+    """Return each operation of a first command, before which a second one comes to its end."""
+    return [(at, None) for at in range(len(made.operations))]
 
 
 @pytest.mark.night
@@ -171,4 +176,4 @@ def test_two_at_once_at_drawn_points(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_two_at_once(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path)
-    go_two_at_once(made, list(range(len(made.operations))))
+    go_two_at_once(made, ends_of(made) + pairs_of_claims(made.operations))

@@ -106,24 +106,67 @@ def disturb_at(
     return f"{len(points):,} of {among:,} points of {len(operations):,} operations"
 
 
-def two_at_once(
-    disk: SimulatedDisk, first: Sequence[object], second: Sequence[object], at: int
-) -> tuple[Ended, Ended | None]:
-    """Call a command, and another one to its end before an operation of the first one.
+Pair = tuple[int, int | None]
+"""Operations of two commands, see :func:`two_at_once`."""
 
-    The second is None where the first came to no such operation.
+
+def two_at_once(
+    disk: SimulatedDisk, first: Sequence[object], second: Sequence[object], pair: Pair
+) -> tuple[Ended, Ended | None]:
+    """Call a command to one of its operations, another one to one of its own, then each to its end.
+
+    The second comes to its end at once if its operation is None, else after the first, and what it
+    says then is not returned. It is None where the first came to no such operation.
     """
-    ended: list[Ended | None] = []
+    at, until = pair
+    ended: list[Ended] = []
+    waits, goes_on = threading.Event(), threading.Event()
+
+    def wait_there(number: int, _: Operation) -> None:
+        if number == until and not waits.is_set():
+            waits.set()
+            goes_on.wait()
+
+    def call_second() -> None:
+        try:
+            ended.append(call(disk, second, before_each=wait_there))
+        finally:
+            waits.set()
+
+    other = threading.Thread(target=call_second)
 
     def before_each(number: int, _: Operation) -> None:
-        if number == at and not ended:
-            ended.append(None)
-            ended[0] = call(disk, second)
+        if number == at and other.ident is None:
+            other.start()
+            waits.wait()
 
-    with pytest.MonkeyPatch.context() as patch:
+    # Each restores what it found, in another order than they began.
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(StringIO()),
+        redirect_stderr(StringIO()),
+    ):
         patch.setattr(signal, "signal", _of_main_thread(signal.signal))
         found = call(disk, first, before_each=before_each)
+        goes_on.set()
+        if other.ident is not None:
+            other.join()
     return found, ended[0] if ended else None
+
+
+def pairs_of_claims(operations: Sequence[Operation]) -> list[Pair]:
+    """Return all pairs of operations by which a command claims something, or gives it up.
+
+    They are those that give something its name or take it, where more than one command looks.
+    """
+    verbs = ("link", "rename", "replace", "put", "copy", "delete", "unlink", "rmdir")
+    own = re.compile(r"\.crc$|/(?:rounds|(?:records|written|release)-\d+|replaced)/")
+    claims = [
+        number
+        for number, one in enumerate(operations)
+        if one.changes and one.verb in verbs and not own.search(one.path)
+    ]
+    return [(at, until) for at in claims for until in claims]
 
 
 def _of_main_thread(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -228,7 +271,8 @@ def scene(
         sections["metrics"] = {"append_to": str(work / "history")}
     if overwrite:
         configured = configuration_file(work, **sections | {"privacy": {"k": 7}})
-        earlier = call(SimulatedDisk(work), ("run", configured, "--run-id", "before", "--quiet"))
+        with SimulatedDisk(work).in_place() as there:
+            earlier = call(there, ("run", configured, "--run-id", "before", "--quiet"))
         assert earlier.code == 0, earlier.err
     configuration_file(work, **sections)
     shutil.copytree(work, template)

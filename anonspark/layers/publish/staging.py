@@ -19,6 +19,7 @@ from anonspark.engine.files import Files, holds_copies
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
+    DataError,
     EnvironmentProblem,
     GuaranteeError,
     PublishingError,
@@ -26,7 +27,7 @@ from anonspark.errors import (
 from anonspark.layers.publish.run_state import RunState, is_at_work, newest_attempt
 from anonspark.ownership import Access
 from anonspark.release.layout import files_of_half_a_release, foreign_entries, named
-from anonspark.release.manifest import MANIFEST
+from anonspark.release.manifest import MANIFEST, read_manifest
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -304,6 +305,9 @@ def restore_output(files: Files, place: Place) -> bool:
                 # Before the mark goes, by which a later attempt knows whose release it is.
                 files.sync(place.root)
             elif files.exists(place.output) and not _removes_copies(files, place):
+                if _is_superseded(files, place):
+                    files.delete(place.replaced)
+                    return False
                 raise PublishingError(
                     f"output.path: something else is at {place.output} since a run of it was "
                     f"killed. The release that was there before is at {place.replaced}. Nothing is "
@@ -316,6 +320,19 @@ def restore_output(files: Files, place: Place) -> bool:
         if ours and complete:
             files.delete(place.mark)
         return ours and complete
+
+
+def _is_superseded(files: Files, place: Place) -> bool:
+    """Return whether the output path has a release of a later run than what was set aside.
+
+    Another run may publish while one is killed, or goes on, between its two renames.
+    """
+    try:
+        manifests = [read_manifest(files, path) for path in (place.replaced, place.output)]
+    except DataError:
+        return False
+    earlier, later = (str(one.document.get("started") or "") for one in manifests)
+    return "" < earlier <= later
 
 
 def _put_back(files: Files, place: Place) -> None:

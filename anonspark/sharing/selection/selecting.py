@@ -232,11 +232,11 @@ def _before(
     if not files.exists(output):
         return None
     require_ours(files, "selection.output", output)
-    if files.rename_copies(output) and files.exists(aside):
+    for attempt in files.children(aside) if files.rename_copies(output) else ():
         # The rename was stopped, which copies before it deletes.
-        if holds_copies(files, output, aside):
+        if holds_copies(files, output, attempt):
             files.delete(aside)
-        elif holds_copies(files, aside, output):
+        elif holds_copies(files, attempt, output):
             files.delete(output)
             return None
     place = f"{output}/{SELECTION}"

@@ -98,6 +98,8 @@ def aside_of(output: str, run_id: str) -> str:
 def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     """Make a directory beside the output inside of a ``with`` block, before anything is charged.
 
+    Each attempt writes into one of its own in there, so that two at once do not mix their files.
+
     Parameters
     ----------
     files : Files
@@ -108,7 +110,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     Yields
     ------
     str
-        The directory, which is deleted where it is still there at the end.
+        The directory. It is deleted at the end, once nothing is in it.
 
     Raises
     ------
@@ -118,7 +120,6 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")
     try:
-        files.delete(aside)
         files.make_private_directory(aside)
     except OSError as error:
         raise ConfigurationError(
@@ -128,7 +129,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     try:
         yield aside
     finally:
-        files.delete(aside)
+        files.delete_if_empty(aside)
 
 
 def publish_selection(
@@ -150,7 +151,8 @@ def publish_selection(
     ------
     PublishingError
     """
-    aside, output = places
+    above, output = places
+    aside = f"{above}/{entry.number}"
     files, selection = engine.files, wanted.settings.selection
     names = [wanted.candidates[place].name for place in drawn.chosen]
     told = {
@@ -174,6 +176,7 @@ def publish_selection(
         ],
     }
     try:
+        files.make_private_directory(aside)
         if drawn.noisy:
             _write(engine, aside, TABLES, _rows_of(wanted, drawn.noisy))
         if drawn.ranked:
@@ -188,17 +191,27 @@ def publish_selection(
             f"{aside}/attributes.yaml",
             yaml.safe_dump({"attributes": roles}, sort_keys=False, allow_unicode=True),
         )
-        files.write_text(
-            f"{aside}/{SELECTION}", json.dumps(told, ensure_ascii=False, indent=1) + "\n"
-        )
+        text = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+        files.write_text(f"{aside}/{SELECTION}", text)
         files.sync_tree(aside)
+        written = set(files.files_below(aside))
         files.rename(aside, output)
         files.sync_names(output)
+        if not written <= set(files.files_below(output)):
+            # Another process took them for what a killed one had left, where a rename copies.
+            place = f"{output}/{SELECTION}"
+            if files.exists(place) and files.read_text(place) == text:
+                files.delete(output)
+            raise OSError("another process writes there")
+        # With what attempts left that were killed.
+        files.delete(above)
     except OSError as error:
         raise PublishingError(
             f"selection.output: the result could not be written to {output}. Entry {entry.number} "
             "of the ledger stays charged. Check permissions and free space"
         ) from error
+    finally:
+        files.delete(aside)
     return Selection(names, told, output)
 
 
