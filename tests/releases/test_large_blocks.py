@@ -111,7 +111,7 @@ def test_a_resumed_run_has_the_warning_of_its_finished_rounds(
         raise MemoryError
 
     monkeypatch.setattr("anonspark.pipeline.run.basis_of_figures", out_of_memory)
-    with pytest.raises(AssertionError, match="1 finished rounds"):
+    with pytest.raises(AssertionError, match=r"1 finished round\. Continue"):
         run(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
     monkeypatch.undo()
     found, logged = run(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")

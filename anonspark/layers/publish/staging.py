@@ -610,11 +610,12 @@ def _close(files: Files, place: Place, state: RunState | None, *, keep: bool) ->
             files.delete(path)
         state.end()
         _LOGGER.warning(
-            "%s is kept, with raw records: %d finished %s. Continue with --resume --run-id %s, or "
-            "remove it with anonspark clean",
+            "%s is kept, with raw records: %d finished %s%s. Continue with --resume --run-id %s, "
+            "or remove it with anonspark clean",
             place.private,
             finished or shared,
-            "rounds" if finished else "steps",
+            "round" if finished else "step",
+            "s" if (finished or shared) > 1 else "",
             place.run_id,
         )
         restore_output(files, place)
