@@ -105,7 +105,7 @@ class Progress:
     current: str | None = None
     """The stage at hand, or the one that failed. None between stages."""
 
-    _told: Callable[[str], None] | None = field(default=None, repr=False)
+    _notify: Callable[[str], None] | None = field(default=None, repr=False)
     _followers: list[Callable[[str], None]] = field(default_factory=list, repr=False)
     _silent: bool = field(default=False, repr=False)
     _beginning: ExitStack = field(default_factory=ExitStack, repr=False)
@@ -133,8 +133,8 @@ class Progress:
 
     def tell(self, detail: str) -> None:
         """Report the current step of the stage: live on a terminal, in a log with the next line."""
-        if self._told is not None:
-            self._told(detail)
+        if self._notify is not None:
+            self._notify(detail)
         self._follow(f"{self.current}, {detail}")
 
     def _follow(self, moment: str) -> None:
@@ -192,8 +192,8 @@ class Progress:
             Records that it works on.
         """
         self.begun()
-        told = name if rows is None else f"{name}: {rows:,} rows"
-        with self.timed(name), self._shown(told):
+        title = name if rows is None else f"{name}: {rows:,} rows"
+        with self.timed(name), self._shown(title):
             yield
 
     def begin(self, name: str) -> None:
@@ -222,34 +222,34 @@ class Progress:
         self._beginning.close()
 
     @contextmanager
-    def _shown(self, told: str) -> Iterator[None]:
+    def _shown(self, title: str) -> Iterator[None]:
         """Show something as long as it is done: live on a terminal, with a heartbeat in a log."""
         start = time.monotonic()
         terminal = self.console if self.console is not None and self.console.is_terminal else None
         try:
             if terminal is not None:
                 with self._live(terminal) as live:
-                    task = live.add_task(visible(told), total=None)
-                    self._told = lambda detail: live.update(
-                        task, description=visible(f"{told}: {detail}")
+                    task = live.add_task(visible(title), total=None)
+                    self._notify = lambda detail: live.update(
+                        task, description=visible(f"{title}: {detail}")
                     )
                     yield
             else:
-                _LOGGER.info("%s ...", told)
-                with self._heartbeat(told):
+                _LOGGER.info("%s ...", title)
+                with self._heartbeat(title):
                     yield
         finally:
-            self._told = None
+            self._notify = None
         if not self._silent:
-            self._say(f"{told}: done in {time.monotonic() - start:.1f} s")
+            self._say(f"{title}: done in {time.monotonic() - start:.1f} s")
 
     @contextmanager
-    def _heartbeat(self, told: str) -> Iterator[None]:
+    def _heartbeat(self, title: str) -> Iterator[None]:
         if not _LOGGER.isEnabledFor(logging.INFO):
             yield
             return
-        beats = Heartbeat(told)
-        self._told = beats.tell
+        beats = Heartbeat(title)
+        self._notify = beats.tell
         beats.start()
         try:
             yield

@@ -76,9 +76,9 @@ def main(lock: str, folder: str) -> int:
     registry = os.environ.get("MAVEN", REGISTRY)
     Path(folder).mkdir(parents=True, exist_ok=True)
     wrong = [
-        told
+        problem
         for locked in read_lock(Path(lock).read_text())
-        if (told := fetch(locked, Path(folder), registry)) is not None
+        if (problem := fetch(locked, Path(folder), registry)) is not None
     ]
     sys.stderr.write("".join(f"{line}\n" for line in wrong))
     return 1 if wrong else 0

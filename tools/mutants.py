@@ -260,8 +260,8 @@ MUTANTS = [
     Mutant(
         "half is charged",
         SELECTING,
-        "wanted.limit, wanted.charged, told)",
-        "wanted.limit, wanted.charged / 2, told)",
+        "wanted.limit, wanted.charged, content)",
+        "wanted.limit, wanted.charged / 2, content)",
         COMMAND,
     ),
     Mutant(

@@ -73,9 +73,9 @@ if __name__ == "__main__":
         "--without", metavar="NAME", nargs="+", default=(), help="leave packages out"
     )
     arguments = parser.parse_args()
-    told = select(
+    selected = select(
         arguments.lock.read_text(encoding="utf-8"),
         clone=arguments.clone,
         without=arguments.without,
     )
-    sys.stdout.write(told)
+    sys.stdout.write(selected)

@@ -58,7 +58,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
     releases: dict[str, Release[Frame]]
     coalitions: Frame
     other_strategy: dict[str, float | None]
-    _told: pa.Table = field(repr=False)
+    _coalition_table: pa.Table = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
 
     def _card(self) -> Card:
@@ -69,7 +69,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
             for note in notes_of(release.manifest)
         ]
         others = {"gcp the other way": self.other_strategy}
-        rows = self._told.to_pylist()
+        rows = self._coalition_table.to_pylist()
         return distribution_card(summaries, rows, others, notes, self._charts)
 
     def _charts(self) -> list[Chart]:
@@ -80,7 +80,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
         }
         smallest = {
             " + ".join(row["recipients"]): float(row["smallest"])
-            for row in self._told.to_pylist()
+            for row in self._coalition_table.to_pylist()
             if row["smallest"] is not None
         }
         drawn = [

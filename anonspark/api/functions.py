@@ -302,7 +302,7 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     Returns
     -------
     Selection
-        ``attributes`` in the order of choice. The content of ``selection.json`` is ``told``.
+        ``attributes`` in the order of choice. The content of ``selection.json`` is ``content``.
 
     Raises
     ------

@@ -125,7 +125,7 @@ def _bars(
     labels = [label for label, _ in bars]
     values = [value for _, value in bars]
     table = Table(title, columns, list(zip(labels, texts, strict=True)))
-    told = "; ".join(f"{label}: {text}" for label, text in zip(labels, texts, strict=True))
+    description = "; ".join(f"{label}: {text}" for label, text in zip(labels, texts, strict=True))
     # Several charts of a notebook are in one page: each has names of its own.
     name = f"c{sha256(repr((title, bars)).encode()).hexdigest()[:10]}"
     drawn = Bars(
@@ -141,4 +141,4 @@ def _bars(
             for label, text in zip(labels, texts, strict=True)
         ],
     )
-    return bar_chart(name, drawn, f"Bar chart: {title}. {told}", table)
+    return bar_chart(name, drawn, f"Bar chart: {title}. {description}", table)

@@ -63,10 +63,10 @@ class NotebookProgress(Progress):
     _since: float = field(default=0.0, repr=False)
 
     @contextmanager
-    def _shown(self, told: str) -> Iterator[None]:
-        self._text = told
+    def _shown(self, title: str) -> Iterator[None]:
+        self._text = title
         self._since = time.monotonic()
-        self._told = self._tell_of(told)
+        self._notify = self._tell_of(title)
         ended = threading.Event()
         self._show()
         showing = threading.Thread(target=self._keep_showing, args=(ended,), daemon=True)
@@ -74,14 +74,14 @@ class NotebookProgress(Progress):
         try:
             yield
         finally:
-            self._told = None
+            self._notify = None
             ended.set()
             showing.join()
             self._write("")
 
-    def _tell_of(self, told: str) -> Callable[[str], None]:
+    def _tell_of(self, title: str) -> Callable[[str], None]:
         def tell(detail: str) -> None:
-            self._text = f"{told}: {detail}"
+            self._text = f"{title}: {detail}"
 
         return tell
 

@@ -60,11 +60,11 @@ def made_report(
             if path is None
             else report_place(files, release, os.fspath(path), internal=internal)
         )
-        told = original if isinstance(original, str) else None
+        source = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
         html, _ = make_report(
-            engine, release, original, told, target=target, holdout=holdout, internal=internal
+            engine, release, original, source, target=target, holdout=holdout, internal=internal
         )
         if place is not None:
             place_report(files, release, place, html)

@@ -137,8 +137,8 @@ def _kind_of(values: Any, error: Exception) -> str:
         return f"values of the type {_type_alone(values.dtype)}"
     found = sorted({type(value).__name__ for value in values.dropna()})
     several = len(found) > 1
-    told = ", ".join(found[:_MOST_TYPES]) + (" and others" if len(found) > _MOST_TYPES else "")
-    return f"objects of the type{'s' if several else ''} {told}"
+    types = ", ".join(found[:_MOST_TYPES]) + (" and others" if len(found) > _MOST_TYPES else "")
+    return f"objects of the type{'s' if several else ''} {types}"
 
 
 def _type_alone(data_type: object) -> str:

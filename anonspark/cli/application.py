@@ -247,7 +247,7 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
             )
         return code
     except (AnonsparkError, EndedError) as error:
-        return log.fail(error.exit_code, log.told(error), debug=debug)
+        return log.fail(error.exit_code, log.message_of(error), debug=debug)
     except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
         return log.fail(128 + signal.SIGINT, str(EndedError(signal.SIGINT)), debug=debug)
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data

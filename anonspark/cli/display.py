@@ -111,8 +111,8 @@ def answer_blocks(answer: Answer) -> Blocks:
         ]  # fmt: skip
         yield Table("", (str(answer.by), "estimate", "at least", "at most", "records"), rows)
     if answer.left_out != 0:
-        told = "how many is withheld" if answer.left_out is None else f"{answer.left_out:,}"
-        yield Text(f"records that were left out of the release are not counted: {told}")
+        number = "how many is withheld" if answer.left_out is None else f"{answer.left_out:,}"
+        yield Text(f"records that were left out of the release are not counted: {number}")
 
 
 def _sentence(count: Count) -> str:

@@ -100,7 +100,7 @@ class CommandLog:
             _LOGGER.handlers = [handler]
         return self.progress
 
-    def told(self, error: BaseException) -> str:
+    def message_of(self, error: BaseException) -> str:
         """Return what an error says, with the places of the configuration's keys.
 
         Those of an error of loading have them already.
@@ -122,8 +122,8 @@ class CommandLog:
         """
         if self.format == "json":
             trace = debug and sys.exc_info()[0] is not None
-            told = {"exit_code": code, "problems": message}
-            _LOGGER.error("%s", message, extra=told, exc_info=trace)
+            extra = {"exit_code": code, "problems": message}
+            _LOGGER.error("%s", message, extra=extra, exc_info=trace)
             return code
         if debug:
             sys.stderr.write(visible_lines(redact(traceback.format_exc())))
@@ -158,7 +158,7 @@ class _JsonFormatter(_LogFormatter):
     def format(self, record: logging.LogRecord) -> str:
         progress = self._log.progress
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told: dict[str, object] = {
+        entry: dict[str, object] = {
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
@@ -168,10 +168,10 @@ class _JsonFormatter(_LogFormatter):
             "stage": progress.current,
         }
         if progress.round is not None:
-            told["round"] = progress.round
+            entry["round"] = progress.round
         if hasattr(record, "exit_code"):
-            told["exit_code"] = record.exit_code
+            entry["exit_code"] = record.exit_code
         if self._log.debug and record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
+            entry["traceback"] = self.formatException(record.exc_info)
         # Other libraries log here, too.
-        return json_text(redact_values(told))
+        return json_text(redact_values(entry))

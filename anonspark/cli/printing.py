@@ -26,8 +26,8 @@ def print_json(value: object) -> None:
             return other.isoformat()
         return str(other)
 
-    told = json.loads(json.dumps(value, default=plain))
-    typer.echo(json_text(redact_values(told), indent=2))
+    document = json.loads(json.dumps(value, default=plain))
+    typer.echo(json_text(redact_values(document), indent=2))
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:

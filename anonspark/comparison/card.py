@@ -53,13 +53,13 @@ def comparison_card(
 def _verdict(grid: Grid, comparison: Comparison) -> str:
     if comparison.advice is not None:
         return comparison.advice.sentence
-    told = "; ".join(
+    best = "; ".join(
         f"{label(comparison, row)} ({grid.rank_by} {figure_text(row.get(grid.rank_by))})"
         for row in [row for row in comparison.rows if row["place"] == 1][:4]
     )
-    if not told:
+    if not best:
         return "nothing could be published with any of the settings"
-    return f"best by {grid.rank_by}, {METRICS[grid.rank_by].better} is better: {told}"
+    return f"best by {grid.rank_by}, {METRICS[grid.rank_by].better} is better: {best}"
 
 
 def label(comparison: Comparison, row: Mapping[str, Any]) -> str:

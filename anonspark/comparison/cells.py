@@ -79,9 +79,9 @@ def write_result(files: Files, output: str, result: CellResult) -> None:
     """Write a cell's figures. The file is there as a whole or not at all."""
     directory = cells_directory(output)
     path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
-    told = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))
-    told["settings"] = {key: public_setting(key, one) for key, one in result.settings.items()}
-    text = json.dumps(told, indent=1, ensure_ascii=False)
+    document = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))
+    document["settings"] = {key: public_setting(key, one) for key, one in result.settings.items()}
+    text = json.dumps(document, indent=1, ensure_ascii=False)
     files.write_text(draft, text + "\n")
     files.delete(path)
     files.rename(draft, path)

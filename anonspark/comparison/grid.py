@@ -288,8 +288,8 @@ def _grid(
         # A comparison publishes no records, and shows what means lose.
         evaluated = frozenset[Need](["bounds"])
         evaluated |= frozenset() if file.evaluation is None else EVALUATED
-        told = [unmeasured(file.rank_by, cell.configuration.measured | evaluated) for cell in cells]
-        problem = next(filter(None, told), None)
+        lack = [unmeasured(file.rank_by, cell.configuration.measured | evaluated) for cell in cells]
+        problem = next(filter(None, lack), None)
         if problem is not None:
             problems.append(f"rank_by: {problem} for all cells, or rank by another figure")
     if problems:

@@ -104,16 +104,16 @@ def format_of_name(path: str) -> str | None:
 
 def format_of_names(paths: Iterable[str]) -> str | None:
     """Return the format by all names. None where they show several, or one shows none."""
-    told = {format_of_name(path) for path in paths}
-    return told.pop() if len(told) == 1 else None
+    formats = {format_of_name(path) for path in paths}
+    return formats.pop() if len(formats) == 1 else None
 
 
 def take_format_of_names(section: Section, paths: Iterable[str]) -> None:
     """Set the ``format`` of a section by the names of files, if it has none."""
-    told = None if "format" in section.model_fields_set else format_of_names(paths)
-    if told is not None:
+    format_ = None if "format" in section.model_fields_set else format_of_names(paths)
+    if format_ is not None:
         # Past the freezing, and so that it does not count as given.
-        section.__dict__["format"] = told
+        section.__dict__["format"] = format_
 
 
 class InputOptions(Section):

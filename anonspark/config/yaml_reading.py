@@ -59,9 +59,9 @@ class UnreadableError(Exception):
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         self.reason, self.line, self.column = reason, line, column
-        told = "" if line is None else f" on line {line}"
-        told += "" if column is None else f", column {column}"
-        super().__init__(f"not valid YAML{told}: {reason}. Correct it")
+        position = "" if line is None else f" on line {line}"
+        position += "" if column is None else f", column {column}"
+        super().__init__(f"not valid YAML{position}: {reason}. Correct it")
 
     def at(self, path: str) -> str:
         """Return the message of a file."""

@@ -44,10 +44,10 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
         return None
     records = int(of_target.sum())
     share = (classes + 1) / (classes.sum() + len(classes))
-    told = (released + share) / (released.sum(axis=1, keepdims=True) + 1)
+    predicted = (released + share) / (released.sum(axis=1, keepdims=True) + 1)
     some = original > 0
     # Exactly rounded sums: the order of bins decides no digit.
-    terms = (original[some] / records) * np.log2(told[some])
+    terms = (original[some] / records) * np.log2(predicted[some])
     return 1 + math.fsum(terms.tolist()) / uncertainty
 
 

@@ -190,11 +190,11 @@ class Choice:
     def as_dict(self) -> dict[str, Any]:
         """Return it as the manifest has it."""
         return {
-            "model": _told(self.options),
+            "model": _settings_of(self.options),
             "objective": self.objective,
             "rows": self.rows,
             "tried": [
-                {"model": _told(one), "loss": loss}
+                {"model": _settings_of(one), "loss": loss}
                 for one, loss in zip(candidates(self.objective), self.losses, strict=True)
             ],
         }
@@ -205,12 +205,12 @@ def candidates(objective: Literal["gcp", "queries"]) -> tuple[ModelOptions, ...]
     return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=objective)
 
 
-def _told(options: ModelOptions) -> dict[str, object]:
+def _settings_of(options: ModelOptions) -> dict[str, object]:
     return {"name": options.name, **options.model_dump(exclude_defaults=True, exclude={"name"})}
 
 
 def _words(options: ModelOptions) -> str:
-    return " ".join(map(str, _told(options).values()))
+    return " ".join(map(str, _settings_of(options).values()))
 
 
 def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) -> Choice:

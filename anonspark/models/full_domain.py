@@ -343,14 +343,14 @@ class FullDomain(Model):
     def _search(self, bottom: TupleTable, problem: Problem, table: Round) -> Found | None:
         nodes = problem.lattice.size
 
-        told = 0.0
+        last_time = 0.0
 
         def tell(scored: int) -> None:
-            nonlocal told
+            nonlocal last_time
             # Scoring a node may take less time than telling of it.
-            if time.monotonic() - told > _SECONDS_BETWEEN_NODES:
+            if time.monotonic() - last_time > _SECONDS_BETWEEN_NODES:
                 table.tell(f"search: {scored:,} of {nodes:,} nodes")
-                told = time.monotonic()
+                last_time = time.monotonic()
 
         exhaustive = self.options.search == "exhaustive" or (
             self.options.search is None and nodes <= EXHAUSTIVE_NODES

@@ -20,7 +20,7 @@ class Request:
 
     Parameters
     ----------
-    told : mapping
+    content : mapping
         Its entry in the manifest, which says nothing about other recipients.
     rows_requested : int
         Records that the recipient may have.
@@ -31,7 +31,7 @@ class Request:
         would show one record that neither publishes, so no count of such records is in any.
     """
 
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     rows_requested: int
     rows_withheld: int
     has_ledger: bool = False
@@ -46,7 +46,7 @@ class Request:
 
     def entry(self, k: int) -> dict[str, object]:
         """Return what the manifest says."""
-        return {**self.told, **self.figures(k)}
+        return {**self.content, **self.figures(k)}
 
 
 Purpose = Literal["release", "demonstration", "comparison"]

@@ -318,8 +318,8 @@ def _attribute_rows(
             }
         )
         if quasi_identifier.name in association:
-            told = association[quasi_identifier.name]
-            rows[-1] |= {"association_before": told.before, "association_after": told.after}
+            shares = association[quasi_identifier.name]
+            rows[-1] |= {"association_before": shares.before, "association_after": shares.after}
     return rows
 
 

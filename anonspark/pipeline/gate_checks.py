@@ -84,9 +84,9 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
     dropped = snapshot.rows_dropped
     few = is_few(dropped, k)
     counts = {"rows_in": snapshot.rows_read, "rows_dropped_missing": dropped}
-    told = {name: None if few else count for name, count in counts.items()}
+    published = {name: None if few else count for name, count in counts.items()}
     gates = {name: gate for name, gate in configuration.gates.items() if name in counts}
-    require_passed(check_gates(gates, told, (), (), counts))
+    require_passed(check_gates(gates, published, (), (), counts))
     if before is None:
         return
     # As runs are compared by them: by the least that a count which is withheld can be.

@@ -150,9 +150,9 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "
             "own. Expected one coding. Name a release by full-domain"
         )
-    (told,) = (str(one["levels"]) for one in rounds)
+    (levels_text,) = (str(one["levels"]) for one in rounds)
     names = [str(one["name"]) for one in manifest.quasi_identifiers]
-    levels = dict(zip(names, require_levels(told, names, _KEY), strict=True))
+    levels = dict(zip(names, require_levels(levels_text, names, _KEY), strict=True))
     limit = 0.0 if options.unfit == "refuse" else 1.0
     fixed = FullDomainOptions(name="full-domain", levels=[levels], suppression_limit=limit)
     return partial(FullDomain, fixed)

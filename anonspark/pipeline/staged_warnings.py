@@ -142,7 +142,7 @@ def _input_of(files: Files, path: str) -> list[str] | None:
         return None
     try:
         # Its form does not count here, and costs more to check than a small table to publish.
-        told = json.loads(files.read_text(f"{path}/{MANIFEST}"))["input"]["path"]
+        paths = json.loads(files.read_text(f"{path}/{MANIFEST}"))["input"]["path"]
     except (AnonsparkError, OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    return [told] if isinstance(told, str) else told
+    return [paths] if isinstance(paths, str) else paths

@@ -166,11 +166,11 @@ def with_told_shares(
     """
     if basis.withheld is None:
         return list(measured)
-    told = list(measured)
+    published = list(measured)
     tuples = _published_tuples(basis.rounds)
     values = {one.name: one for one in sensitive_values(basis.criteria)}
     columns = {one.name: one.column for one in criteria.sensitive}
-    for place, one in enumerate(told):
+    for place, one in enumerate(published):
         name = one.criterion.attribute
         if not one.criterion.is_distance:
             continue
@@ -178,8 +178,8 @@ def with_told_shares(
         people = _people(basis.rounds, columns[name])
         shares = shares_of_people(people.select(["value", UNIT]), values[name], unknown)
         data = people.join(tuples, [CLASS_ID], small=False)
-        (told[place],) = measure_people(data, [_TUPLE], values[name], [one.criterion], shares)
-    return told
+        (published[place],) = measure_people(data, [_TUPLE], values[name], [one.criterion], shares)
+    return published
 
 
 def require_people(measured: Sequence[MeasuredCriterion]) -> None:

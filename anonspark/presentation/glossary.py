@@ -61,13 +61,13 @@ class Glossary:
         if not self.terms:
             return escape(clean(text))
         parts: list[Markup] = []
-        told: set[str] = set()
+        explained_terms: set[str] = set()
         end = 0
         for found in self._pattern.finditer(text):
             term = self._by_form[found[0].lower()]
-            if term.name in told:
+            if term.name in explained_terms:
                 continue
-            told.add(term.name)
+            explained_terms.add(term.name)
             parts += [
                 escape(clean(text[end : found.start()])),
                 Markup(

@@ -65,8 +65,8 @@ def _figures(found: Verification) -> list[tuple[str, Cell]]:
     published, units, presence = found.published, found.units, found.presence
     lines: list[tuple[str, Cell | None]] = [("k required", found.k)]
     if units is not None:
-        told = " (as the run counted)" if units.not_published else ""
-        lines.append((f"fewest people of a class{told}", units.fewest))
+        source = " (as the run counted)" if units.not_published else ""
+        lines.append((f"fewest people of a class{source}", units.fewest))
         if units.fewest_agreeing is not None:
             agreeing = "fewest people who agree in the classes of all records"
             lines += [

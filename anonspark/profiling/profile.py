@@ -112,7 +112,7 @@ class ColumnProfile:
 
     def as_dict(self, rows: int) -> dict[str, object]:
         """Return it as JSON has it. Shares are of all rows."""
-        told = {
+        document = {
             "name": self.name,
             "type": self.type,
             "kind": self.kind,
@@ -129,7 +129,7 @@ class ColumnProfile:
             "length": self.length,
             "missing_markers": list(self.counts.markers),
         }
-        return told | ({"examples": list(self.examples)} if self.examples else {})
+        return document | ({"examples": list(self.examples)} if self.examples else {})
 
 
 @dataclass(frozen=True, repr=False)

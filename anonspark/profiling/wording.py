@@ -119,14 +119,14 @@ def roles_texts(profile: Profile) -> list[str]:
 
 def markers_text(profile: Profile) -> str | None:
     """Say which words count as missing, beside those that do in any table."""
-    told = [
+    counts = [
         f"{one.name}: {' '.join(words)}"
         for one in profile.columns
         if (words := [word for word in one.counts.markers if word in MISSING_WORDS])
     ]
-    if not told:
+    if not counts:
         return None
-    return f"Counted as missing, name them in input.missing_markers: {'; '.join(told)}"
+    return f"Counted as missing, name them in input.missing_markers: {'; '.join(counts)}"
 
 
 def unit_text(profile: Profile) -> str | None:

@@ -64,13 +64,13 @@ class Answer:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
-        told: dict[str, object] = {"question": self.question, **self.count.as_dict()}
+        document: dict[str, object] = {"question": self.question, **self.count.as_dict()}
         if self.groups is not None:
-            told["by"] = self.by
-            told["groups"] = [
+            document["by"] = self.by
+            document["groups"] = [
                 {"value": value, **count.as_dict()} for value, count in self.groups.items()
             ]
-        return {**told, "left_out": self.left_out, "warnings": list(self.warnings)}
+        return {**document, "left_out": self.left_out, "warnings": list(self.warnings)}
 
 
 class PublishedRelease:

@@ -87,8 +87,8 @@ def _attribute(
     if masked:
         return PublishedAttribute(name, "category", style, columns, rule="prefix")
     # Labels of 32 bits have their own few digits, which as 64 bits are another number.
-    told = str(raw) if pa.types.is_float32(raw) else None
-    return PublishedAttribute(name, _kind(raw, published.get(name)), style, columns, told)
+    type_text = str(raw) if pa.types.is_float32(raw) else None
+    return PublishedAttribute(name, _kind(raw, published.get(name)), style, columns, type_text)
 
 
 def _kind(raw: pa.DataType, published: pa.DataType | None) -> Kind:

@@ -210,6 +210,6 @@ def looks_like_page(files: Files, path: str, kind: str) -> bool:
 
 def named(paths: Sequence[str]) -> str:
     """Write some of several paths for a message."""
-    told = ", ".join(paths[:_MOST_NAMES])
+    names = ", ".join(paths[:_MOST_NAMES])
     more = len(paths) - _MOST_NAMES
-    return f"{told} and {more:,} more" if more > 0 else told
+    return f"{names} and {more:,} more" if more > 0 else names

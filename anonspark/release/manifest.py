@@ -111,8 +111,8 @@ class Manifest(Redacted):
     def tells_left_out(self) -> bool:
         """Return whether it has the sensitive values of records that were left out."""
         privacy = PrivacyOptions.model_validate(self.configuration["privacy"])
-        told = self.published.get("left_out_values") == "told"
-        return told and any(one.is_distance for one in privacy.criteria)
+        has_values = self.published.get("left_out_values") == "told"
+        return has_values and any(one.is_distance for one in privacy.criteria)
 
     @property
     def k(self) -> int:
@@ -270,10 +270,10 @@ def manifest_text(manifest: Mapping[str, object]) -> str:
     names, and a coding is public as a whole. What a union says of its parts their manifests said.
     """
     manifest = {"form": FORM, **manifest}
-    told = {
+    document = {
         key: value if key in _AS_IT_IS else redact_values(value) for key, value in manifest.items()
     }
-    return _json(told)
+    return _json(document)
 
 
 def _json(document: Mapping[str, Any]) -> str:

@@ -75,7 +75,7 @@ def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
     One job. All cells are collected.
     """
     directory = engine.files.qualified(selection).rstrip("/")
-    told = _read_selection(engine, directory)
+    document = _read_selection(engine, directory)
     if not engine.files.exists(f"{directory}/{TABLES}"):
         raise ConfigurationError(
             f"--from: the selection at {selection} published no tables. Expected some. Select with "
@@ -91,35 +91,35 @@ def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
         last[name] = max(last.get(name, 0), row["position"])
     for row in rows:
         name = row["attribute"]
-        if name in told[OF_VALUES] and row["position"] <= last[name] - OTHER_ROWS:
+        if name in document[OF_VALUES] and row["position"] <= last[name] - OTHER_ROWS:
             own = counts.setdefault(name, {}).setdefault(row["value"], {})
             own[row["class"]] = max(0, row["records"])
     return NoisyTables(
-        told["selection"]["target"], counts, tuple(name for name in last if name not in counts)
+        document["selection"]["target"], counts, tuple(name for name in last if name not in counts)
     )
 
 
 def _read_selection(engine: Engine, directory: str) -> dict[str, Any]:
     place = f"{directory}/{SELECTION}"
-    told: Any = None
+    document: Any = None
     if engine.files.exists(place):
         try:
-            told = json.loads(engine.files.read_text(place))
+            document = json.loads(engine.files.read_text(place))
         except (OSError, ValueError):
-            told = None
-    if not _is_selection(told):
+            document = None
+    if not _is_selection(document):
         raise ConfigurationError(
             f"--from: found no selection at {directory}. Expected a directory that anonspark "
             f"select wrote, with {SELECTION}. Correct the path"
         )
-    own: dict[str, Any] = told
+    own: dict[str, Any] = document
     return own
 
 
-def _is_selection(told: Any) -> bool:
-    asked = told.get("selection") if isinstance(told, dict) else None
+def _is_selection(document: Any) -> bool:
+    asked = document.get("selection") if isinstance(document, dict) else None
     return (
         isinstance(asked, dict)
         and isinstance(asked.get("target"), str)
-        and isinstance(told.get(OF_VALUES), list)
+        and isinstance(document.get(OF_VALUES), list)
     )

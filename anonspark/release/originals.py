@@ -39,11 +39,11 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     Lazy. CSV and JSON may take a job to infer their types.
     """
     described = manifest.input
-    told = format_of_name(path)
+    suffix_format = format_of_name(path)
     version = dict(manifest.input_version)
     data_format = version.pop("format", described.get("format"))
     # A union says nothing of tables that it was not made of.
-    if data_format is None or (told is not None and told != data_format):
+    if data_format is None or (suffix_format is not None and suffix_format != data_format):
         return open_by_suffix(engine, path, key)
     wanted = WantedColumns(
         {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
@@ -124,18 +124,18 @@ def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = (
     DataError, ConfigurationError
         As :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
-    told = format_of_name(path)
-    if told is None:
+    data_format = format_of_name(path)
+    if data_format is None:
         inside = engine.files.matches(f"{literal(path.rstrip('/'))}/*")
-        told = next(filter(None, map(format_of_name, inside)), "parquet")
-    if told != "csv":
-        return engine.open_table([path], told, {}, key=key)
-    options = {**_CSV_OPTIONS, **recognize(engine.files, [path], told, _CSV_OPTIONS).options}
-    table = engine.open_table([path], told, options, key=key)
+        data_format = next(filter(None, map(format_of_name, inside)), "parquet")
+    if data_format != "csv":
+        return engine.open_table([path], data_format, {}, key=key)
+    options = {**_CSV_OPTIONS, **recognize(engine.files, [path], data_format, _CSV_OPTIONS).options}
+    table = engine.open_table([path], data_format, options, key=key)
     if not texts:
         return table
     labels = [name for name in table.schema.names if _is_label(name, texts)]
-    return engine.open_table([path], told, options, key=key, texts=labels)
+    return engine.open_table([path], data_format, options, key=key, texts=labels)
 
 
 def _is_label(column: str, texts: Sequence[str]) -> bool:

@@ -99,11 +99,11 @@ def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType
         return pa.date32() if attribute.rule == "calendar" else pa.float64()
     if attribute.columns[0] != attribute.name:
         return schema.field(attribute.columns[0]).type
-    told = attribute.type or ""
-    if told in _PLAIN:
-        return _PLAIN[told]
-    if told.startswith("timestamp"):
-        return pa.timestamp("us", type_of_name(told).tz)
-    if told.startswith("decimal128("):
-        return type_of_name(told)
+    type_text = attribute.type or ""
+    if type_text in _PLAIN:
+        return _PLAIN[type_text]
+    if type_text.startswith("timestamp"):
+        return pa.timestamp("us", type_of_name(type_text).tz)
+    if type_text.startswith("decimal128("):
+        return type_of_name(type_text)
     return {"integer": pa.int64(), "date": pa.date32()}.get(attribute.kind, pa.float64())

@@ -142,8 +142,8 @@ def withholds_values(manifest: Manifest) -> bool:
     if manifest.parts:
         return False
     left_out = _as_told(manifest.summary, manifest.k).get("rows_left_out", 0)
-    told = manifest.published.get("left_out_values", "told") == "told"
-    return left_out is None or (bool(left_out) and not told)
+    has_values = manifest.published.get("left_out_values", "told") == "told"
+    return left_out is None or (bool(left_out) and not has_values)
 
 
 def hides_original(manifest: Manifest) -> bool:

@@ -106,11 +106,11 @@ def rounds(evidence: Evidence) -> Section | None:
     # Records left over at the end may be too few to tell of: then each round is told without them.
     last = int(rows[-1]["outlier_rows"])
     untold = last if rules.hides(last) else 0
-    told = _rounds_told(evidence, untold)
-    labels, losses = [one.label for one in told], [one.loss for one in told]
+    known = _rounds_told(evidence, untold)
+    labels, losses = [one.label for one in known], [one.loss for one in known]
     shown = [
         [0 if rules.hides(count) else count for count in counts]
-        for counts in ([one.finished for one in told], [one.left_over for one in told])
+        for counts in ([one.finished for one in known], [one.left_over for one in known])
     ]
     cells = [
         [
@@ -121,7 +121,7 @@ def rounds(evidence: Evidence) -> Section | None:
             f"{one.classes:,}",
             percent(one.loss),
         ]
-        for one in told
+        for one in known
     ]
     blocks: list[Block] = [
         Text("Each round puts records into classes and leaves the others to the next round: those "
@@ -141,7 +141,7 @@ def rounds(evidence: Evidence) -> Section | None:
                         f"put into classes: {rules.count(one.finished)} records",
                         f"left over: {rules.count(one.left_over)} records",
                     ]
-                    for one in told
+                    for one in known
                 ],
             ),
             f"Stacked bar chart: records of {len(rows)} rounds, put into classes and left over.",
@@ -156,7 +156,7 @@ def rounds(evidence: Evidence) -> Section | None:
                 "mean part of the range left open (%)",
                 "round",
                 words=[
-                    [f"{one.label}: {percent(one.loss)} of the range left open"] for one in told
+                    [f"{one.label}: {percent(one.loss)} of the range left open"] for one in known
                 ],
             ),
             "Bar chart: mean certainty penalty of the classes of each round in percent. "
@@ -192,10 +192,10 @@ class _Round(NamedTuple):
 def _rounds_told(evidence: Evidence, untold: int) -> list[_Round]:
     """Return the rows of each round, some records that all of them left over left out."""
     weights = sum(float(row.get("weight") or 1.0) for row in evidence.attributes) or 1.0
-    told = []
+    each = []
     for row in evidence.rounds:
         finished = int(row["normal_rows"])
         loss = float(row["gcp_total"]) / (finished * weights) if finished else 0.0
         left_over = int(row["outlier_rows"]) - untold
-        told.append(_Round(f"round {row['round']}", finished, left_over, int(row["classes"]), loss))
-    return told
+        each.append(_Round(f"round {row['round']}", finished, left_over, int(row["classes"]), loss))
+    return each

@@ -200,10 +200,10 @@ def _of_prometheus(text: str) -> Night | None:
     """Return the run that a file for Prometheus describes. It says which code, and not why."""
     samples: dict[str, float] = {}
     labels: dict[str, str] = {}
-    for name, told, value in _SAMPLE.findall(text):
+    for name, label_text, value in _SAMPLE.findall(text):
         samples.setdefault(name, float(value))
         if name == "info":
-            labels = dict(_LABEL.findall(told))
+            labels = dict(_LABEL.findall(label_text))
     if not {"exit_code", "start_timestamp_seconds"} <= set(samples) or not labels.get("run_id"):
         return None
     return Night(

@@ -120,9 +120,9 @@ def _command(evidence: Evidence) -> str:
 def _units_rows(
     units: MeasuredUnits, required: int, rules: Disclosure
 ) -> Iterator[list[str | Verdict]]:
-    told = ", as the run counted" if units.not_published else ""
+    source = ", as the run counted" if units.not_published else ""
     yield [
-        f"k-anonymity: people of the class that has the fewest{told}",
+        f"k-anonymity: people of the class that has the fewest{source}",
         f"at least {required:,}",
         rules.count(units.fewest),
         Verdict(units.fewest >= required),
@@ -214,8 +214,8 @@ def _untruthful(truth: Truthfulness, evidence: Evidence) -> str:
         "originals": truth.unpaired_originals,
         "published records": truth.unpaired_published,
     }
-    told = [f"{evidence.rules.count(count)} {what}" for what, count in counts.items() if count]
-    text = ", ".join(told) or "0"
+    parts = [f"{evidence.rules.count(count)} {what}" for what, count in counts.items() if count]
+    text = ", ".join(parts) or "0"
     unknown = truth.not_proven
     return f"{text}. {evidence.rules.count(unknown)} not proven" if unknown else text
 

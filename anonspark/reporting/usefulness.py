@@ -100,11 +100,11 @@ def _largest_change(found: Associations) -> str | None:
 def usefulness(evidence: Evidence) -> Section:
     """Say in words what the release is good for, and show what models learn from it."""
     if evidence.manifest.parts:
-        told = (
+        explanation = (
             "This release is a union of releases of several holders. A union has no original, and "
             "no run made it: the metrics and the report of each part show what it lost."
         )
-        return Section("utility", "How useful it is", [Text(told)])
+        return Section("utility", "How useful it is", [Text(explanation)])
     sentences = utility_sentences(
         evidence.counts, evidence.attributes, evidence.figures, evidence.rules
     )
@@ -116,8 +116,8 @@ def usefulness(evidence: Evidence) -> Section:
 
 def sentence_of(learning: Learning) -> str:
     """Return what ``anonspark evaluate`` says first, as a sentence."""
-    told = describe_usefulness(None, learning)
-    return f"{told[0].upper()}{told[1:]}."
+    sentence = describe_usefulness(None, learning)
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _models(learning: Learning, rules: Disclosure) -> list[Block]:

@@ -87,7 +87,7 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             yield Item(title, text)
             continue
         # Of a single class it would tell by its records which one it is.
-        told = [
+        sentences = [
             f". In {_classes(classes)} with {rules.count(records)} records one value has more than "
             f"{round_percent(bound)}{' of the records' if evidence.people else ''}"
             for bound, (classes, records) in sorted(shares_tried(evidence, name).items())
@@ -97,7 +97,7 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             yield Item(
                 f"{name}: {round_percent(share)} of one class's records share one value",
                 f"So many of its records have the same value of {name}. {_MORE} No class has "
-                f"records of one value only{''.join(told)}.",
+                f"records of one value only{''.join(sentences)}.",
                 "mixed",
             )
             continue
@@ -105,7 +105,7 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             f"{name}: {round_percent(share)} of one class share one value",
             f"A guess of the {name} of a person in that class is right with this probability"
             f"{', though every requirement is met' if evidence.holds else ''}. "
-            f"No class has one value only{''.join(told)}.",
+            f"No class has one value only{''.join(sentences)}.",
             "mixed",
         )
 
@@ -137,14 +137,14 @@ def _singling_out(evidence: Evidence) -> Iterator[Item]:
 
 
 def _warned(evidence: Evidence) -> Iterator[Item]:
-    told = []
+    warnings = []
     for one in evidence.manifest.document.get("warnings") or ():
-        told.append(str(one["text"]))
+        warnings.append(str(one["text"]))
         # Those have an item of their own, and the size of a block is about the machine.
         if one.get("code") not in ("rare_values", "column_identifies", "large_block"):
             yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), "mixed")
     for text in evidence.verification.warnings:
-        if not any(text.endswith(one) for one in told):
+        if not any(text.endswith(one) for one in warnings):
             yield Item("The proof", _sentence(text), "mixed")
 
 

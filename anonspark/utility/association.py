@@ -127,12 +127,12 @@ def measure_association(
     starts = _starts(bins, classes)
     names = [one.axis.name for one in bins]
     flat = sum_cells(published, spread, int(starts[-1]) + classes, names)
-    told = [own.reshape(-1, classes) for own in np.split(flat, starts[1:])]
+    tables = [own.reshape(-1, classes) for own in np.split(flat, starts[1:])]
     attributes_told = []
-    released = (told[-1][0] * _UNIT).astype(np.int64)
+    released = (tables[-1][0] * _UNIT).astype(np.int64)
     # Those of the target that no record has which is looked at here are none.
     some = np.any([one.records.sum(axis=0) > 0 for one in counted], axis=0) | (released > 0)
-    for one, sums in zip(counted, told, strict=False):
+    for one, sums in zip(counted, tables, strict=False):
         own = one.records[:, some]
         before = removed_uncertainty(own, own.astype(np.float64), own.sum(axis=0))
         after = removed_uncertainty(own, sums[:, some] * _UNIT, released[some])

@@ -102,7 +102,7 @@ class Arrangement:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it, without values."""
-        told = [
+        attributes = [
             {
                 "name": one.name,
                 "values": len(one.values),
@@ -116,7 +116,7 @@ class Arrangement:
         return {
             "target": self.target,
             "min_records": self.min_records,
-            "attributes": told,
+            "attributes": attributes,
             "files": self.files,
         }
 
@@ -416,8 +416,8 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
     if form == "order":
         return found
     hierarchy = learned_hierarchy(matrix, least or 0)
-    told = _bits(matrix)
-    kept = [1 - _lost(matrix, level) / told if told > 0 else 1.0 for level in hierarchy.levels]
+    bits = _bits(matrix)
+    kept = [1 - _lost(matrix, level) / bits if bits > 0 else 1.0 for level in hierarchy.levels]
     return Arranged(found.name, found.values, found.rare, found.association, hierarchy.levels, kept)
 
 
@@ -463,13 +463,13 @@ def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
 
 
 def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
-    told = (
+    comment = (
         "made of the noisy tables of a selection: as private as those"
         if least is None
         else f"values with fewer than {least} records where they show nothing"
     )
     head = (
-        f"# Orders by {target}, {told}.\n"
+        f"# Orders by {target}, {comment}.\n"
         "# Read and correct them, then put them into a configuration. The order shows\n"
         "# which values go with which class. Test models on records that were not in this table.\n"
         "# Do not put it into a coding of several holders, because it reveals this one's data.\n"

@@ -148,11 +148,11 @@ class _CountPredictions:
         for batch in batches:
             labels = batch.column(LABEL).to_numpy().astype(np.int64)
             for own, name in zip(cells, self.models, strict=True):
-                told = batch.column(name).to_numpy().astype(np.int64)
+                predicted = batch.column(name).to_numpy().astype(np.int64)
                 steps = np.zeros(len(labels), np.int64)
                 if self.classes == 2:
                     steps = steps_of(_probability(batch, name))
-                np.add.at(own, (labels, told, steps), 1)
+                np.add.at(own, (labels, predicted, steps), 1)
         yield cells_of(cells.reshape(-1))
 
 

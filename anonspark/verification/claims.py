@@ -174,8 +174,8 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         left_out = read_left_out(engine, release, manifest)
     except unreadable as error:
         raise_if_limit_reached(error)
-        told = f"{release}/{LEFT_OUT}: cannot be read. Restore the release or publish it again"
-        raise GuaranteeError("\n".join([*failures, told])) from error
+        problem = f"{release}/{LEFT_OUT}: cannot be read. Restore the release or publish it again"
+        raise GuaranteeError("\n".join([*failures, problem])) from error
     failures += left_out.failures
     return replace(described, left_out=left_out, failures=tuple(failures), statements=statements)
 

@@ -146,7 +146,7 @@ class Derivation:
         bounds = {"gcp_total_if_last": self._most, "precision": _SHARE, "loss": _SHARE}
         claimed = [{**bounds, "levels": text} for text in levels]
         derived = round_rows(self.classes.rounds, self.rows, names, claimed)
-        return [self._told(ROUNDS, row | {"levels": Levels(names)}) for row in derived]
+        return [self._without_hidden(ROUNDS, row | {"levels": Levels(names)}) for row in derived]
 
     def attribute_rows(self, labels: ReadLabels, table: Sequence[Row]) -> list[Row]:
         """Return the rows of the table ``attributes``, of which some columns follow from others."""
@@ -180,7 +180,7 @@ class Derivation:
             if reader.has_hierarchy:
                 row["generalized_rows"] = Within(self.suppressed, self.rows)
                 row["precision"] = Within(1 - lost.generalized / self.rows, 1.0)
-            rows.append(self._told(ATTRIBUTES, row))
+            rows.append(self._without_hidden(ATTRIBUTES, row))
         return rows
 
     def _losses(self, table: Sequence[Row]) -> tuple[LossSums, ...]:
@@ -252,9 +252,9 @@ class Derivation:
             }
         if said.get("entropy") is not None and attributes:
             figures["entropy"] = math.fsum(row.get("entropy") or 0.0 for row in attributes)
-        return self._told(SUMMARY, figures)
+        return self._without_hidden(SUMMARY, figures)
 
-    def _told(self, table: Sequence[Any], row: Row) -> Row:
+    def _without_hidden(self, table: Sequence[Any], row: Row) -> Row:
         """Return a row without what would give back bounds that are hidden behind a mean."""
         hides = any(reader.content == "mean" for reader in self.readers)
         return without_losses(table, row) if hides else row

@@ -79,7 +79,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     said = published.get("rows_left_out", 0)
     rows = manifest.k - 1 if said is None else int(said)
     path = f"{release}/{LEFT_OUT}"
-    values, told = None, frozenset[str]()
+    values, attributes_with_values = None, frozenset[str]()
     failures: tuple[str, ...] = ()
     if engine.files.exists(path):
         table = engine.published(path, "parquet")
@@ -90,7 +90,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
             )
         values = table.select(_COLUMNS.names).collect().cast(_COLUMNS)
         totals = values.group_by("attribute").aggregate([("records", "sum")])
-        told = frozenset(totals["attribute"].to_pylist())
+        attributes_with_values = frozenset(totals["attribute"].to_pylist())
         if any(records != rows for records in totals["records_sum"].to_pylist()):
             failures = (
                 f"{path}: found another number of records than the {rows:,} that the manifest says "
@@ -102,7 +102,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     uncertainty = {
         name: Uncertainty(share, int(number))
         for name, number in published.get("sensitive_values", {}).items()
-        if rows and name not in told
+        if rows and name not in attributes_with_values
     }
     return LeftOut(rows, values, uncertainty, failures)
 
@@ -123,24 +123,26 @@ def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
     return pa.table(columns, names=_COLUMNS.names).cast(_COLUMNS)
 
 
-def count_texts(told: pa.Table) -> Counter[str | None]:
+def count_texts(values: pa.Table) -> Counter[str | None]:
     """Count the values of an attribute, as texts. Zero has one sign."""
     counts: Counter[str | None] = Counter()
-    for text, records in zip(told["value"].to_pylist(), told["records"].to_pylist(), strict=True):
+    for text, records in zip(
+        values["value"].to_pylist(), values["records"].to_pylist(), strict=True
+    ):
         counts["0.0" if text == "-0.0" else text] += records
     return counts
 
 
 def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:
     """Return the published values of records left out, in the type of their column."""
-    told = left_out["value"]
+    values = left_out["value"]
     # Times are told as numbers.
     if pa.types.is_timestamp(wanted):
-        told = told.cast(pa.int64())
+        values = values.cast(pa.int64())
     elif pa.types.is_date(wanted):
-        told = told.cast(pa.int32())
-    told = told.cast(wanted)
+        values = values.cast(pa.int32())
+    values = values.cast(wanted)
     if pa.types.is_floating(wanted):
         # -0.0 is the same value, and Arrow would tell it apart.
-        told = pc.add(told, pa.scalar(0.0, wanted))
-    return told
+        values = pc.add(values, pa.scalar(0.0, wanted))
+    return values

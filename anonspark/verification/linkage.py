@@ -112,8 +112,8 @@ def measure_linkage(
     # Of the classes, those of one record and one candidate are told.
     found = found.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
     figures: Integers = found.column("figure").to_numpy()
-    told = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
-    records = {figure: count for figure, count in told if figure < 0}
+    pairs = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
+    records = {figure: count for figure, count in pairs if figure < 0}
     require_all_read(
         subject,
         labels.attributes,
@@ -172,14 +172,14 @@ class _CountCandidates:
             if len(of_one):
                 self.search.count(codes, inside)
                 self.search.count(codes[candidates == 1], alone)
-        told = of_one[inside[of_one] > 0]
+        named = of_one[inside[of_one] > 0]
         figures = [_RECORDS, _MATCHED, _FEWER, *(_UNREADABLE - np.arange(len(unreadable)))]
-        count = len(figures) + len(told)
+        count = len(figures) + len(named)
         yield pa.RecordBatch.from_arrays(
             [
-                pa.array(np.concatenate([np.array(figures, np.int64), told])),
-                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[told]])),
-                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[told]])),
+                pa.array(np.concatenate([np.array(figures, np.int64), named])),
+                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[named]])),
+                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[named]])),
                 pa.array(np.full(count, smallest)),
             ],
             schema=_FIGURES,

@@ -63,8 +63,8 @@ class OpenedRelease:
         """
         own = (self.where,) if paths is None else tuple(paths)
         looked_at = None if self.manifest is None else self.where
-        told = _telling_first(engine, self.claim.failures, looked_at)
-        with told, engine.reading(own, key=""):
+        failures_first = _telling_first(engine, self.claim.failures, looked_at)
+        with failures_first, engine.reading(own, key=""):
             yield
 
 
@@ -114,10 +114,10 @@ def open_release(
         )
         failures = claim.failures
     where = release if manifest is None else f"{release}/data"
-    told = _telling_first(engine, failures, None if manifest is None else where)
+    failures_first = _telling_first(engine, failures, None if manifest is None else where)
     changed: list[str] = []
     moved: list[str] = []
-    with told, engine.reading((where,), key=""):
+    with failures_first, engine.reading((where,), key=""):
         if manifest is None:
             data = open_by_suffix(engine, release, "release")
         else:
@@ -164,11 +164,11 @@ def _telling_first(
     except unreadable as error:
         if not failures:
             raise
-        told = [str(error)] if isinstance(error, DataError) else []
+        problems = [str(error)] if isinstance(error, DataError) else []
         own = (f"{looked_at}: ", f"release: {looked_at}: ", f"release: cannot read {looked_at} as ")
-        if looked_at is not None and told and told[0].startswith(own):
-            told = []
-        raise GuaranteeError("\n".join([*failures, *told])) from error
+        if looked_at is not None and problems and problems[0].startswith(own):
+            problems = []
+        raise GuaranteeError("\n".join([*failures, *problems])) from error
 
 
 def _manifest(files: Files, release: str) -> Manifest:

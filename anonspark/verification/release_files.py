@@ -295,12 +295,12 @@ def _as_listed(
         ):
             rows.append(path)
     remedy = "Restore the release or publish it again"
-    told = (
+    problems = (
         (missing, "files that its manifest lists are not there"),
         (changed, "files are not those that were published (bytes or SHA-256 differ)"),
         (rows, "files have other numbers of rows than the manifest says"),
     )
-    return [f"{release}: {text}: {named(paths)}. {remedy}" for paths, text in told if paths]
+    return [f"{release}: {text}: {named(paths)}. {remedy}" for paths, text in problems if paths]
 
 
 def _changed_copies(release: str, manifest: Manifest, contents: Mapping[str, Content]) -> list[str]:
@@ -420,10 +420,10 @@ def _one_table(
     ]
     if other:
         surplus = sorted({name for path in other for name in there[path].names} - set(names))
-        told = f" (columns {named(list(map(repr, surplus)))} are too many)" if surplus else ""
+        more = f" (columns {named(list(map(repr, surplus)))} are too many)" if surplus else ""
         failures.append(
             f"{where}: files have other columns, types or an order of columns than the table: "
-            f"{named(other)}{told}. The release must not be used"
+            f"{named(other)}{more}. The release must not be used"
         )
     strange = sorted({key for footer in there.values() for key in footer.strange})
     if ours and strange:

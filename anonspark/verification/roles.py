@@ -168,8 +168,8 @@ def _problems(roles: Roles) -> Sequence[str]:
     named = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit]
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
-        told = ", ".join(map(repr, twice))
-        found.append(f"columns: found {told} twice. A column has one role: name it once")
+        names = ", ".join(map(repr, twice))
+        found.append(f"columns: found {names} twice. A column has one role: name it once")
     return found
 
 

@@ -143,8 +143,8 @@ def _described(
 
 def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
     """Return values and counts together with the published ones of records left out, as texts."""
-    told = told_values(left_out, table.schema.field("value").type)
-    more = pa.table([told, left_out["records"].cast(pa.int64())], table.schema.names)
+    values = told_values(left_out, table.schema.field("value").type)
+    more = pa.table([values, left_out["records"].cast(pa.int64())], table.schema.names)
     both = pa.concat_tables([table, more], promote_options="permissive")
     added = both.group_by("value").aggregate([("records", "sum")])
     return added.rename_columns(["value", "records"])

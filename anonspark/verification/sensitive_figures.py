@@ -210,8 +210,8 @@ def _measure_attribute(
             "and t-closeness need an attribute whose values repeat. Make it coarser"
         )
     homogeneity = homogeneity_of(values, rows, found.figures[0].homogeneous_records)
-    told = homogeneity.warning(name, claim.privacy, is_only=len(claim.sensitive) == 1)
-    more = [] if told is None else [told[1]]
+    warning = homogeneity.warning(name, claim.privacy, is_only=len(claim.sensitive) == 1)
+    more = [] if warning is None else [warning[1]]
     return replace(found, warnings=[f"{key}: {text}" for text in (*found.warnings, *more)])
 
 
@@ -272,10 +272,10 @@ def _measure_values(
         distinct.violating_classes,
         distinct.violating_records,
     )
-    told = None
+    merged_warning = None
     if of_merged:
         of_things = merged.figures(measured[len(asked) :])
-        told = describe_merged(of_things)
+        merged_warning = describe_merged(of_things)
         figures = replace(
             figures,
             distinct_merged=of_things.distinct,
@@ -284,7 +284,7 @@ def _measure_values(
     return MeasuredSensitive(
         [found[one] for one in required],
         [figures],
-        [] if told is None else [told[1]],
+        [] if merged_warning is None else [merged_warning[1]],
         [found[one] for one in tried],
     )
 

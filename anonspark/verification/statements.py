@@ -167,7 +167,7 @@ class Statements:
                 f"{self.release}/metrics/{name}: {what}. Restore the release or publish it again"
                 for name, what in lacking.items()
             ),
-            *self._told(statements),
+            *self._differ(statements),
         ]
 
     def miscounted(
@@ -216,7 +216,7 @@ class Statements:
             self._of_privacy_table(published, criteria, presence),
             self._of_risk_table(published, presence, weights),
         )
-        return list(self._told(statements))
+        return list(self._differ(statements))
 
     def mismeasured(self, published: PublishedClasses, loss: Loss, rows: int) -> list[str]:
         """Report differences from the measures with the original, one sentence each.
@@ -248,7 +248,7 @@ class Statements:
         compared = [name for name in measured if summary.get(name) is not None]
         self.claimed.difference_update(f"manifest: summary.{name}" for name in compared)
         return list(
-            self._told(_entries("summary", summary, {name: measured[name] for name in compared}))
+            self._differ(_entries("summary", summary, {name: measured[name] for name in compared}))
         )
 
     def compare_left_out(
@@ -333,9 +333,9 @@ class Statements:
         """
         said = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
         same = Statement("parts (rows of each holder)", said == dict(rows), True)
-        return list(self._told([same]))
+        return list(self._differ([same]))
 
-    def _told(self, claims: Iterable[Statement]) -> Iterator[str]:
+    def _differ(self, claims: Iterable[Statement]) -> Iterator[str]:
         for one in claims:
             if isinstance(one.expected, Claimed):
                 name = re.sub(r" \(row \d+\)$", "", one.key)
@@ -465,8 +465,8 @@ class Statements:
             yield from self._of_rows("rounds", self.derivation.rounds(rounds))
         if "nodes" in tables:
             nodes, summary = tables["nodes"], self.manifest["summary"]
-            told, heights = summary.get("rows_left_out") is not None, _heights(self.manifest)
-            expected = list(expected_nodes(nodes, rounds, heights, self.nodes, counts_told=told))
+            heights, known = _heights(self.manifest), summary.get("rows_left_out") is not None
+            expected = list(expected_nodes(nodes, rounds, heights, self.nodes, counts_told=known))
             yield from self._of_rows("nodes", expected)
             numbers = list(dict.fromkeys(row["round"] for row in expected))
             yield Statement("round", numbers, [row["round"] for row in rounds], "nodes")

@@ -204,7 +204,7 @@ def test_nested_releases_of_strata(persons: Path, tmp_path: Path) -> None:
         assert summary["rows_published"] == (10 if name == "d" else rows)
         assert summary["rows_requested"] is None
     events = with_ledger(plan, tmp_path).releases
-    assert {one.recipient: one.told["rows_withheld"] for one in events.values()} == {
+    assert {one.recipient: one.content["rows_withheld"] for one in events.values()} == {
         "a": 0,
         "b": 0,
         "c": 0,
@@ -240,7 +240,7 @@ def test_the_same_recipient_again(adult_path: Path, tmp_path: Path, every: int) 
     with_ledger(plan, tmp_path)
     given = carry_out(plan, "first")
     base = [one for one in with_ledger(plan, tmp_path).events.events if one.type == "base"]
-    assert base[0].told["atoms"] == 2_773
+    assert base[0].content["atoms"] == 2_773
     plan["base"]["input"]["path"] = str(second)
     plan["output"] = str(tmp_path / "second")
     given = carry_out(plan, "second")

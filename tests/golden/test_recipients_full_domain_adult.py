@@ -121,8 +121,8 @@ def test_nested(folder: Path, tmp_path: Path) -> None:
     with_ledger(plan, tmp_path)
     given = carry_out(plan)
     base = [one for one in with_ledger(plan, tmp_path).events.events if one.type == "base"]
-    assert base[0].told["atoms"] == 318
-    assert base[0].told["persons"] == 30_162 - 1_505
+    assert base[0].content["atoms"] == 318
+    assert base[0].content["persons"] == 30_162 - 1_505
     expected = {
         "a": ((2, 3, 0, 0), 12, 41),
         "b": ((2, 0, 4), 17, 26),

@@ -101,7 +101,7 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
     ledger = with_ledger(plan, tmp_path)
     types = [one.type for one in ledger.events.events]
     assert types == ["created", "prepared", "base", *["planned"] * 2, *["published"] * 2]
-    labour = ledger.releases["labour-first"].told
+    labour = ledger.releases["labour-first"].content
     assert labour["where"] == {"year": {"min": 2022}}
     assert labour["rows"] + labour["rows_withheld"] == labour["rows_requested"]
     assert left_in(tmp_path) == []
@@ -437,7 +437,7 @@ def test_the_other_strategy_is_measured(
     expected = {name: one.summary["gcp"] for name, one in carry_out(plan).releases.items()}
     assert told["other_strategy_gcp"] == pytest.approx(expected)
     released = with_ledger(plan, tmp_path).releases.values()
-    assert {one.recipient: one.told["other_strategy_gcp"] for one in released} == expected
+    assert {one.recipient: one.content["other_strategy_gcp"] for one in released} == expected
     assert left_in(tmp_path) == []
 
 

@@ -86,7 +86,7 @@ def test_every_coalition_holds(tmp_path: Path, model: str, seed: int) -> None:
             rows = pq.read_table(tmp_path / str(number) / name / "data").to_pylist()
             request = plan["recipients"][name]
             asked = {one for one, year in years.items() if year >= request["where"]["year"]["min"]}
-            told = planned[f"{name}-plan-{number}"].told
+            told = planned[f"{name}-plan-{number}"].content
             marks = {row["mark"] for row in rows}
             assert marks <= asked
             assert len(marks) == len(rows) == len(asked) - told["rows_withheld"]

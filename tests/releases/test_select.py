@@ -133,11 +133,11 @@ def test_the_best_are_chosen_and_nothing_exact_is_told(
 def test_tables_of_the_chosen(tmp_path: Path) -> None:
     settings = parse_selection(document_at(tmp_path, rows=4_000, tables_epsilon="0.5"))
     found = select(LocalEngine(), settings, run_id="one")
-    assert found.told["epsilon"] == "3/2"
+    assert found.content["epsilon"] == "3/2"
     rows = pq.read_table(tmp_path / "selection" / "tables").to_pylist()
     assert {row["attribute"] for row in rows} == set(found.attributes)
     # Two tables, half of one.
-    assert found.told["scale"] == "4"
+    assert found.content["scale"] == "4"
 
 
 def test_two_runs_draw_apart(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_run_that_left_nothing_is_charged_again(
         path.unlink()
     Path(found.output.removeprefix("file:")).rmdir()
     again = select(LocalEngine(), settings, run_id="one")
-    assert again.told["ledger"]["number"] == 2
+    assert again.content["ledger"]["number"] == 2
     assert "was charged before (entry 1 of the ledger)" in caplog.text
 
 
@@ -198,7 +198,7 @@ def test_a_table_in_memory(tmp_path: Path, kind: str) -> None:
     given = {"arrow": table, "pandas": table.to_pandas(), "polars": pl.from_arrow(table)}[kind]
     found = anonspark.select(given, document, run_id="one")
     assert found.attributes[0] == "job"
-    assert found.told["ledger"]["number"] == 1
+    assert found.content["ledger"]["number"] == 1
 
 
 @pytest.mark.parametrize("mechanism", ["top", "tables"])
@@ -215,7 +215,7 @@ def test_scales_and_charges_are_those_of_the_formulas(
     settings = parse_selection(document_at(tmp_path, 200, **changes))
     engine = LocalEngine()
     foreseen = look_ahead(engine, settings)
-    found = select(engine, settings, run_id="one").told
+    found = select(engine, settings, run_id="one").content
     r, k = {"add_remove": 1, "replace": 2}[neighbors], 4
     own = Fraction(3, 10)
     tables = Fraction(1, 5)
@@ -384,7 +384,7 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
         write_table(folder / "people.parquet", table)
         found = select(LocalEngine(), parse_selection(document), run_id="one")
         tables = pq.read_table(folder / "selection" / "tables").drop_columns(["records"])
-        forms.append((sorted(found.told), tables.to_pylist(), len(found.attributes)))
+        forms.append((sorted(found.content), tables.to_pylist(), len(found.attributes)))
     assert forms[0] == forms[1]
 
 

@@ -116,5 +116,5 @@ def refused(plan: dict[str, Any], folder: Path) -> dict[tuple[str, ...], dict[st
         raise AssertionError(f"refused for another reason: {told}")
     return {
         (*row["recipients"], *([row["attribute"]] if row["attribute"] else [])): row
-        for row in events[-1].told["checks"]
+        for row in events[-1].content["checks"]
     }

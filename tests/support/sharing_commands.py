@@ -267,7 +267,7 @@ def selection_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
         budget = read_budget(FILES, str(work / "ledger" / "people"))
         spent = 0 if budget is None else budget.spent
         if budget is not None:
-            assert spent == sum(Fraction(one.told["epsilon"]) for one in budget.entries)
+            assert spent == sum(Fraction(one.content["epsilon"]) for one in budget.entries)
         # Noise was drawn for what is anywhere, whole or not.
         drawn = [path for path in files_of(work) if path.endswith("selection.json")]
         assert not drawn or spent >= 1, drawn

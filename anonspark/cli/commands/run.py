@@ -47,8 +47,8 @@ def run(
     """Anonymize a table and publish the release with its metrics."""
     if mapping is not None:
         # In the place of the model that the configuration names, with its options.
-        told = json.dumps(mapping)
-        overrides = [f"model={{name: mapping, release: {told}}}", *(overrides or [])]
+        quoted = json.dumps(mapping)
+        overrides = [f"model={{name: mapping, release: {quoted}}}", *(overrides or [])]
     progress = call.progress
     started = datetime.now(UTC)
     configured: list[Configuration] = []

@@ -61,9 +61,9 @@ def clean(
 
     stage = "remove what was left"
     output, found = call.load(config, load, remove, describe, stage=stage)
-    told = [{"path": path, "removed": removed} for path, removed in found]
+    folders = [{"path": path, "removed": removed} for path, removed in found]
     kept = "kept: a process of this machine is at work on it:"
     lines = [f"{'removed' if removed else kept} {path}" for path, removed in found]
     call.say(
-        {"output": output, "found": told}, *(lines or [f"No run left anything next to {output}"])
+        {"output": output, "found": folders}, *(lines or [f"No run left anything next to {output}"])
     )

@@ -120,8 +120,8 @@ def show(
 
     budgets, releases = call.work(read, written=(path,))
     if budgets:
-        told = {one.name: one.as_dict() for one in budgets}
-        document: Any = told if dataset is None else told[dataset]
+        documents = {one.name: one.as_dict() for one in budgets}
+        document: Any = documents if dataset is None else documents[dataset]
     else:
         document = list(map(_release_document, releases))
     call.show(document, lambda _: _blocks(budgets, releases))
@@ -160,12 +160,12 @@ def _blocks(budgets: list[Budget], releases: list[LedgerRelease]) -> Iterator[Bl
 def _release_document(release: LedgerRelease) -> dict[str, object]:
     unseen = ("number", "previous", "type", "files", "checks")
 
-    def shown(told: Mapping[str, Any]) -> dict[str, object]:
-        return {name: value for name, value in told.items() if name not in unseen}
+    def shown(content: Mapping[str, Any]) -> dict[str, object]:
+        return {name: value for name, value in content.items() if name not in unseen}
 
     past = release.is_past(datetime.now(UTC).date())
     known = {"release": release.name, "state": release.state, "time": release.time, "past": past}
-    return known | shown(release.told) | {"withdrawn": shown(release.withdrawn)}
+    return known | shown(release.content) | {"withdrawn": shown(release.withdrawn)}
 
 
 @ledger.command(epilog="Example: anonspark ledger check out/ledger --files")
@@ -223,9 +223,9 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
     found = call.work(look, written=(path,))
     if isinstance(found, list):
         # Whatever is wrong with one has been raised when it was read.
-        told = {"holds": True, "datasets": [one.name for one in found]}
+        result = {"holds": True, "datasets": [one.name for one in found]}
         entries = "{0.name}: {1:,} entries, which follow from one another"
-        call.say(told, *(entries.format(one, len(one.entries)) for one in found))
+        call.say(result, *(entries.format(one, len(one.entries)) for one in found))
         return
 
     names = ("holds", "problems", "releases", "coalitions")
@@ -281,11 +281,11 @@ def unlock(
     if found is None:
         call.say({}, f"No process holds {place}")
         return
-    told = (
+    holder = (
         f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "
         f"since {found.get('time', 'an unknown time')}"
     )
-    if not yes and not typer.confirm(visible(f"{place} is held by {told}. Is it dead for sure?")):
+    if not yes and not typer.confirm(visible(f"{place} is held by {holder}. Is it dead for sure?")):
         return
     call.work(lambda engine: engine.files.delete(place), written=(path,))
     call.say({}, f"Removed {place}")

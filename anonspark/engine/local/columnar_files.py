@@ -149,8 +149,8 @@ def _open_parquet(file: DataFile) -> ColumnarFile:
             for column in map(opened.schema.column, range(len(opened.schema)))
         }
     schema, unread = _as_read(found, partial(_field_of_parquet, kinds=kinds))
-    told = metadata.metadata or {}
-    version = told.get(b"org.apache.spark.version", b"3").decode()
+    entries = metadata.metadata or {}
+    version = entries.get(b"org.apache.spark.version", b"3").decode()
     return ColumnarFile(
         file,
         schema,
@@ -158,8 +158,8 @@ def _open_parquet(file: DataFile) -> ColumnarFile:
         partial(_read_row_group, file.path, metadata),
         # A file that says nothing is one of another program.
         other_calendar=version.startswith(("1.", "2."))
-        or b"org.apache.spark.legacyDateTime" in told
-        or b"org.apache.spark.legacyINT96" in told,
+        or b"org.apache.spark.legacyDateTime" in entries
+        or b"org.apache.spark.legacyINT96" in entries,
         unread=unread,
         nanoseconds=tuple(one.name for one in found if _is_nanoseconds(one)),
     )
@@ -242,10 +242,10 @@ def _open_orc(file: DataFile) -> ColumnarFile:
 def _type_in_orc(field: pa.Field) -> pa.DataType:
     found = field.type
     # What Spark says of columns whose type ORC does not have.
-    told = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"").decode()
-    if told == "timestamp_ntz" and pa.types.is_int64(found):
+    spark_type = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"").decode()
+    if spark_type == "timestamp_ntz" and pa.types.is_int64(found):
         return pa.timestamp("us")
-    if told.startswith("interval"):
+    if spark_type.startswith("interval"):
         raise TypeNotReadError("INTERVAL")
     if pa.types.is_timestamp(found):
         if found.tz:

@@ -151,10 +151,10 @@ def publish_tasks(
         path = f"{files.local_path(own_aside)}/{number:05d}"
         return write(chain([first], batches), table.schema, path)
 
-    told = table.resources.runner.run(table.sources(), written)
+    written_files = table.resources.runner.run(table.sources(), written)
     files.make_directory(f"{release}/{directory}")
     published = []
-    for number, one in enumerate(filter(None, told)):
+    for number, one in enumerate(filter(None, written_files)):
         name = f"{directory}/part-{number:05d}.{data_format}"
         files.rename(f"{own_aside}/{one.path.rpartition('/')[2]}", f"{release}/{name}")
         published.append(replace(one, path=name))

@@ -45,8 +45,8 @@ def _arrow_field(field: st.StructField) -> pa.Field:
     except PySparkException:
         # Arrow has no such type: nobody can read the column, and nobody has to.
         return pa.field(field.name, pa.null(), True, {SPARK_TYPE: field.dataType.json()})
-    told = None if spark_type(own_type) == field.dataType else {SPARK_TYPE: field.dataType.json()}
-    return pa.field(field.name, own_type, field.nullable, told)
+    extra = None if spark_type(own_type) == field.dataType else {SPARK_TYPE: field.dataType.json()}
+    return pa.field(field.name, own_type, field.nullable, extra)
 
 
 def spark_schema(schema: pa.Schema) -> st.StructType:
@@ -57,11 +57,11 @@ def spark_schema(schema: pa.Schema) -> st.StructType:
 
 
 def _spark_type_of(field: pa.Field) -> st.DataType:
-    told = (field.metadata or {}).get(SPARK_TYPE)
-    if told is None:
+    type_json = (field.metadata or {}).get(SPARK_TYPE)
+    if type_json is None:
         return spark_type(field.type)
     return st.StructType.fromJson(
-        {"fields": [{"name": "", "type": json.loads(told), "nullable": True, "metadata": {}}]}
+        {"fields": [{"name": "", "type": json.loads(type_json), "nullable": True, "metadata": {}}]}
     )[0].dataType
 
 

@@ -47,9 +47,9 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
 
     users_options = defaults.get("spark.driver.extraJavaOptions", "")
     variables = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
-    told = " ".join([users_options, *(os.environ.get(name, "") for name in variables)])
+    all_options = " ".join([users_options, *(os.environ.get(name, "") for name in variables)])
     options = [_QUICK_START_OPTIONS]
-    if "GC" not in told:  # Java refuses to start with two garbage collectors
+    if "GC" not in all_options:  # Java refuses to start with two garbage collectors
         options.append(_COLLECTOR_OPTION)
     log_configuration = own_log_configuration()
     if log_configuration is not None:

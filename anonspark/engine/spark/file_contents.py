@@ -279,12 +279,12 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
     """Return the columns of a file's footer. None where we would not write it."""
-    told = footer.metadata or {}
-    version = told.get(_VERSION_KEY, b"")
+    entries = footer.metadata or {}
+    version = entries.get(_VERSION_KEY, b"")
     if (
-        _SCHEMA_KEY not in told
+        _SCHEMA_KEY not in entries
         or version[:2] in (b"", b"1.", b"2.")
-        or any(key in told for key in _LEGACY_KEYS)
+        or any(key in entries for key in _LEGACY_KEYS)
     ):
         return None
     schema = nullable(footer.schema.to_arrow_schema())

@@ -169,8 +169,9 @@ class FileSystem(Files):
             return None
         users = java_class(self.spark, "org.apache.hadoop.security.UserGroupInformation")
         user = users.getCurrentUser()
-        told = str(status.getOwner()), str(status.getGroup()), int(status.getPermission().toShort())
-        return fault_of(told, str(user.getShortUserName()), set(user.getGroupNames()), access)
+        mode = int(status.getPermission().toShort())
+        owner = str(status.getOwner()), str(status.getGroup()), mode
+        return fault_of(owner, str(user.getShortUserName()), set(user.getGroupNames()), access)
 
     def remote_tree(self, path: str) -> list[Entry]:
         """Return what a directory holds that is on no local disk."""

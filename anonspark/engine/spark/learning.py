@@ -102,17 +102,17 @@ def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
         own: Any = model
         probability = f"{name} probability"
         if own.fitted is None:
-            predicted, told = sf.lit(own.only), sf.lit(own.only if own.classes == 2 else 0.0)
+            predicted, likelihood = sf.lit(own.only), sf.lit(own.only if own.classes == 2 else 0.0)
         else:
             fitted = own.fitted.copy()
             fitted.setFeaturesCol(_VECTOR).setPredictionCol(name)
             fitted.setRawPredictionCol(f"{name} raw").setProbabilityCol(probability)
             frame = fitted.transform(frame)
             predicted = sf.col(f"`{name}`")
-            told = sf.lit(0.0)
+            likelihood = sf.lit(0.0)
             if own.classes == 2:
-                told = vector_to_array(sf.col(f"`{probability}`"))[1]
-        columns += [predicted.alias(name), told.alias(probability)]
+                likelihood = vector_to_array(sf.col(f"`{probability}`"))[1]
+        columns += [predicted.alias(name), likelihood.alias(probability)]
     return frame.select(*columns)
 
 

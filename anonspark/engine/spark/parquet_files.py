@@ -60,13 +60,13 @@ def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
         # Spark writes the last bytes, as the end of a line.
         yield _value(_CONTENT, part.removesuffix(MAGIC))
     if file.size:
-        told = {
+        description = {
             "part": task_number(),
             "bytes": file.size,
             "rows": file.rows,
             "sha256": file.sha256,
         }
-        yield _value(_DESCRIPTION, json.dumps(told).encode())
+        yield _value(_DESCRIPTION, json.dumps(description).encode())
 
 
 def _value(kind: str, content: bytes) -> pa.RecordBatch:
@@ -142,12 +142,12 @@ def take_over_files(
     """
     reader = files.spark.read.schema("value string").option("lineSep", MAGIC.decode())
     rows = reader.text(f"{literal(path)}/{KIND}={_DESCRIPTION}").collect()
-    described = {told["part"]: told for told in (json.loads(row.value) for row in rows)}
+    described = {about["part"]: about for about in (json.loads(row.value) for row in rows)}
     content = f"{path}/{KIND}={_CONTENT}"
     # As Spark names them: part-00000-...
     sizes = {int(name.split("-")[1]): (name, size) for name, size in files.files_below(content)}
     if len(described) != len(rows) or {part: size for part, (_, size) in sizes.items()} != {
-        part: told["bytes"] for part, told in described.items()
+        part: about["bytes"] for part, about in described.items()
     }:
         raise PublishingError(
             "output.path: the files in the staging directory are not as large as they were "
@@ -157,9 +157,9 @@ def take_over_files(
     files.make_directory(f"{release}/{directory}")
     published = []
     for number, part in enumerate(sorted(sizes)):
-        told = described[part]
+        about = described[part]
         name = f"{directory}/part-{number:05d}.parquet"
         files.rename(f"{content}/{sizes[part][0]}", f"{release}/{name}")
-        published.append(PublishedFile(name, told["bytes"], told["rows"], told["sha256"]))
+        published.append(PublishedFile(name, about["bytes"], about["rows"], about["sha256"]))
     files.delete(path)
     return published

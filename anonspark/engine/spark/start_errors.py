@@ -125,10 +125,10 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
             f"--master: {master!r} is no master URL that Spark knows. "
             "Expected spark://HOST:PORT, yarn, k8s://HOST:PORT, local[N] or local[*]."
         )
-    told = {"java": java, "needed": needed, "hint": INSTALLATION_HINT, "master": master}
+    details = {"java": java, "needed": needed, "hint": INSTALLATION_HINT, "master": master}
     for pattern, explanation in _KNOWN:
         if re.search(pattern, text):
-            return EnvironmentProblem(f"Spark did not start: {explanation.format(**told)}")
+            return EnvironmentProblem(f"Spark did not start: {explanation.format(**details)}")
     return EnvironmentProblem(
         f"Spark did not start: {_most_telling_line(text)}. What to do: run `anonspark doctor`, "
         "which checks Java, Python and Spark one by one. With --debug the whole text is shown."

@@ -109,7 +109,7 @@ def plan_column(
     PlannedColumn or str
         In words, why the column's type and the declared one do not go together.
     """
-    kind, told = kind_of(found), type_name(found)
+    kind, type_text = kind_of(found), type_name(found)
     if kind is None:
         return unfit(name, found)
     declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
@@ -120,7 +120,7 @@ def plan_column(
     if has_hierarchy and declared in _READ_AS:
         if not texts and declared not in _TYPES_OF_KIND[kind]:
             return (
-                f"its hierarchy needs a {declared}, but the column has type {told}. "
+                f"its hierarchy needs a {declared}, but the column has type {type_text}. "
                 f"Correct attributes.{name}.hierarchy, or the column"
             )
     elif has_hierarchy:
@@ -130,7 +130,7 @@ def plan_column(
         read_as, kind = _READ_AS[declared]
     elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
         return (
-            f"declared as {declared}, but the column has type {told}. Correct "
+            f"declared as {declared}, but the column has type {type_text}. Correct "
             f"attributes.{name}.type, or the column"
         )
     in_text = None

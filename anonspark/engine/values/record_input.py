@@ -93,8 +93,8 @@ class RecordInput(ABC):
         """Count what can be wrong with the values."""
         inspect = InspectRecords(self.reader(), self.most_distinct)
         with self.one_pass(inspect.reader.columns) as rows:
-            told = rows.map_batches(inspect, inspect.schema).collect()
-        return self._total_of(told).as_dict(self.plans)
+            reports = rows.map_batches(inspect, inspect.schema).collect()
+        return self._total_of(reports).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count.
@@ -115,9 +115,9 @@ class RecordInput(ABC):
             table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
         )
 
-    def _total_of(self, told: pa.Table) -> Found:
+    def _total_of(self, reports: pa.Table) -> Found:
         """Return what was found in all records, from the texts of the tasks. Nulls say nothing."""
         total = Found(most_distinct=self.most_distinct)
-        for text in told[FOUND_TEXT].drop_null().to_pylist():
+        for text in reports[FOUND_TEXT].drop_null().to_pylist():
             total.merge(Found.of_text(text))
         return total

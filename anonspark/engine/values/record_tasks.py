@@ -100,8 +100,8 @@ class PrepareRecords:
         """
         found = Found(most_distinct=self.most_distinct)
         for batch in self.pack(self.reader.records(rows, found)):
-            told = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
-            yield pa.RecordBatch.from_arrays([*batch.columns, *told], schema=self.schema)
+            added = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=self.schema)
         nothing = [pa.nulls(1, field.type) for field in self.packed]
-        told = [pa.array([found.to_text()]), pa.array([FOUND])]
-        yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
+        added = [pa.array([found.to_text()]), pa.array([FOUND])]
+        yield pa.RecordBatch.from_arrays([*nothing, *added], schema=self.schema)

@@ -218,24 +218,24 @@ class Found:
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, object]:
         """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
-        told: dict[str, object] = {"rows": self.rows, "kept": self.kept}
-        told["blank_rows"] = self.counts.get("blank_rows", 0)
+        figures: dict[str, object] = {"rows": self.rows, "kept": self.kept}
+        figures["blank_rows"] = self.counts.get("blank_rows", 0)
         for index, plan in enumerate(plans):
             for name in ("missing", "invalid", "infinite"):
-                told[f"{name}_{index}"] = self.counts.get(f"{name}_{index}", 0)
+                figures[f"{name}_{index}"] = self.counts.get(f"{name}_{index}", 0)
             if plan.column.kind == "category":
-                told[f"numeric_{index}"] = self.counts.get(f"numeric_{index}", 0)
-                told[f"distinct_{index}"] = self._distinct(index).count()
+                figures[f"numeric_{index}"] = self.counts.get(f"numeric_{index}", 0)
+                figures[f"distinct_{index}"] = self._distinct(index).count()
                 continue
             exact = plan.column.kind == "decimal"
             if exact:
-                told[f"places_{index}"] = self.counts.get(f"places_{index}")
+                figures[f"places_{index}"] = self.counts.get(f"places_{index}")
             for name, found in (("lowest", self.lowest), ("highest", self.highest)):
                 value = found.get(index)
-                told[f"{name}_{index}"] = (
+                figures[f"{name}_{index}"] = (
                     format(value, "f") if exact and value is not None else value
                 )
-        return told
+        return figures
 
 
 _KINDS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Decimal": Decimal}

@@ -111,7 +111,7 @@ def require_passed(gates: Sequence[GateResult]) -> None:
     GuaranteeError
         Naming every figure that is not.
     """
-    failed = [told for told in (gate.describe() for gate in gates) if told is not None]
+    failed = [problem for problem in (gate.describe() for gate in gates) if problem is not None]
     if failed:
         raise GuaranteeError(
             "\n".join(failed)
@@ -215,7 +215,7 @@ def require_no_drift(drifts: list[Drift]) -> None:
     GuaranteeError
         Naming every figure that has.
     """
-    failed = [told for told in (drift.describe() for drift in drifts) if told is not None]
+    failed = [problem for problem in (drift.describe() for drift in drifts) if problem is not None]
     if failed:
         raise GuaranteeError(
             "\n".join(failed)

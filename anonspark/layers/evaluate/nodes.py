@@ -203,7 +203,7 @@ def _rows_of_round(
     for place, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
         node = table.roll_up(levels)
         # Of those left out a wider recoding would place some: how many, nobody may be told.
-        told = counts_told and (place == 1 or not result.left_over)
+        is_published = counts_told and (place == 1 or not result.left_over)
         pairs = zip(table.domain.names, levels, strict=True)
         yield {
             "round": result.number,
@@ -212,6 +212,6 @@ def _rows_of_round(
             "height": sum(levels),
             "classes": node.tuples,
             "min_class_size": int(node.counts.min()),
-            "suppressed": result.left_over if told else None,
+            "suppressed": result.left_over if is_published else None,
             "loss": float(lost),
         }

@@ -274,14 +274,14 @@ def _describe_numbers(
         scale = found[f"places_{index}"]
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
         if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
-            told = (
+            problem = (
                 f"its decimals need more than {_MOST_DIGITS} digits. Cast the column to double, or "
                 "round it to fewer decimal places"
                 if scale
                 else f"its whole numbers need more than {_MOST_DIGITS} digits. Cast the column to "
                 "double, or to a text if they are codes"
             )
-            raise DataError(f"attributes.{column.name}: {told}")
+            raise DataError(f"attributes.{column.name}: {problem}")
     else:
         lowest, highest = int(low), int(high)
     described = QuasiIdentifier(

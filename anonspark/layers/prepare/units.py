@@ -71,16 +71,16 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     found = counted.map_batches(_FindLargest(max(k - 1, 1)), _FOUND).collect()
     missing = sum(found["missing"].to_pylist())
     units = sum(found["units"].to_pylist())
-    told = ", ".join(names)
+    keys = ", ".join(names)
     if missing:
         raise DataError(
-            f"privacy.unit: {missing:,} records have no person because {told} is missing. Expected "
+            f"privacy.unit: {missing:,} records have no person because {keys} is missing. Expected "
             "it in every record. Complete them, or leave these records out of the input"
         )
     if units < k:
         raise DataError(
             f"privacy.k: {k} needs at least {k} people, but the input is about {units:,}, "
-            f"identified by {told}. Nothing can be published"
+            f"identified by {keys}. Nothing can be published"
         )
     every = [np.asarray(one, np.int64) for one in found["largest"].to_pylist()]
     largest = _largest(np.concatenate(every), max(k - 1, 1))

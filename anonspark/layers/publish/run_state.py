@@ -164,13 +164,13 @@ class RunState:
         path = self._kept_file(name)
         return self.files.read_text(path) if self.files.exists(path) else None
 
-    def keep(self, name: str, told: str) -> None:
+    def keep(self, name: str, text: str) -> None:
         """Note that a directory that all attempts share is whole.
 
         Parameters
         ----------
         name : str
-        told : str
+        text : str
             What another attempt must know of it.
 
         Raises
@@ -180,7 +180,7 @@ class RunState:
         """
         self.require_newest()
         self._sync(f"kept/{name}")
-        self.files.write_atomically(self._kept_file(name), told)
+        self.files.write_atomically(self._kept_file(name), text)
 
     def forget(self, name: str) -> None:
         """Make a directory that all attempts share again, which no attempt relies on meanwhile."""

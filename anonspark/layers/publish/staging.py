@@ -221,15 +221,15 @@ def _told_private(files: Files, place: Place) -> str | None:
         # Of what somebody else made nothing is believed.
         if files.fault(place.root, "private") is not None or not files.exists(path):
             return None
-        told = files.read_text(path)
-    if told != place.root and told.rpartition("/")[2] != (
+        text = files.read_text(path)
+    if text != place.root and text.rpartition("/")[2] != (
         _private_name(place.output) + place.run_id
     ):
         raise PublishingError(
             f"output.path: {path} names no staging directory of this run, so nothing is removed. "
             f"See where its raw records are, remove them and {place.root} yourself"
         )
-    return told
+    return text
 
 
 def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
@@ -541,12 +541,12 @@ def _open(files: Files, place: Place) -> RunState:
     try:
         for directory in dict.fromkeys((place.root, place.private, place.state)):
             files.make_private_directory(directory)
-        told = _told_private(files, place)
-        if told is None:
+        path = _told_private(files, place)
+        if path is None:
             files.write_atomically(_private_file(place), place.private)
-        elif told != place.private:
+        elif path != place.private:
             raise ConfigurationError(
-                f"execution.staging_path: the run was started with raw records at {told}. Expected "
+                f"execution.staging_path: the run was started with raw records at {path}. Expected "
                 "the same path, because its finished rounds are there. Undo the change, or begin "
                 "anew after anonspark clean"
             )

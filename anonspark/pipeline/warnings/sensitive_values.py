@@ -160,9 +160,9 @@ def warn_of_sensitive_values(
         criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
         asked = merged.asked(criteria)
         figures = merged.figures(measure_criteria(table, quasi_identifiers, asked))
-        told = describe_merged(figures)
-        if told is not None:
-            code, text = told
+        merged_warning = describe_merged(figures)
+        if merged_warning is not None:
+            code, text = merged_warning
             yield ReleaseWarning(code, text, name, _figures(figures))
     yield from _privacy_warnings(configuration, measured)
 
@@ -224,9 +224,9 @@ def _privacy_warnings(
         yield ReleaseWarning("no_protection", text)
     for name in filter(measured.__contains__, configuration.sensitive):
         own = measured[name]
-        told = own.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
-        if told is not None:
-            yield ReleaseWarning(*told, name, {"homogeneous_records": own.homogeneous})
+        more = own.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
+        if more is not None:
+            yield ReleaseWarning(*more, name, {"homogeneous_records": own.homogeneous})
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:

@@ -41,16 +41,16 @@ def promises(manifest: Manifest) -> list[str]:
         dict(manifest.configuration["privacy"]) | {"delta_presence": None}
     )
     whom = "people" if privacy.unit else "records"
-    told = ["k = 1 protects no one: every record may be a class alone."] * (privacy.k == 1)
-    told += [
+    sentences = ["k = 1 protects no one: every record may be a class alone."] * (privacy.k == 1)
+    sentences += [
         f"Every combination of published quasi-identifiers is that of at least {privacy.k} {whom}"
         " (k-anonymity)."
     ]
-    told += [
+    sentences += [
         f"{code_span(one.attribute)}: {one.describe()} in every class." for one in privacy.criteria
     ]
     protected = {one.attribute for one in privacy.criteria if not one.demands_nothing}
-    return told + [
+    return sentences + [
         f"{code_span(name)}: no criterion was asked for, as l-diversity. A class may show the "
         "value of everybody in it."
         for name, one in manifest.attributes.items()

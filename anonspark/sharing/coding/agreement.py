@@ -151,10 +151,10 @@ class Coding(Redacted):
         """
         attributes = []
         for name, attribute in self.file.attributes.items():
-            told = attribute.model_dump(mode="json", exclude_defaults=True)
+            section = attribute.model_dump(mode="json", exclude_defaults=True)
             if name in self.digests:
-                told["hierarchy"] = {"sha256": self.digests[name]}
-            attributes.append({"name": name, **told})
+                section["hierarchy"] = {"sha256": self.digests[name]}
+            attributes.append({"name": name, **section})
         document: dict[str, object] = {
             "name": self.name,
             "attributes": attributes,

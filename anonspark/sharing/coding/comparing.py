@@ -64,11 +64,11 @@ def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bo
     )
     order = agreed.get("order")
     if attribute.get("order") is not None or order is None:
-        told, expected = {"order": attribute.get("order")}, {"order": order}
+        options, expected = {"order": attribute.get("order")}, {"order": order}
     else:
         expected = order_as_told(order)
-        told = {key: attribute.get(key) for key in expected}
-    return same and told == expected
+        options = {key: attribute.get(key) for key in expected}
+    return same and options == expected
 
 
 def is_at_least(asked: PrivacyOptions, least: PrivacyOptions) -> bool:

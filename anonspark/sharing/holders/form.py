@@ -103,7 +103,7 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
                 "run_id": part.manifest.run_id,
                 "output_fingerprint": part.manifest.fingerprint,
                 "rows": part.rows,
-                "privacy": _told(part.manifest.configuration["privacy"]),
+                "privacy": _guarantees_of(part.manifest.configuration["privacy"]),
                 "holder": holders[place] if holders else None,
             }
             for place, part in enumerate(parts)
@@ -117,7 +117,7 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     return Form(description, privacy, holder_column, holders)
 
 
-def _told(privacy: Mapping[str, Any]) -> dict[str, object]:
+def _guarantees_of(privacy: Mapping[str, Any]) -> dict[str, object]:
     """Return what a part guarantees, without the place of its holder's population."""
     presence = privacy.get("delta_presence")
     bounds = None if presence is None else {key: presence[key] for key in ("min", "max")}

@@ -178,9 +178,9 @@ def _type_of(described: Mapping[str, Any]) -> str:
 
 
 def _other_types(name: str, parts: Sequence[Part], types: Sequence[str]) -> str:
-    told = " and ".join(f"{found} in {part.path}" for part, found in zip(parts, types, strict=True))
+    text = " and ".join(f"{found} in {part.path}" for part, found in zip(parts, types, strict=True))
     return (
-        f"union: attributes.{name}: found {told}. Expected one type. Let the coding say 'type' of "
+        f"union: attributes.{name}: found {text}. Expected one type. Let the coding say 'type' of "
         "the attribute, or store the column in the same type, and publish again"
     )
 
@@ -206,6 +206,6 @@ def require_same_types(parts: Sequence[Part], opened: Sequence[OpenedRelease]) -
         for name in columns:
             types = [own.field(name).type for own in (first, schema)]
             if types[0] != types[1]:
-                told = [type_name(found) for found in types]
-                raise ConfigurationError(_other_types(name, (parts[0], part), told))
+                type_names = [type_name(found) for found in types]
+                raise ConfigurationError(_other_types(name, (parts[0], part), type_names))
     return pa.schema([first.field(name) for name in columns])

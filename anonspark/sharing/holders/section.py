@@ -46,9 +46,9 @@ def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterato
         yield Statement(f"parts (different {key})", different, len(parts))
     rows = sum(part["rows"] for part in parts)
     yield Statement("published.rows", manifest["published"]["rows"], rows)
-    told = len({part["holder"] for part in parts if part["holder"] is not None})
+    holders = len({part["holder"] for part in parts if part["holder"] is not None})
     expected = 0 if manifest[holder] is None else len(parts)
-    yield Statement("parts (different holders)", told, expected)
+    yield Statement("parts (different holders)", holders, expected)
 
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:

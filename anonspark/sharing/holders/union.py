@@ -464,9 +464,9 @@ def _published(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -
     """Return the records of each part, as the union has them. Lazy."""
     tables = [one.data.select(schema.names) for one in opened]
     if form.holder_column is not None:
-        told = schema.append(pa.field(form.holder_column, pa.string()))
+        with_holder = schema.append(pa.field(form.holder_column, pa.string()))
         tables = [
-            table.map_batches(_WithHolder(holder, told), told)
+            table.map_batches(_WithHolder(holder, with_holder), with_holder)
             for table, holder in zip(tables, form.holders, strict=True)
         ]
     return tables

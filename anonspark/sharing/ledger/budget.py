@@ -62,8 +62,8 @@ class Limit:
 
     def to_text(self) -> str:
         """Return the content of its file."""
-        told = {"limit": str(self.limit), "neighbors": self.neighbors, "unit": self.unit}
-        return text_of(told)
+        document = {"limit": str(self.limit), "neighbors": self.neighbors, "unit": self.unit}
+        return text_of(document)
 
     @classmethod
     def of_text(cls, text: str) -> Limit:
@@ -74,12 +74,12 @@ class Limit:
         ValueError, TypeError, KeyError, ZeroDivisionError
             If it is none.
         """
-        told = json.loads(text)
-        unit = told["unit"]
+        document = json.loads(text)
+        unit = document["unit"]
         person = isinstance(unit, dict) and set(unit) == {"person", "rows"}
-        if told["neighbors"] not in ("add_remove", "replace") or not (unit == RECORD or person):
+        if document["neighbors"] not in ("add_remove", "replace") or not (unit == RECORD or person):
             raise ValueError
-        return cls(Fraction(told["limit"]), told["neighbors"], unit)
+        return cls(Fraction(document["limit"]), document["neighbors"], unit)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Entry:
     ----------
     number : int
         1, 2, ...
-    told : mapping
+    content : mapping
         The recorded facts about it. ``epsilon``, ``spent_before`` and ``spent_after`` are fractions
         as texts. Of a release there is no ``epsilon``.
     limit : Fraction
@@ -98,13 +98,13 @@ class Entry:
     """
 
     number: int
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     limit: Fraction
 
     @property
     def spent_after(self) -> Fraction:
         """Return what is spent with it."""
-        return Fraction(self.told["spent_after"])
+        return Fraction(self.content["spent_after"])
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Budget:
             "unit": self.unit,
             "spent": str(self.spent),
             "left": str(self.left),
-            "entries": [dict(entry.told) for entry in self.entries],
+            "entries": [dict(entry.content) for entry in self.entries],
         }
 
     @property
@@ -258,7 +258,7 @@ def read_budget(files: Files, path: str) -> Budget | None:
                 "Bring it back from a copy"
             )
         spent = after
-    entries = [Entry(link.number, link.told, most) for link in links]
+    entries = [Entry(link.number, link.content, most) for link in links]
     return Budget(path, most, limit.neighbors, limit.unit, entries, digests)
 
 
@@ -268,10 +268,10 @@ def _broken(text: str) -> GuaranteeError:
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
     """Return what is spent with an entry. None where it does not add up."""
-    told = link.told
+    content = link.content
     try:
-        loss = Fraction(0 if told["kind"] == RELEASE else told["epsilon"])
-        sums = Fraction(told["spent_before"]), Fraction(told["spent_after"])
+        loss = Fraction(0 if content["kind"] == RELEASE else content["epsilon"])
+        sums = Fraction(content["spent_before"]), Fraction(content["spent_after"])
     except (ValueError, TypeError, KeyError, ZeroDivisionError):
         return None
     return sums[1] if loss >= 0 and sums == (spent, spent + loss) else None
@@ -295,7 +295,7 @@ def budgets_below(files: Files, path: str) -> list[str]:
 
 
 def charge(
-    files: Files, path: str, limit: Limit, epsilon: Fraction, told: Mapping[str, Any]
+    files: Files, path: str, limit: Limit, epsilon: Fraction, content: Mapping[str, Any]
 ) -> Entry:
     """Spend something of a budget, before anything is drawn on its account.
 
@@ -308,7 +308,7 @@ def charge(
         What the configuration says of it. ``neighbors`` is that of ``epsilon``.
     epsilon : Fraction
         Greater than 0.
-    told : mapping
+    content : mapping
         Other recorded facts.
 
     Returns
@@ -332,13 +332,13 @@ def charge(
         budget = open_budget(files, path, limit)
         loss = budget.loss(limit, epsilon)
         budget.require_left(loss)
-        own = {**told, "neighbors": budget.neighbors, "unit": budget.unit, "epsilon": str(loss)}
+        own = {**content, "neighbors": budget.neighbors, "unit": budget.unit, "epsilon": str(loss)}
         entry = _append(files, budget, own, budget.spent + loss)
         if entry is not None:
             return entry
 
 
-def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any]) -> Entry:
+def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, Any]) -> Entry:
     """Write down a release, which has no loss. One that is listed already is not listed again.
 
     Parameters
@@ -348,7 +348,7 @@ def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any])
         Directory of the data set. Made where it is not there.
     limit : Limit
         What the configuration says of it.
-    told : mapping
+    content : mapping
         The recorded facts. The same release has the same ``run_id`` and ``release``.
 
     Returns
@@ -368,9 +368,9 @@ def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any])
         budget = open_budget(files, path, limit)
         budget.require_same(limit)
         for entry in budget.entries:
-            if all(name in entry.told and entry.told[name] == told[name] for name in same):
+            if all(name in entry.content and entry.content[name] == content[name] for name in same):
                 return entry
-        own = {**told, "kind": RELEASE}
+        own = {**content, "kind": RELEASE}
         written = _append(files, budget, own, budget.spent)
         if written is not None:
             return written
@@ -433,10 +433,12 @@ def require_limit(path: str, limit: Limit) -> None:
         )
 
 
-def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fraction) -> Entry | None:
+def _append(
+    files: Files, budget: Budget, content: Mapping[str, Any], spent: Fraction
+) -> Entry | None:
     """Write the next entry. None where another process was faster."""
     sums = {"spent_before": str(budget.spent), "spent_after": str(spent)}
-    own = {**told, **sums, "version": __version__}
+    own = {**content, **sums, "version": __version__}
     try:
         link, _ = append_link(files, _place(budget.path, len(budget.digests)), budget.digests, own)
     except FileExistsError:
@@ -446,4 +448,4 @@ def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fracti
             f"ledger.path: no entry could be written at {budget.path}. Nothing was drawn or "
             "published. Check that it can be written"
         ) from error
-    return Entry(link.number, link.told, budget.limit)
+    return Entry(link.number, link.content, budget.limit)

@@ -58,17 +58,17 @@ def _slack(row: Mapping[str, Any]) -> int:
 def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[Table | Text]:
     """Return the releases of a ledger, in the order in which they were given."""
     for one in releases:
-        told = one.told
-        lines = [("columns", ", ".join(told["columns"])), ("approved", told["approved"])]
-        if told.get("purpose"):
-            lines.append(("purpose", told["purpose"]))
-        if told.get("until"):
+        content = one.content
+        lines = [("columns", ", ".join(content["columns"])), ("approved", content["approved"])]
+        if content.get("purpose"):
+            lines.append(("purpose", content["purpose"]))
+        if content.get("until"):
             past = ", which is past" if one.counts and one.is_past(today) else ""
-            lines.append(("until", f"{told['until']}{past}"))
+            lines.append(("until", f"{content['until']}{past}"))
         if one.withdrawn:
             lines.append(("withdrawn", f"by {one.withdrawn['by']}: {one.withdrawn['reason']}"))
-        k = told["privacy"]["k"]
-        title = f"{one.name}: {one.state}, {one.time}, {told['rows']:,} rows, k = {k}"
+        k = content["privacy"]["k"]
+        title = f"{one.name}: {one.state}, {one.time}, {content['rows']:,} rows, k = {k}"
         yield Table(title, (), lines)
     if not releases:
         yield Text("Nothing was given so far")
@@ -79,12 +79,12 @@ def budget_blocks(found: Budget) -> Iterator[Table | Text]:
     spent, limit, left = (in_decimals(one) for one in (found.spent, found.limit, found.left))
     rows: list[list[Cell]] = []
     for entry in found.entries:
-        told = entry.told
-        epsilon = told.get("epsilon")
+        content = entry.content
+        epsilon = content.get("epsilon")
         # Releases have none.
-        loss = f"k = {told.get('k')}" if epsilon is None else in_decimals(Fraction(epsilon))
-        texts = (str(told.get(name, "")) for name in ("kind", "run_id", "mechanism"))
-        day = str(told["time"])[:10]
+        loss = f"k = {content.get('k')}" if epsilon is None else in_decimals(Fraction(epsilon))
+        texts = (str(content.get(name, "")) for name in ("kind", "run_id", "mechanism"))
+        day = str(content["time"])[:10]
         rows.append([entry.number, day, *texts, loss, in_decimals(entry.spent_after)])
     columns = ("entry", "day", "kind", "run", "mechanism", "epsilon", "spent")
     yield Table(f"{found.name}: {spent} of {limit} spent, {left} left", columns, rows)

@@ -35,23 +35,23 @@ class Link:
     number : int
         1, 2, ...
     path : str
-    told : mapping
+    content : mapping
         Its content but for the signature.
     """
 
     number: int
     path: str
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
 
     @property
     def time(self) -> str:
         """Return when it was written, in UTC, to the second."""
-        return str(self.told["time"])
+        return str(self.content["time"])
 
     @property
     def type(self) -> str:
         """Return the kind of an event."""
-        return str(self.told["type"])
+        return str(self.content["type"])
 
 
 def not_read(path: str) -> str:
@@ -106,11 +106,11 @@ def read_chain(
             )
         try:
             text = files.read_text(path)
-            told = json.loads(text)
-            signature = told.pop(_SIGNATURE)
+            content = json.loads(text)
+            signature = content.pop(_SIGNATURE)
             signed = _signed(text, signature)
-            own = (told["number"], told["previous"])
-            _ = told["time"]
+            own = (content["number"], content["previous"])
+            _ = content["time"]
         except OSError as error:
             raise DataError(f"ledger: {not_read(path)}") from error
         except CHANGED as error:
@@ -128,7 +128,7 @@ def read_chain(
                 f"ledger: {path} does not follow from the file before it, {before}: one of the two "
                 "was changed. Bring both back from a copy"
             )
-        links.append(Link(number, path, told))
+        links.append(Link(number, path, content))
         digests.append(digest_of(text))
         before = path
     return links, digests
@@ -171,7 +171,11 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
 
 
 def append_link(
-    files: Files, path: str, digests: Sequence[str], told: Mapping[str, Any], sign: Sign = digest_of
+    files: Files,
+    path: str,
+    digests: Sequence[str],
+    content: Mapping[str, Any],
+    sign: Sign = digest_of,
 ) -> tuple[Link, str]:
     """Write the next file of a chain, signed, and return it with its SHA-256.
 
@@ -182,7 +186,7 @@ def append_link(
         Where it belongs.
     digests : sequence of str
         SHA-256 of the head and of each file before it.
-    told : mapping
+    content : mapping
     sign : callable
 
     Raises
@@ -190,7 +194,7 @@ def append_link(
     FileExistsError
         If another process has written one of this number.
     """
-    own = {"number": len(digests), "previous": digests[-1], "time": now(), **told}
+    own = {"number": len(digests), "previous": digests[-1], "time": now(), **content}
     text = text_of({**own, _SIGNATURE: sign(text_of(own))})
     create_whole(files, path, text)
     return Link(len(digests), path, own), digest_of(text)

@@ -49,7 +49,7 @@ def demand_of(ledger: Ledger, k: int | None = None) -> Demand:
     newest = max(ledger.counted, key=lambda one: one.number, default=None)
     if newest is None:
         return Demand(k or 1, {})
-    collusion = newest.told["collusion"]
+    collusion = newest.content["collusion"]
     diversity = {one["attribute"]: one["l"] for one in collusion["l_diversity"]}
     return Demand(k or collusion["k"], diversity)
 
@@ -75,7 +75,7 @@ def required_coalitions(
             )
         return [tuple(sorted({*chosen, *public}))]
     newest = max(ledger.counted, key=lambda one: one.number, default=None)
-    together = [] if newest is None else newest.told["collusion"]["together"]
+    together = [] if newest is None else newest.content["collusion"]["together"]
     return list_coalitions(known, public=public, together=together, size=size, of_plan=known)
 
 
@@ -172,7 +172,7 @@ def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> lis
 
 def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
     """Compare a class table with the published release."""
-    path = release.told["path"]
+    path = release.content["path"]
     if not ledger.files.exists(path):
         return [
             f"ledger: release {release.name} is not at {path} any more. If its recipient has it "
@@ -180,12 +180,12 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
         ]
     found = read_manifest(ledger.files, path)
     manifest = found.document
-    others = [one for one in ledger.counted if one.told["path"] == path]
-    if found.run_id in {one.told["run_id"] for one in others} - {release.told["run_id"]}:
+    others = [one for one in ledger.counted if one.content["path"] == path]
+    if found.run_id in {one.content["run_id"] for one in others} - {release.content["run_id"]}:
         # A later release took its place.
         return []
-    names = list(release.told["published_columns"])
-    data = engine.published(f"{path}/data", str(release.told["format"])).select(names)
+    names = list(release.content["published_columns"])
+    data = engine.published(f"{path}/data", str(release.content["format"])).select(names)
     published = data.with_hashes({CLASS: names}).aggregate([CLASS], count=RECORDS)
     classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
     pairs = published.union(classes).aggregate([CLASS, RECORDS], count="tables")
@@ -194,7 +194,7 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
         for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
         if row["tables"] != 2
     ]
-    if odd or manifest["fingerprints"]["output"] != release.told["output_fingerprint"]:
+    if odd or manifest["fingerprints"]["output"] != release.content["output_fingerprint"]:
         return [
             f"ledger: what is published at {path} is not what was given as {release.name}. See "
             "which of the two was changed"

@@ -49,6 +49,6 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def text_of(told: Mapping[str, Any]) -> str:
+def text_of(document: Mapping[str, Any]) -> str:
     """Return the content of a file of a ledger."""
-    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"

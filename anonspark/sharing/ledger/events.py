@@ -26,8 +26,8 @@ def path_of(key: Key) -> Path:
 
 
 def _text(key: Key, number: int, digest: str) -> str:
-    told = {"number": number, "event": digest}
-    return text_of({**told, "signature": key.sign(text_of(told))})
+    document = {"number": number, "event": digest}
+    return text_of({**document, "signature": key.sign(text_of(document))})
 
 
 def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
@@ -78,8 +78,8 @@ def remembered(key: Key) -> tuple[int, str] | None:
         raise DataError(f"ledger: {path} {fault}")
     try:
         text = path.read_text(encoding="utf-8")
-        told = json.loads(text)
-        if text != _text(key, told["number"], told["event"]):
+        document = json.loads(text)
+        if text != _text(key, document["number"], document["event"]):
             raise ValueError
     except FileNotFoundError:
         return None
@@ -87,7 +87,7 @@ def remembered(key: Key) -> tuple[int, str] | None:
         raise DataError(
             f"ledger: {path} is not as anonspark writes it. Bring it back from a copy. {_ACCEPT}"
         ) from error
-    return told["number"], told["event"]
+    return document["number"], document["event"]
 
 
 def require_newest(
@@ -186,14 +186,14 @@ class Events:
         if newest is not None:
             require_newest(newest, known, digests, layout.events)
         for link in links:
-            if link.told.get("type") not in TYPES:
+            if link.content.get("type") not in TYPES:
                 raise DataError(
                     f"ledger: {link.path} is not an event as anonspark writes them: it was "
                     "changed, or cut off. Bring the file back from a copy"
                 )
         return cls(files, layout, links, digests, key)
 
-    def append(self, kind: str, told: Mapping[str, Any]) -> Link:
+    def append(self, kind: str, content: Mapping[str, Any]) -> Link:
         """Write the next event.
 
         Raises
@@ -206,7 +206,7 @@ class Events:
         path = self.layout.event(len(self.digests))
         try:
             event, digest = append_link(
-                self.files, path, self.digests, {"type": kind, **told}, self.key.sign
+                self.files, path, self.digests, {"type": kind, **content}, self.key.sign
             )
         except FileExistsError as error:
             raise PublishingError(

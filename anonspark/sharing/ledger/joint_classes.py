@@ -148,7 +148,7 @@ class Signatures:
         publishes it. Figures alone are collected.
         """
         places = [i for i, one in enumerate(self.releases) if one.recipient in coalition]
-        told: dict[str, object] = {
+        result: dict[str, object] = {
             "recipients": list(coalition),
             "releases": [self.releases[place].release for place in places],
         }
@@ -164,9 +164,9 @@ class Signatures:
             "persons_below": sum(s * number for s, number in sizes.items() if s < demand.k),
             "persons_alone": sizes.get(1, 0),
         }
-        told |= total
+        result |= total
         rows = [
-            told
+            result
             | {"attribute": None, "required_l": None, "smallest_l": None}
             | {"holds": total["persons_below"] == 0}
         ]
@@ -174,7 +174,7 @@ class Signatures:
             smallest, below = self._diversity(attribute, places, columns, required)
             if smallest is not None:
                 rows.append(
-                    told
+                    result
                     | {"attribute": attribute, "required_l": required, "smallest_l": smallest}
                     | {"persons_below": below, "holds": smallest >= required}
                 )

@@ -64,11 +64,11 @@ class Ledger:
         found: set[str] = set()
         for event in self.events.events:
             if event.type == PREPARED:
-                found |= set(event.told["directories"])
+                found |= set(event.content["directories"])
             elif event.type == PLANNED:
-                found -= set(self.layout.of_release(event.told["release"]))
+                found -= set(self.layout.of_release(event.content["release"]))
             elif event.type == BASE:
-                found.discard(self.layout.of_base(event.told["generation"]))
+                found.discard(self.layout.of_base(event.content["generation"]))
         return found
 
     @property
@@ -79,14 +79,14 @@ class Ledger:
     @property
     def subject_types(self) -> list[str] | None:
         """Families of the types of the subject's columns. None where no plan has come so far."""
-        planned = (one.told for one in self.events.events if one.type == PLANNED)
-        return next((list(told["subject_types"]) for told in planned), None)
+        planned = (one.content for one in self.events.events if one.type == PLANNED)
+        return next((list(content["subject_types"]) for content in planned), None)
 
     @property
     def generation(self) -> int:
         """Number of the newest base partition, 0 where there is none."""
         last = self.last_base
-        return 0 if last is None else int(last.told["generation"])
+        return 0 if last is None else int(last.content["generation"])
 
     @property
     def last_base(self) -> Link | None:
@@ -100,9 +100,9 @@ class Ledger:
         that the run makes the same atoms again, under the same names.
         """
         last = self.last_base
-        if last is None or last.told["run_id"] != run_id:
+        if last is None or last.content["run_id"] != run_id:
             return self.generation
-        if any(one.counts and one.told["run_id"] == run_id for one in self.releases.values()):
+        if any(one.counts and one.content["run_id"] == run_id for one in self.releases.values()):
             return self.generation
         return self.generation - 1
 

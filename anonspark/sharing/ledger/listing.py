@@ -53,7 +53,7 @@ def list_staged(context: RunContext, release: Release) -> None:
     is killed. Should it not come to be published, the entry stays.
     """
     options, configuration = _options(context), context.configuration
-    told = {
+    content = {
         "run_id": context.run_id,
         "command": "run",
         "mechanism": configuration.model.name,
@@ -61,7 +61,7 @@ def list_staged(context: RunContext, release: Release) -> None:
         "release": release.summary["output_fingerprint"],
         **_criteria(configuration.privacy),
     }
-    list_release(context.files, _place(context, options), _limit(options), told)
+    list_release(context.files, _place(context, options), _limit(options), content)
 
 
 def _criteria(privacy: PrivacyOptions) -> dict[str, object]:

@@ -28,7 +28,7 @@ class LedgerRelease:
     time : str
         Of that event.
     state : str
-    told : mapping
+    content : mapping
         What the event says. See docs/recipients.md, Events.
     withdrawn : mapping
         Who withdrew it and why. Empty if it is unknown.
@@ -39,7 +39,7 @@ class LedgerRelease:
     number: int
     time: str
     state: State
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     withdrawn: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -50,16 +50,16 @@ class LedgerRelease:
     @property
     def public(self) -> bool:
         """Return whether everyone has it."""
-        return bool(self.told.get("public"))
+        return bool(self.content.get("public"))
 
     @property
     def sensitive(self) -> list[str]:
         """Sensitive attributes that it publishes, in the order of the members' columns."""
-        return list(self.told["sensitive"])
+        return list(self.content["sensitive"])
 
     def is_past(self, today: date) -> bool:
         """Return whether the recipient should have destroyed it by now."""
-        until = self.told.get("until")
+        until = self.content.get("until")
         return until is not None and date.fromisoformat(until) < today
 
 
@@ -73,14 +73,14 @@ def releases_of(events: Iterable[Link]) -> dict[str, LedgerRelease]:
     """
     found: dict[str, LedgerRelease] = {}
     for event in events:
-        name = event.told.get("release")
+        name = event.content.get("release")
         if event.type == PLANNED and name is not None:
             # One that failed may be planned again under the same run id.
             found.pop(name, None)
             found[name] = LedgerRelease(
-                name, event.told["recipient"], event.number, event.time, "planned", event.told
+                name, event.content["recipient"], event.number, event.time, "planned", event.content
             )
         elif event.type in _ENDS and name in found:
-            withdrawn = event.told if event.type == WITHDRAWN else {}
+            withdrawn = event.content if event.type == WITHDRAWN else {}
             found[name] = replace(found[name], state=_ENDS[event.type], withdrawn=withdrawn)
     return found

@@ -21,21 +21,21 @@ _OTHERS = re.compile(
 def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
     """Return the SHA-256 of all files that events list, by their path in the ledger.
 
-    With each is told whether a plan can need it: those of releases that count, of the newest base
+    With each comes whether a plan can need it: those of releases that count, of the newest base
     partition, and of the one before it, from which a run is gone on with.
     """
     layout, unfinished = ledger.layout, ledger.unfinished
     listings = [
-        (directory, release.told["files"][directory.partition("/")[0]], release.counts)
+        (directory, release.content["files"][directory.partition("/")[0]], release.counts)
         for release in ledger.releases.values()
         for directory in layout.of_release(release.name)
     ]
     needed = ledger.generation - 1
     listings += [
-        (layout.of_base(number), event.told["files"], number >= needed)
+        (layout.of_base(number), event.content["files"], number >= needed)
         for event in ledger.events.events
         if event.type == BASE
-        for number in (event.told["generation"],)
+        for number in (event.content["generation"],)
     ]
     return {
         f"{directory}/{one['path']}": (one["sha256"], needs)

@@ -222,14 +222,14 @@ def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) ->
     if claim.left_out.values is None or not claim.left_out.rows:
         return most
     for name, column in columns.items():
-        told = claim.left_out.values.filter(pc.field("attribute") == name)
-        if not told.num_rows:
+        left_out = claim.left_out.values.filter(pc.field("attribute") == name)
+        if not left_out.num_rows:
             continue
-        values, own = told_values(told, column.type), column
+        values, own = told_values(left_out, column.type), column
         if is_text(column.type):
             # Spellings that differ in blanks are bounded together.
             values, own = pc.utf8_trim_whitespace(values), pc.utf8_trim_whitespace(own)
-        totals = pa.table([values, told["records"]], ["value", "records"])
+        totals = pa.table([values, left_out["records"]], ["value", "records"])
         totals = totals.group_by("value").aggregate([("records", "sum")])
         places = pc.index_in(own, value_set=totals["value"].combine_chunks())
         records = totals["records_sum"].take(places).fill_null(0).to_numpy()

@@ -217,19 +217,19 @@ def attributes_of_all(
     Of a table without a manifest the labels show what the values were, unless the original or the
     manifest of another release shows it: one job for each of its columns of texts.
     """
-    told = {
+    types = {
         attribute.name: pa.float32() if attribute.type == "float" else _ARROW[attribute.kind]
         for release in releases
         for attribute in release.claim.attributes or ()
         if attribute.rule is None
     }
     if original is not None:
-        told |= {field.name: field.type for field in original}
+        types |= {field.name: field.type for field in original}
     for release in releases:
         for name in () if release.claim.attributes else release.claim.names:
-            if name not in told:
-                told[name] = _type_of_labels(name, releases)
-    raw = pa.schema(list(told.items()))
+            if name not in types:
+                types[name] = _type_of_labels(name, releases)
+    raw = pa.schema(list(types.items()))
     return [
         release.claim.attributes or infer_attributes(release.data, release.claim.names, raw)
         for release in releases

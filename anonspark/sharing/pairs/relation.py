@@ -61,11 +61,11 @@ def relation_of(first: People, second: People, said: Statement | None) -> Relati
     ConfigurationError
         If a release has no manifest and nothing is said.
     """
-    told = None
+    stated = None
     if first.manifest is not None and second.manifest is not None:
-        told = _told(first.manifest, second.manifest)
-    if told is not None:
-        return told
+        stated = _stated_relation(first.manifest, second.manifest)
+    if stated is not None:
+        return stated
     if said == "same people":
         return "same people"
     if said == "inside":
@@ -79,7 +79,7 @@ def relation_of(first: People, second: People, said: Statement | None) -> Relati
     return "unknown"
 
 
-def _told(first: Manifest, second: Manifest) -> Relation | None:
+def _stated_relation(first: Manifest, second: Manifest) -> Relation | None:
     """Return what two manifests say, None where that is nothing."""
     one, other = first.recipient, second.recipient
     if not one and not other:
@@ -89,11 +89,11 @@ def _told(first: Manifest, second: Manifest) -> Relation | None:
         return None
     # One plan withholds the same people from all who ask for the same; another one others.
     one_plan = one.get("run_id") is not None and one.get("run_id") == other.get("run_id")
-    whole = [one_plan or told.get("rows_withheld") == 0 for told in (one, other)]
+    whole = [one_plan or section.get("rows_withheld") == 0 for section in (one, other)]
     if (one.get("where") or {}) == (other.get("where") or {}):
         counts = [
-            (told.get("rows_requested"), told.get("rows_withheld"), _published(manifest))
-            for told, manifest in ((one, first), (other, second))
+            (section.get("rows_requested"), section.get("rows_withheld"), _published(manifest))
+            for section, manifest in ((one, first), (other, second))
         ]
         return "same people" if counts[0] == counts[1] and all(whole) else None
     if not one.get("where") and whole[0]:

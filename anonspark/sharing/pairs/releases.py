@@ -384,58 +384,58 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
     """
     where = f"{found.first} and {found.second} together"
     figures, original = found.figures, found.original
-    told = []
+    failures = []
     if figures.breaches:
         absent = figures.breaches_absent
         of_them = f", {absent:,} of them by their absence from one" if absent else ""
-        told.append(
+        failures.append(
             f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
             f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}. A recipient "
             "of both can single them out. Withdraw one, or make both of one plan with strategy: "
             "nested"
         )
     if figures.disclosed_required:
-        told.append(
+        failures.append(
             f"{where}: {figures.disclosed_required:,} pairs of classes certainly hold a person and "
             "leave fewer values of a sensitive attribute than collusion.l_diversity requires. "
             "Withdraw one, or make both of one plan with strategy: nested"
         )
     if original is not None and original.persons_below_k and whole:
-        told.append(
+        failures.append(
             f"{where}: {original.persons_below_k:,} of {original.records:,} original records match "
             f"fewer than k = {found.k} people. A recipient of both who knows their "
             "quasi-identifiers can single them out. Withdraw one, or make both of one plan with "
             "strategy: nested"
         )
     if original is not None and original.persons_disclosed_required and whole:
-        told.append(
+        failures.append(
             f"{where}: of {original.persons_disclosed_required:,} of {original.records:,} original "
             "records one value of a sensitive attribute is left, and collusion.l_diversity "
             "requires more. "
             "Withdraw one, or make both of one plan with strategy: nested"
         )
-    return told
+    return failures
 
 
 def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
     """Report what is not decided. See :func:`_failures`."""
     where = f"{found.first} and {found.second} together"
-    told = []
+    warnings = []
     if found.relation == "unknown":
-        told.append(
+        warnings.append(
             f"{where}: it is unknown whether their people are the same, so that nothing is proven. "
             "Say --same-people or --inside if you know it"
         )
     if found.figures.possible and found.original is None:
-        told.append(
+        warnings.append(
             f"{where}: {found.figures.possible:,} pairs of classes can hold fewer than k = "
             f"{found.k} people, if they hold any. The files do not decide it: --original or the "
             "ledger does"
         )
     if found.original is not None and found.original.persons_below_k and not whole:
-        told.append(
+        warnings.append(
             f"{where}: {found.original.persons_below_k:,} of {found.original.records:,} original "
             f"records match fewer than k = {found.k} people, if they are in both releases. One of "
             "them holds a part of the people only, so that this does not decide it: the ledger does"
         )
-    return told
+    return warnings

@@ -84,11 +84,11 @@ def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> d
         found = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).collect()
     finally:
         people.unpersist()
-    told: dict[int, set[int]] = {pattern: set(range(number)) for pattern in patterns}
-    told |= {pattern: set() for pattern in few}
+    people_of: dict[int, set[int]] = {pattern: set(range(number)) for pattern in patterns}
+    people_of |= {pattern: set() for pattern in few}
     for row in found.to_pylist():
-        told[row[PATTERN]].add(row[PERSON])
-    return told
+        people_of[row[PATTERN]].add(row[PERSON])
+    return people_of
 
 
 @dataclass(frozen=True)

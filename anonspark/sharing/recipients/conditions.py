@@ -52,18 +52,18 @@ class Condition:
                 f"found min or max, but the column has type {type_name(data_type)}. Expected a "
                 "number, date or timestamp. Use in or not_in"
             ]
-        told = []
+        problems = []
         for value in self._values():
             if _typed(value, data_type) is None:
-                told.append(
+                problems.append(
                     f"found {found(value)}, but the column has type {type_name(data_type)}. "
                     f"Expected {_expected(data_type)}"
                 )
-        if not told and low is not None and high is not None:
+        if not problems and low is not None and high is not None:
             low, high = _typed(low, data_type), _typed(high, data_type)
             if low > high:
-                told.append("found a min above max. Expected at most max. Correct one of them")
-        return told
+                problems.append("found a min above max. Expected at most max. Correct one of them")
+        return problems
 
     def _values(self) -> list[Value]:
         asked = self.asked

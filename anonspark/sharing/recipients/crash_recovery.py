@@ -35,10 +35,10 @@ def settle(
     for release in ledger.releases.values():
         if release.state != "planned":
             continue
-        run_id = str(release.told["run_id"])
-        told = {"run_id": run_id, "recipient": release.recipient, "release": release.name}
+        run_id = str(release.content["run_id"])
+        content = {"run_id": run_id, "recipient": release.recipient, "release": release.name}
         if is_published(files, release):
-            ledger.events.append(PUBLISHED, told)
+            ledger.events.append(PUBLISHED, content)
         elif resumed == run_id:
             continue
         elif _can_go_on(files, release, staging_path):
@@ -47,7 +47,7 @@ def settle(
                 f"failed. Go on with distribute --resume --run-id {run_id}, or say anonspark clean"
             )
         else:
-            ledger.events.append(FAILED, told | {"reason": "its process ended before"})
+            ledger.events.append(FAILED, content | {"reason": "its process ended before"})
 
 
 def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
@@ -57,7 +57,7 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
     ------
     DataError
     """
-    known = {(one.recipient, one.told["run_id"]) for one in ledger.releases.values()}
+    known = {(one.recipient, one.content["run_id"]) for one in ledger.releases.values()}
     for one in plan.recipients:
         path = one.configuration.output.path.rstrip("/")
         if not files.exists(f"{path}/{MANIFEST}"):
@@ -74,17 +74,17 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
 
 def is_published(files: Files, release: LedgerRelease) -> bool:
     """Return whether a release is at its path, complete."""
-    path = str(release.told["path"])
+    path = str(release.content["path"])
     if not files.exists(f"{path}/{MANIFEST}"):
         return False
     try:
         manifest = read_manifest(files, path)
     except (DataError, GuaranteeError):
         return False
-    expected = (release.told["run_id"], release.told["output_fingerprint"])
+    expected = (release.content["run_id"], release.content["output_fingerprint"])
     return (manifest.run_id, manifest.fingerprint) == expected
 
 
 def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -> bool:
-    places = find_stagings(files, str(release.told["path"]), staging_path)
-    return any(place.run_id == release.told["run_id"] for place in places)
+    places = find_stagings(files, str(release.content["path"]), staging_path)
+    return any(place.run_id == release.content["run_id"] for place in places)

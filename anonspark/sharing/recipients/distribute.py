@@ -325,15 +325,15 @@ class _Carrying:
     def _read_source(self, table: Table | None) -> FrozenSource:
         """Return the frozen source, that of an earlier attempt if there is one."""
         state, path = self.staging.state, f"{self.staging.place.kept}/{_FROZEN}"
-        told = state.kept(_FROZEN)
-        if told is None:
+        text = state.kept(_FROZEN)
+        if text is None:
             frozen = read_source(self.engine, self.plan, self.key, path, table)
         else:
-            frozen = FrozenSource.again(self.engine, path, json.loads(told))
+            frozen = FrozenSource.again(self.engine, path, json.loads(text))
         self.subject_types = list(frozen.subject_types)
         self._require_subject_types()
-        if told is None:
-            state.keep(_FROZEN, json.dumps(frozen.told()))
+        if text is None:
+            state.keep(_FROZEN, json.dumps(frozen.as_dict()))
         return frozen
 
     def _require_subject_types(self) -> None:
@@ -421,7 +421,7 @@ class _Carrying:
             path,
             (name, recipient.name),
         )
-        self.staging.state.keep(f"members-{recipient.name}", json.dumps(kept.told()))
+        self.staging.state.keep(f"members-{recipient.name}", json.dumps(kept.as_dict()))
         return kept
 
     def _members_before(self, name: str) -> MembersOf:
@@ -429,18 +429,18 @@ class _Carrying:
         if self.ledger is not None and name in self.ledger.releases:
             return members_of(self.engine, self.ledger, self.ledger.releases[name])
         recipient = name.removesuffix(f"-{self.run_id}")
-        told = self.staging.state.kept(f"members-{recipient}")
-        if told is None:
+        text = self.staging.state.kept(f"members-{recipient}")
+        if text is None:
             raise PublishingError(
                 f"run id: {self.run_id} has published a release of {recipient} before, and what it "
                 "gave is not known any more. Expected a new run id. Choose another"
             )
         path = f"{self.staging.place.kept}/members-{recipient}"
-        return StagedMembers.again(json.loads(told), name, recipient, path).members(self.engine)
+        return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
     def _request(self, recipient: Recipient, making: Making) -> Request:
         asked, demand = recipient.request, self.plan.demand
-        told = {
+        content = {
             "name": recipient.name,
             "purpose": asked.purpose,
             "approved": asked.approved,
@@ -459,7 +459,9 @@ class _Carrying:
             "where": told_conditions(recipient.conditions),
             "source_fingerprint": self.source,
         }
-        return Request(told, making.rows_requested, making.rows_withheld, self.ledger is not None)
+        return Request(
+            content, making.rows_requested, making.rows_withheld, self.ledger is not None
+        )
 
     def _check(
         self, made: Sequence[_Made], coalitions: Sequence[Sequence[str]]
@@ -525,7 +527,7 @@ class _Carrying:
             return None
         atoms = strategy.atoms.select([SUBJECT, ATOM])
         last = ledger.last_base
-        if last is not None and last.told["run_id"] == self.run_id:
+        if last is not None and last.content["run_id"] == self.run_id:
             known = read_kept(self.engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
             if not any(a.except_all(b).count() for a, b in ((atoms, known), (known, atoms))):
                 return None
@@ -628,5 +630,5 @@ class _Carrying:
         if release.state == "planned":
             # What failed may have been published before, as where its figures were not appended.
             kind = PUBLISHED if is_published(self.engine.files, release) else kind
-            told = {"run_id": self.run_id, "recipient": one.recipient.name, "release": one.name}
-            self.ledger.events.append(kind, told)
+            content = {"run_id": self.run_id, "recipient": one.recipient.name, "release": one.name}
+            self.ledger.events.append(kind, content)

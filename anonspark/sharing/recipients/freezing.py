@@ -138,8 +138,8 @@ class FreezeRows:
         return name in self.subject
 
     def _hidden(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        told = self._digests(batch, [name])
-        return pa.array([None if one is None else one.hex() for one in told], pa.string())
+        digests = self._digests(batch, [name])
+        return pa.array([None if one is None else one.hex() for one in digests], pa.string())
 
     def _subjects(self, batch: pa.RecordBatch, first: int) -> pa.Array:
         if not self.subject:
@@ -161,9 +161,9 @@ class FreezeRows:
         for name in names:
             reading = Reading(name, name, None, ("", *self.markers))
             values, missing = read_values(reading, plain(batch.column(name)))
-            told = write(values).to_pylist()
+            strings = write(values).to_pylist()
             gone = missing.to_pylist()
-            texts.append([None if no else one for one, no in zip(told, gone, strict=True)])
+            texts.append([None if no else one for one, no in zip(strings, gone, strict=True)])
         secret = self.key.secret
         return [_digest(parts, secret) for parts in zip(*texts, strict=True)]
 

@@ -45,13 +45,13 @@ class FrozenSource:
     subject_types: tuple[str, ...] = ()
 
     @classmethod
-    def again(cls, engine: Engine, path: str, told: Mapping[str, Any]) -> FrozenSource:
+    def again(cls, engine: Engine, path: str, document: Mapping[str, Any]) -> FrozenSource:
         """Return what an earlier attempt has staged, given what it stored about it."""
-        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(document["schema"])))
         records = Records(engine.staged([path], PACKED), schema)
-        return cls(records, tuple(told["columns"]), tuple(told["subject_types"]))
+        return cls(records, tuple(document["columns"]), tuple(document["subject_types"]))
 
-    def told(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, object]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.records.schema.serialize().to_pybytes().hex()
         types = list(self.subject_types)
@@ -145,12 +145,12 @@ def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str
     -----
     One job.
     """
-    told = run_id
+    text = run_id
     if subject:
         keys = frozen.records.map_batches(_FirstBytes(), _KEYS, [SUBJECT])
         (row,) = keys.aggregate([], count="people", hashes="key").collect().to_pylist()
-        told = f"{row['people']} {row['key_sum']} {row['key_xor']}"
-    return hashlib.sha256(told.encode()).hexdigest()
+        text = f"{row['people']} {row['key_sum']} {row['key_xor']}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 _KEYS = pa.schema([("key", pa.int64())])
@@ -208,20 +208,20 @@ def require_subjects(
     counted = frozen.records.rows(SUBJECT).aggregate([SUBJECT], count="records")
     found = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
     numbers = {row["records"]: row["subjects"] for row in found.collect().to_pylist()}
-    told = ", ".join([*subject, *record])
+    keys = ", ".join([*subject, *record])
     if numbers.get(0):
         raise DataError(
-            f"subject: {numbers[0]:,} records have no person because {told} is missing. Expected "
+            f"subject: {numbers[0]:,} records have no person because {keys} is missing. Expected "
             "it in every record. Complete them, or leave them out of the input"
         )
     if numbers.get(2) and record:
         raise DataError(
-            f"record: {numbers[2]:,} records occur several times, identified by {told}. Expected "
+            f"record: {numbers[2]:,} records occur several times, identified by {keys}. Expected "
             "each once. Name the columns that distinguish the records of a person"
         )
     if numbers.get(2):
         raise DataError(
-            f"subject: {numbers[2]:,} people have several records, identified by {told}. Expected "
+            f"subject: {numbers[2]:,} people have several records, identified by {keys}. Expected "
             "one record a person. Name the columns that distinguish records as record, so that "
             "people are counted, or bring the table to one record each"
         )

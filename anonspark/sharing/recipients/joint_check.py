@@ -99,11 +99,11 @@ def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
     if not failed:
         return
     worst = sorted(failed, key=lambda row: -row["persons_below"])
-    told = [told_of_breach(row) for row in worst[:MOST_TOLD]]
-    more = len(failed) - len(told)
+    sentences = [told_of_breach(row) for row in worst[:MOST_TOLD]]
+    more = len(failed) - len(sentences)
     rest = f"\n... and {more:,} more" if more else ""
     raise GuaranteeError(
-        "\n".join(told)
+        "\n".join(sentences)
         + rest
         + "\nnothing was published. Use strategy: nested, or lower collusion.k, or state "
         "collusion.recipients"

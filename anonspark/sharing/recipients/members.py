@@ -62,13 +62,13 @@ class StagedMembers:
 
     @classmethod
     def again(
-        cls, told: Mapping[str, Any], release: str, recipient: str, path: str
+        cls, document: Mapping[str, Any], release: str, recipient: str, path: str
     ) -> StagedMembers:
         """Return what an earlier attempt has staged, given what it recorded."""
-        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
-        return cls(release, recipient, path, told["sensitive"], told["columns"], schema)
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(document["schema"])))
+        return cls(release, recipient, path, document["sensitive"], document["columns"], schema)
 
-    def told(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, object]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.schema.serialize().to_pybytes().hex()
         return {"sensitive": self.sensitive, "columns": self.columns, "schema": schema}

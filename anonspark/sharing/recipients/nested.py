@@ -441,10 +441,10 @@ class NestedMaker:
         if self.staging.state.kept(_GROUPED) is None:
             snapshot = self._group(frozen, maker)
             described = snapshot.quasi_identifiers
-        told = json.loads(self.staging.state.kept(_GROUPED) or "{}")
+        document = json.loads(self.staging.state.kept(_GROUPED) or "{}")
         place = f"{self.staging.place.kept}"
-        grouped = FrozenSource.again(self.engine, f"{place}/{_GROUPED}", told)
-        given = {int(pattern): number for pattern, number in told["given"].items()}
+        grouped = FrozenSource.again(self.engine, f"{place}/{_GROUPED}", document)
+        given = {int(pattern): number for pattern, number in document["given"].items()}
         if described is None or isinstance(self.plan.base.model, FullDomainOptions):
             # Of which the base withholds more.
             described = maker.snapshot(grouped).quasi_identifiers
@@ -452,7 +452,7 @@ class NestedMaker:
         make_model: ModelMaker = MergedAtoms
         options = self.plan.base.model
         if isinstance(options, FullDomainOptions):
-            make_model = AboveBase(options, told["levels"])
+            make_model = AboveBase(options, document["levels"])
         return Nested(grouped, counts, given, described, atoms, make_model)
 
     def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:
@@ -500,7 +500,7 @@ class NestedMaker:
             given = grouped.strata()
         self.staging.state.keep(_ATOMS, "")
         self.staging.state.keep(
-            _GROUPED, json.dumps(grouped.told() | {"given": given, "levels": dict(levels)})
+            _GROUPED, json.dumps(grouped.as_dict() | {"given": given, "levels": dict(levels)})
         )
         return snapshot
 

@@ -333,8 +333,8 @@ class _Reading:
                 # Its files are named by the run, which is one for all.
                 "tables": metrics.append_to,
             }
-            told = [f"{kind} {place}" for kind, place in places.items() if place is not None]
-            for place in (*told, *([f"job {metrics.job}"] if told else [])):
+            paths = [f"{kind} {place}" for kind, place in places.items() if place is not None]
+            for place in (*paths, *([f"job {metrics.job}"] if paths else [])):
                 watched.setdefault(place, []).append(one.name)
         for names in sorted({tuple(own) for own in watched.values() if len(own) > 1}):
             self.problems.append(

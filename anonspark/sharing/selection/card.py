@@ -17,12 +17,12 @@ def selection_card(found: Selection | Prospect) -> Card:
         return _prospect_card(found)
     chosen = [(str(place), name) for place, name in enumerate(found.attributes, 1)]
     spent: list[tuple[str, Cell]] = [
-        ("epsilon spent", in_decimals(Fraction(str(found.told["epsilon"])))),
+        ("epsilon spent", in_decimals(Fraction(str(found.content["epsilon"])))),
         ("where", found.output),
     ]
     number = len(found.attributes)
     verdict = f"{number:,} attribute{'s' * (number != 1)} chosen"
-    guarantee = str(found.told["guarantee"])
+    guarantee = str(found.content["guarantee"])
     return Card("Selection", verdict, figures=[*chosen, *spent], remarks=[guarantee])
 
 

@@ -167,7 +167,7 @@ class _Coding:
             added = np.bincount(found * np.int64(self.classes) + own, minlength=cells)
             counts[start : start + cells] += added
 
-    def told(self, counts: Integers) -> pa.RecordBatch:
+    def batch_of(self, counts: Integers) -> pa.RecordBatch:
         """Return the cells with at least one person."""
         some = np.flatnonzero(counts)
         return pa.record_batch([pa.array(some), pa.array(counts[some])], schema=_COUNTS)
@@ -183,7 +183,7 @@ class _CountCells:
         counts = np.zeros(self.coding.starts[-1], np.int64)
         for batch in batches:
             self.coding.add(counts, *self.coding.rows_and_classes(batch))
-        yield self.coding.told(counts)
+        yield self.coding.batch_of(counts)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class _CountPeople:
                 limit = max(_WAITING, 2 * size)
         codes = _read_codes(_first_of_each(waiting, self.most)[_CODES], len(self.coding.candidates))
         self.coding.add(counts, list(codes.T[:-1]), codes[:, -1])
-        yield self.coding.told(counts)
+        yield self.coding.batch_of(counts)
 
 
 def _first_of_each(tables: Sequence[pa.Table], most: int) -> pa.Table:

@@ -73,8 +73,8 @@ class Domain:
 
     def fingerprint(self) -> str:
         """Return the SHA-256 that identifies this domain."""
-        told = [dict(self.values), list(self.labels), list(self.edges)]
-        return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+        text = json.dumps([dict(self.values), list(self.labels), list(self.edges)], sort_keys=True)
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def has_values(self) -> bool:

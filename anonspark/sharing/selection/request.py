@@ -134,11 +134,12 @@ class Wanted:
 
     def fingerprint(self) -> str:
         """Return a fingerprint, equal for two selections that ask for the same."""
-        told = self.settings.selection.model_dump(mode="json", by_alias=True)
-        del told["output"]
-        told["candidates"] = list(self.settings.candidates)
-        told["domains"] = self.domains
-        return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+        document = self.settings.selection.model_dump(mode="json", by_alias=True)
+        del document["output"]
+        document["candidates"] = list(self.settings.candidates)
+        document["domains"] = self.domains
+        text = json.dumps(document, sort_keys=True)
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def open_wanted(

@@ -169,7 +169,7 @@ def select(
     place = files.qualified(settings.ledger.place)
     budget = require_affordable(files, place, wanted.limit, wanted.charged)
     with set_aside(files, output, run_id) as aside:
-        told = {
+        content = {
             "run_id": run_id,
             "command": "select",
             "kind": "select",
@@ -179,7 +179,7 @@ def select(
         _warn_of_charges(budget, run_id)
         # Before a record is read, so that nothing that becomes of the records is free, and the
         # entry's time is none of theirs.
-        entry = charge(files, place, wanted.limit, wanted.charged, told)
+        entry = charge(files, place, wanted.limit, wanted.charged, content)
         try:
             tell(f"counting {wanted.cells:,} cells")
             drawn = _draw(wanted, _count(engine, wanted, opened), below)
@@ -213,7 +213,7 @@ def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
     numbers = [
         str(entry.number)
         for entry in (() if budget is None else budget.entries)
-        if entry.told.get("run_id") == run_id and entry.told["kind"] != RELEASE
+        if entry.content.get("run_id") == run_id and entry.content["kind"] != RELEASE
     ]
     if numbers:
         _LOGGER.warning(
@@ -241,9 +241,9 @@ def _before(
             return None
     place = f"{output}/{SELECTION}"
     if files.exists(place):
-        told = _told_there(engine, place)
-        if told.get("run_id") == run_id and told.get("asked") == fingerprint_of_asked(settings):
-            return Selection(list(told["attributes"]), told, output)
+        done = _told_there(engine, place)
+        if done.get("run_id") == run_id and done.get("asked") == fingerprint_of_asked(settings):
+            return Selection(list(done["attributes"]), done, output)
     raise ConfigurationError(
         f"selection.output: found something at {output}. Expected nothing there. Choose another "
         "directory, or remove it. Nothing was charged"
@@ -253,10 +253,10 @@ def _before(
 def _told_there(engine: Engine, place: str) -> dict[str, Any]:
     """Return what a selection says of itself. Nothing, where none has written it."""
     try:
-        told = json.loads(engine.files.read_text(place))
+        document = json.loads(engine.files.read_text(place))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:

@@ -55,18 +55,18 @@ class Selection:
     ----------
     attributes : list of str
         In the order of choice.
-    told : mapping
+    content : mapping
         The content of ``selection.json``.
     output : str
     """
 
     attributes: list[str]
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     output: str
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
-        return {**self.told, "output": self.output}
+        return {**self.content, "output": self.output}
 
 
 def require_places(files: Files, settings: SelectionSettings, *, of_files: bool) -> None:
@@ -155,8 +155,8 @@ def publish_selection(
     aside = f"{above}/{entry.number}"
     files, selection = engine.files, wanted.settings.selection
     names = [wanted.candidates[place].name for place in drawn.chosen]
-    told = {
-        "run_id": entry.told["run_id"],
+    document = {
+        "run_id": entry.content["run_id"],
         "attributes": names,
         "selection": asked_for(wanted.settings),
         "domains": wanted.domains,
@@ -169,7 +169,7 @@ def publish_selection(
         "neighbors": selection.neighbors,
         "unit": selection.unit,
         "guarantee": guarantee(wanted, entry),
-        "ledger": {"dataset": wanted.settings.ledger.dataset, **entry.told},
+        "ledger": {"dataset": wanted.settings.ledger.dataset, **entry.content},
         "version": __version__,
         OF_VALUES: [
             one.name for one in map(wanted.candidates.__getitem__, drawn.noisy) if one.has_values
@@ -191,7 +191,7 @@ def publish_selection(
             f"{aside}/attributes.yaml",
             yaml.safe_dump({"attributes": roles}, sort_keys=False, allow_unicode=True),
         )
-        text = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
         files.write_text(f"{aside}/{SELECTION}", text)
         files.sync_tree(aside)
         written = set(files.files_below(aside))
@@ -212,7 +212,7 @@ def publish_selection(
         ) from error
     finally:
         files.delete(aside)
-    return Selection(names, told, output)
+    return Selection(names, document, output)
 
 
 def asked_for(settings: SelectionSettings) -> dict[str, object]:
@@ -223,14 +223,14 @@ def asked_for(settings: SelectionSettings) -> dict[str, object]:
 def fingerprint_of_asked(settings: SelectionSettings) -> str:
     """Return the SHA-256 of the request, known before data are opened."""
     configuration = settings.configuration
-    told = {
+    document = {
         "selection": settings.selection.model_dump(mode="json", by_alias=True),
         "candidates": list(settings.candidates),
         "missing": configuration.missing,
         "markers": list(configuration.input.missing_markers),
         "dataset": settings.ledger.dataset,
     }
-    return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def guarantee(wanted: Wanted, entry: Entry) -> str:

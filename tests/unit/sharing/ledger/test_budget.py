@@ -38,7 +38,7 @@ def test_what_is_spent_adds_up(tmp_path: Path) -> None:
     budget = read_budget(files, path)
     assert budget is not None
     assert (budget.spent, budget.left) == (Fraction(3, 10), Fraction(7, 10))
-    assert [entry.told["run_id"] for entry in budget.entries] == ["run 1", "run 2", "run 3"]
+    assert [entry.content["run_id"] for entry in budget.entries] == ["run 1", "run 2", "run 3"]
 
 
 def test_of_twenty_asks_of_processes_at_once_ten_succeed(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_of_two_at_the_same_number_one_starts_over(
     assert charge(files, path, LIMIT, TENTH, {**TOLD, "run_id": "a run"}).number == 2
     budget = read_budget(files, path)
     assert budget is not None
-    assert [one.told["run_id"] for one in budget.entries] == ["another", "a run"]
+    assert [one.content["run_id"] for one in budget.entries] == ["another", "a run"]
     assert budget.spent == 2 * TENTH
 
 
