@@ -35,8 +35,7 @@ from anonspark.api.display import Page
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan
 from anonspark.api.progress import progress_for
 from anonspark.api.proposals import PROPOSED, with_diversity
-from anonspark.api.release import Release, place_of
-from anonspark.api.reports import anonymized, claim_of, made_report
+from anonspark.api.release import Release, anonymized, claim_of, made_report, place_of
 from anonspark.api.results import (
     Comparison,
     JointVerification,
@@ -48,8 +47,8 @@ from anonspark.api.results import (
     as_result,
 )
 from anonspark.api.tables import GIVEN, Frame, no_table, with_texts
+from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
-from anonspark.comparison.trial import BESIDE, load_comparison
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError

@@ -28,7 +28,7 @@ from anonspark.sharing.holders import union
 from anonspark.sharing.holders.card import union_card
 from anonspark.sharing.pairs import releases as release_pairs
 from anonspark.sharing.pairs.card import joint_card
-from anonspark.sharing.selection import writing
+from anonspark.sharing.selection import selecting
 from anonspark.sharing.selection.card import selection_card
 from anonspark.utility import evaluation
 from anonspark.verification import result
@@ -279,7 +279,7 @@ class Union(Shown, union.Union):
         )
 
 
-class Selection(Shown, writing.Selection):
+class Selection(Shown, selecting.Selection):
     """Attributes that were chosen under differential privacy, and their cost."""
 
     def _card(self) -> Card:

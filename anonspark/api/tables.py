@@ -10,8 +10,7 @@ import narwhals as nw
 import pyarrow as pa
 from narwhals import dependencies as kinds
 
-from anonspark.engine.raw_columns import INDEX_NAMES
-from anonspark.engine.unread import unread_column
+from anonspark.engine.raw_columns import INDEX_NAMES, unread_column
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 from anonspark.reading.frames import as_pandas
 
@@ -37,7 +36,7 @@ def as_arrow(table: Any) -> pa.Table:
     """Return a table as Arrow's, and compute lazy ones.
 
     A column whose values Arrow has no type for is there by its name and kind alone: see
-    :mod:`anonspark.engine.unread`.
+    :mod:`anonspark.engine.raw_columns`.
 
     Parameters
     ----------

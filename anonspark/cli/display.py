@@ -12,7 +12,7 @@ from anonspark.presentation.blocks import Cell, Table, Text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from anonspark.layers.partition.lattice.watching import LookedAt
+    from anonspark.layers.partition.lattice.search import LookedAt
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.reading.counting import Count
     from anonspark.reading.published import Answer

@@ -22,7 +22,7 @@ from anonspark.engine.recognition import settled
 from anonspark.engine.values.batches import records_of
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.originals import open_named
-from anonspark.utility.side_by_side import SideBySide
+from anonspark.utility.evaluation import SideBySide
 
 QUERY_FIGURES = (
     Figure("median_query_error", "double", "median relative error of counts", better="smaller"),

@@ -7,11 +7,10 @@ returns a complete :class:`Configuration` or raises one
 the file for editors.
 """
 
-from anonspark.config.attributes import Attribute
+from anonspark.config.attributes import Attribute, HierarchyRule
 from anonspark.config.configuration import Configuration
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
-from anonspark.config.hierarchy_rule import HierarchyRule
 from anonspark.config.input import InputOptions
 from anonspark.config.json_schema import json_schema
 from anonspark.config.loading import load_configuration, parse_configuration

@@ -4,16 +4,205 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
 
-from anonspark.config.attribute_range import AttributeRange, unfit_range
-from anonspark.config.hierarchy_rule import HierarchyRule, Rule
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, found, impossible, one_of
 from anonspark.config.section import NonEmptyText, Section, unique_entries
+from anonspark.core.ranges import Bound, UnfitRangeError, day_of, moment_of
+
+_EXPECTED = "Expected a list of two bounds, the first one below the second"
+
+
+def _two_bounds(value: object) -> object:
+    """Check bounds by hand: a union would report each mistake once for every member."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        what = f"a list of {len(value)}" if isinstance(value, list) else found(value)
+        raise impossible([Finding((), f"found {what}. {_EXPECTED}. Correct it")])
+    findings = []
+    for place, bound in enumerate(value):
+        is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
+        if isinstance(bound, float) and not math.isfinite(bound):
+            findings.append(Finding((place,), f"found {found(bound)}. Expected a finite number"))
+        elif isinstance(bound, str):
+            try:
+                moment_of(bound)
+            except UnfitRangeError:
+                findings.append(
+                    Finding(
+                        (place,),
+                        f"found {found(bound)}. Expected a number, a day as '2026-01-31' or a "
+                        "moment as '2026-01-31 12:30:00'. Correct it",
+                    )
+                )
+        elif not is_number:
+            findings.append(Finding((place,), f"found {found(bound)}. Expected a number or a text"))
+    if findings:
+        raise impossible(findings)
+    low, high = value
+    if isinstance(low, str) != isinstance(high, str):
+        raise impossible([Finding((), f"found a number and a text. {_EXPECTED}. Correct one")])
+    ends = [moment_of(low), moment_of(high)] if isinstance(low, str) else value
+    if not ends[0] < ends[1]:
+        raise impossible(
+            [Finding((), f"found {found(low)} before {found(high)}. {_EXPECTED}. Correct one")]
+        )
+    # Whether a whole number has a decimal point does not matter.
+    return [int(one) if isinstance(one, float) and one.is_integer() else one for one in value]
+
+
+AttributeRange = Annotated[
+    list[Any] | None,
+    BeforeValidator(_two_bounds),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "array",
+                    "items": {"anyOf": [{"type": "number"}, {"type": "string"}]},
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+"""Two bounds, or None."""
+
+
+def unfit_range(
+    bounds: list[Bound],
+    value_type: Literal["number", "date", "timestamp", "boolean", "text"] | None,
+) -> str | None:
+    """Return why values of a declared type cannot have such bounds, None where they can."""
+    if value_type is None:
+        return None
+    is_number = not isinstance(bounds[0], str)
+    if value_type in ("boolean", "text"):
+        return f"found a range of a {value_type}. Expected it of numbers, dates and timestamps only"
+    if value_type == "date" and not is_number:
+        try:
+            for bound in bounds:
+                day_of(str(bound))
+        except UnfitRangeError as error:
+            return f"found moments. Expected {error}"
+    if is_number != (value_type == "number"):
+        kind = "numbers" if is_number else "texts"
+        return f"found {kind} as bounds of a {value_type}. Expected the other"
+    return None
+
+
+CalendarLevel = Literal["month", "quarter", "year", "decade"]
+Rule = Literal["intervals", "prefix", "keep", "calendar"]
+
+_HIERARCHY_RULES: tuple[Rule, ...] = get_args(Rule)
+
+
+class HierarchyRule(Section):
+    """A hierarchy that is built from a rule, over the values that occur."""
+
+    intervals: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
+        default=None, min_length=1, json_schema_extra=unique_entries
+    )
+    """For numbers: widths of half-open intervals from fine to coarse, each a multiple of the one
+    before, such as [5, 10, 20]."""
+
+    origin: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """With intervals: a number at which intervals of all widths begin. Null: 0."""
+
+    top: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """With intervals: numbers from here on are one group at all levels, such as 90+."""
+
+    prefix: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
+        default=None, min_length=1, json_schema_extra=unique_entries
+    )
+    """For codes such as postal codes: numbers of characters masked at the end, ascending, such as
+    [1, 2, 3]."""
+
+    keep: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
+        default=None, min_length=1, json_schema_extra=unique_entries
+    )
+    """For codes of any lengths such as ICD codes: numbers of first characters kept, descending,
+    such as [3, 1]."""
+
+    calendar: list[CalendarLevel] | None = Field(
+        default=None, min_length=1, json_schema_extra=unique_entries
+    )
+    """For dates: the levels above the day, among month, quarter, year, decade, in order."""
+
+    @property
+    def kind(self) -> Rule:
+        """Return the name of the rule."""
+        return next(rule for rule in _HIERARCHY_RULES if getattr(self, rule) is not None)
+
+    def _problems(self) -> Iterator[Finding]:
+        given = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
+        if len(given) != 1:
+            yield Finding(
+                (),
+                f"found {' and '.join(map(repr, given)) or 'no rule'}. Expected exactly one "
+                f"of {one_of(_HIERARCHY_RULES)}. "
+                + ("Keep one of them" if given else "Add one, or give the path of a file"),
+            )
+        elif self.intervals is None:
+            yield from (
+                Finding(
+                    (key,),
+                    f"found {key!r} together with {given[0]!r}. Expected it with 'intervals' "
+                    "only. Remove it",
+                )
+                for key in ("origin", "top")
+                if getattr(self, key) is not None
+            )
+        for finer, coarser in pairwise(self.intervals or ()):
+            if coarser <= finer or Fraction(repr(coarser)) % Fraction(repr(finer)):
+                yield Finding(
+                    ("intervals",),
+                    f"found {_width(coarser)} after {_width(finer)}. Expected widths from fine "
+                    "to coarse, each a multiple of the one before. Correct one of the two",
+                )
+        for key, order, sign in (
+            ("prefix", "ascending numbers of masked", 1),
+            ("keep", "descending numbers of kept", -1),
+        ):
+            yield from (
+                Finding(
+                    (key,),
+                    f"found {found(later)} after {found(former)}. Expected {order} "
+                    "characters. Sort them, each once",
+                )
+                for former, later in pairwise(getattr(self, key) or ())
+                if sign * later <= sign * former
+            )
+        in_order = [level for level in get_args(CalendarLevel) if level in (self.calendar or ())]
+        if self.calendar is not None and self.calendar != in_order:
+            yield Finding(
+                ("calendar",),
+                "found levels in another order or more than once. Expected them from fine to "
+                f"coarse. Write [{', '.join(in_order)}]",
+            )
+
+
+def _width(width: float) -> str:
+    """Return a width as it was written."""
+    return found(int(width) if width.is_integer() else width)
+
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]

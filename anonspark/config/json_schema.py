@@ -9,9 +9,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from anonspark.config.attributes import Role
+from anonspark.config.attributes import Role, Rule
 from anonspark.config.configuration import Configuration
-from anonspark.config.hierarchy_rule import Rule
 from anonspark.config.models import DEFAULT_MODEL, default_model, foreign_model, options_classes
 from anonspark.config.privacy import PrivacyOptions, privacy_class
 from anonspark.config.short_forms import ROLE_LISTS, bound_of

@@ -17,7 +17,7 @@ from anonspark.engine.tasks import Batches
 
 MAGIC = b"PAR1"
 """The last bytes of a Parquet file, which stand behind each row group, too: what lies between them
-has no meaning, and Spark writes it so (:mod:`anonspark.engine.spark.parquet_files`)."""
+has no meaning, and Spark writes it so (:mod:`anonspark.engine.spark.table`)."""
 
 STAMPED_VERSION = "4.1.4"
 """Spark's version in every footer, whatever engine and Spark write it, so that bytes are the same.

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from anonspark.config import Configuration
-from anonspark.config.input import format_of_name, format_of_names, uncompressed
+from anonspark.config.input import COMPRESSED, format_of_name, format_of_names, uncompressed
+from anonspark.engine.compression import UNPACKING_FAILURES, unpacked
 from anonspark.engine.csv_beginning import SEPARATOR_LINE, has_header, rows_of, separator_of
 from anonspark.engine.data_files import UNKNOWN_COMPRESSIONS, listed_files
 from anonspark.engine.encodings import (
@@ -24,8 +25,7 @@ from anonspark.engine.encodings import (
     encoding_without_mark,
     likely_encodings,
 )
-from anonspark.engine.files import Files
-from anonspark.engine.first_file import read_beginning
+from anonspark.engine.files import Files, FilesError, open_parts
 from anonspark.engine.foreign_formats import CONVERTED, foreign_format, remedy_for
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
@@ -37,6 +37,45 @@ from anonspark.engine.reading_errors import (
 )
 from anonspark.engine.values.text_reader import OPTION_ALIASES
 from anonspark.errors import ConfigurationError, DataError
+
+# A block of bzip2 may have 900,000 bytes, and is read as a whole or not at all.
+_BYTES, _COMPRESSED_BYTES = 1 << 16, 1 << 20
+
+
+def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes, bool]:
+    """Return the first bytes of a file, unpacked, and whether they are all that it has.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    size : int
+        Its bytes.
+    key : str
+        What messages call the paths.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or unpacked.
+
+    Notes
+    -----
+    Reads 64 KiB, of a compressed file parts of 1 MiB until 64 KiB are unpacked.
+    """
+    packed = path.lower().endswith(COMPRESSED)
+    part = open_parts(files, path, size, _COMPRESSED_BYTES if packed else _BYTES)
+    try:
+        content = unpacked(part, path).read(_BYTES + 1)
+    except FilesError as error:
+        reason = f" ({error.strerror})" if error.strerror else ""
+        raise DataError(f"{key}: {path} cannot be read{reason}. Check its permissions") from error
+    except UNPACKING_FAILURES as error:
+        raise DataError(
+            f"{key}: {path} is damaged: it cannot be unpacked. Fetch it again"
+        ) from error
+    return content[:_BYTES], len(content) <= _BYTES
+
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -126,7 +165,7 @@ def recognize(
 
     Notes
     -----
-    Lists the paths, and reads what :func:`anonspark.engine.first_file.read_beginning` does.
+    Lists the paths, and reads what :func:`anonspark.engine.recognition.read_beginning` does.
     """
     said = _by_name(options or {})
     kind = data_format or format_of_names(paths)

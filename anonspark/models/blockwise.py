@@ -20,9 +20,8 @@ from anonspark.core.columns import (
     RECORD_LOSS,
     Part,
 )
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, paired
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.units import paired
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import Requirements

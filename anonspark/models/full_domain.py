@@ -33,17 +33,15 @@ from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import create_objective
 from anonspark.layers.partition.lattice.search import (
     Found,
+    LookedAt,
     Problem,
+    WatchedProblem,
+    best_of,
+    describe_node,
     search_exhaustively,
     search_pruned,
 )
 from anonspark.layers.partition.lattice.tuples import Tuples, TupleTable
-from anonspark.layers.partition.lattice.watching import (
-    LookedAt,
-    WatchedProblem,
-    best_of,
-    describe_node,
-)
 from anonspark.layers.prepare.people import count_people, of_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.models.model import (
@@ -258,7 +256,7 @@ class FullDomain(Model):
         -------
         list of LookedAt
             20 at most, the best first: see
-            :func:`anonspark.layers.partition.lattice.watching.best_of`. None is chosen where none
+            :func:`anonspark.layers.partition.lattice.search.best_of`. None is chosen where none
             is allowed.
 
         Notes

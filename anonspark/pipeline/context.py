@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anonspark.config import Configuration
-from anonspark.engine.files import Files
+from anonspark.core.section_owners import owner_of
+from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
+from anonspark.errors import DataError, GuaranteeError
 from anonspark.layers.evaluate.withholding import is_few
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.progress import Progress
+from anonspark.redaction import Redacted
+from anonspark.release.derived_figures import Row
+from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.metric_tables import read_metrics
+from anonspark.verification.result import Verification
+
+if TYPE_CHECKING:
+    from anonspark.models.choosing import Rival
 
 
 @dataclass(frozen=True)
@@ -91,3 +103,121 @@ class RunContext:
     def warns(self) -> bool:
         """Return whether to look for what who releases the table should know."""
         return self.purpose != "comparison"
+
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Redacted):
+    """The published result of a run.
+
+    Parameters
+    ----------
+    path : str
+        The output path.
+    summary : dict
+        The row of the table ``summary``.
+    rounds : list of dict
+        The rows of the table ``rounds``.
+    attributes : list of dict
+        The rows of the table ``attributes``.
+    privacy : list of dict
+        The rows of the table ``privacy``.
+    risk : list of dict
+        The rows of the table ``risk``.
+    seconds : dict
+        Seconds of each stage.
+    warnings : list of ReleaseWarning
+        What who releases it should know.
+    verified : Verification or None
+        What the run proved of its files before it published them. None where an earlier run did.
+    rival : Rival or None
+        A model that would have lost much less, where a look at a sample found one.
+    unpublished : tuple of str
+        Columns of the input that are not published, where this call read it.
+    earlier : bool
+        Whether an earlier call published it, so that nothing was left to do.
+    """
+
+    path: str
+    summary: Row
+    rounds: list[Row]
+    attributes: list[Row]
+    privacy: list[Row]
+    risk: list[Row]
+    seconds: dict[str, float]
+    warnings: list[ReleaseWarning]
+    verified: Verification | None = None
+    rival: Rival | None = None
+    unpublished: tuple[str, ...] = ()
+    earlier: bool = False
+
+
+def released_before(engine: Engine, configuration: Configuration, run_id: str) -> Release | None:
+    """Return the release that a run of the same id and configuration has published, if any.
+
+    Notes
+    -----
+    The driver reads the tables of metrics, without those of classes, where there is one.
+    """
+    path, files = configuration.output.path.rstrip("/"), engine.files
+    if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
+        return None
+    require_ours(files, "output.path", path)
+    try:
+        manifest = read_manifest(files, path)
+    except (DataError, GuaranteeError):
+        return None
+    fingerprint = manifest.document["fingerprints"].get("configuration")
+    if (manifest.run_id, fingerprint) != (run_id, configuration.fingerprint()):
+        return None
+    _LOGGER.info("run %s is published already at %s. Nothing is done", run_id, path)
+    tables: dict[str, Any] = {
+        name: read_metrics(files, path, name)
+        for name in ("summary", "rounds", "attributes", "privacy", "risk")
+    }
+    (summary,) = tables.pop("summary")
+    summary["started"] = summary["started"].astimezone(UTC)
+    return Release(
+        path=path,
+        summary=summary,
+        seconds=manifest.document["seconds"],
+        warnings=[ReleaseWarning(**one) for one in manifest.document.get("warnings", [])],
+        earlier=True,
+        **tables,
+    )
+
+
+LEDGER = "ledger"
+"""The section, whose owner is a :class:`Register`."""
+
+
+class Register(Protocol):
+    """Writes releases down."""
+
+    def require_listable(self, context: RunContext) -> None:
+        """Check, before any work, that a release can be written down.
+
+        Raises
+        ------
+        ConfigurationError, GuaranteeError
+        """
+
+    def list_staged(self, context: RunContext, release: Release) -> None:
+        """Write down a release that is proven and is published next.
+
+        Raises
+        ------
+        ConfigurationError, GuaranteeError
+            As of :meth:`require_listable`.
+        PublishingError
+            If the entry cannot be written. Nothing is published then.
+        """
+
+
+def register_of(context: RunContext) -> Register | None:
+    """Return who registers the release of a run. None without a register or recipient."""
+    asked = context.configuration.ledger is not None and context.purpose == "release"
+    register: Register | None = owner_of(LEDGER) if asked else None
+    return register

@@ -143,7 +143,7 @@ def make_figures(
     Notes
     -----
     Of a release with one recoding a round, the job of
-    :func:`anonspark.layers.evaluate.nodes.node_rows`. Of others none.
+    :func:`anonspark.layers.evaluate.metrics.node_rows`. Of others none.
     """
     dropped = snapshot.rows_dropped
     counts = {
@@ -197,7 +197,7 @@ def make_figures(
     nodes: list[Row] = []
     if any(one.levels is not None for one in basis.rounds.results):
         # Late: it imports the lattice, which few models search.
-        from anonspark.layers.evaluate.nodes import node_rows
+        from anonspark.layers.evaluate.metrics import node_rows
 
         nodes = node_rows(
             basis.rounds.classes,

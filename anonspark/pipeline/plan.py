@@ -21,7 +21,7 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, OpenRecords
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.partition.lattice.watching import LookedAt
+from anonspark.layers.partition.lattice.search import LookedAt
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require_criteria
 from anonspark.layers.publish.metrics_paths import require_usable_metrics

@@ -11,18 +11,16 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Integers
 from anonspark.core.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, PeopleOfGroup
 from anonspark.core.criterion import Criterion
-from anonspark.core.units import PeopleOfGroup
 from anonspark.engine.files import Files
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.metrics import RoundResult, weight_of
 from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
-from anonspark.layers.prepare.people import count_people, satisfied_by_people
+from anonspark.layers.prepare.people import count_people, has_units, satisfied_by_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.layers.prepare.units import has_units
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema

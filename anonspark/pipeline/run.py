@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
@@ -17,9 +19,18 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
+from anonspark.layers.evaluate.gates import (
+    Drift,
+    GateResult,
+    check_gates,
+    measure_drift,
+    require_no_drift,
+    require_passed,
+)
+from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import begin, commit
-from anonspark.layers.publish.history import append_to_history, require_history
+from anonspark.layers.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.staging import (
@@ -37,18 +48,10 @@ from anonspark.pipeline.beside_input import (
     require_weights,
 )
 from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
-from anonspark.pipeline.context import Purpose, RunContext
+from anonspark.pipeline.context import Purpose, Release, RunContext, register_of, released_before
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
-from anonspark.pipeline.figures import make_figures
-from anonspark.pipeline.gate_checks import (
-    look_back,
-    require_gates,
-    require_little_drift,
-    require_usual_input,
-)
+from anonspark.pipeline.figures import Figures, make_figures
 from anonspark.pipeline.preparing import Prepared, prepare_run
-from anonspark.pipeline.register import register_of
-from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
 from anonspark.pipeline.verifying import verified_by_run, verify_staged
@@ -58,6 +61,105 @@ from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
 from anonspark.release.regions import require_readable
 from anonspark.verification.population import require_population
+
+_LOGGER = logging.getLogger("anonspark")
+
+Earlier = Mapping[str, Any]
+"""The row of the table ``summary`` of the last run that can be compared."""
+
+
+def require_gates(context: RunContext, figures: Figures) -> list[GateResult]:
+    """Return the figures of all gates.
+
+    Raises
+    ------
+    GuaranteeError
+        If one is out of its bounds.
+    """
+    gates = check_gates(
+        context.configuration.gates,
+        figures.summary,
+        figures.attributes,
+        figures.risk,
+        figures.counted,
+    )
+    require_passed(gates)
+    return gates
+
+
+def look_back(context: RunContext) -> Earlier | None:
+    """Return the last run of the job that can be compared, None where nothing is bounded.
+
+    Raises
+    ------
+    DataError
+        If the table of all runs cannot be read.
+    """
+    if not context.configuration.metrics.drift:
+        return None
+    with context.progress.stage("drift"):
+        before = last_comparable_run(
+            context.engine, context.configuration, context.run_id, context.started
+        )
+    if before is None:
+        _LOGGER.info("no earlier run of job %r to compare with", context.configuration.metrics.job)
+    return before
+
+
+def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier | None) -> None:
+    """Judge what is known of a run before its work: how many records the input has.
+
+    Parameters
+    ----------
+    context : RunContext
+    snapshot : Snapshot
+    before : mapping or None
+        Of :func:`look_back`.
+
+    Raises
+    ------
+    GuaranteeError
+        If a gate or a bound of the drift will not be kept, whatever the run does.
+    """
+    configuration = context.configuration
+    k = configuration.privacy.k
+    dropped = snapshot.rows_dropped
+    few = is_few(dropped, k)
+    counts = {"rows_in": snapshot.rows_read, "rows_dropped_missing": dropped}
+    published = {name: None if few else count for name, count in counts.items()}
+    gates = {name: gate for name, gate in configuration.gates.items() if name in counts}
+    require_passed(check_gates(gates, published, (), (), counts))
+    if before is None:
+        return
+    # As runs are compared by them: by the least that a count which is withheld can be.
+    known = {"rows_in": snapshot.rows if few else snapshot.rows_read}
+    known["rows_dropped_missing"] = 0 if few else dropped
+    bounds = configuration.metrics.drift
+    drifts = measure_drift({name: bounds[name] for name in known if name in bounds}, known, before)
+    # Of fewer than k records that find no class, the input's count would lack that many.
+    require_no_drift([one for one in drifts if one.metric != "rows_in" or one.is_sure(k - 1)])
+
+
+def require_little_drift(
+    context: RunContext, figures: Figures, before: Earlier | None
+) -> list[Drift]:
+    """Return the figures that have a bound beside those of the last run of the job.
+
+    Parameters
+    ----------
+    context : RunContext
+    figures : Figures
+    before : mapping or None
+        Of :func:`look_back`.
+
+    Raises
+    ------
+    GuaranteeError
+        If a figure has moved too far.
+    """
+    drifts = measure_drift(context.configuration.metrics.drift, figures.summary, before)
+    require_no_drift(drifts)
+    return drifts
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from anonspark.core.figures import ATTRIBUTES, PRIVACY, RISK, ROUNDS, SUMMARY, Figure, shown
 from anonspark.core.utility_score import describe_utility, unpublished_text
-from anonspark.pipeline.released import Release
+from anonspark.pipeline.context import Release
 from anonspark.presentation.blocks import Cell, Chart, Table, Text
 from anonspark.presentation.card import Card
 

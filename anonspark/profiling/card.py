@@ -1,25 +1,148 @@
-"""What a table has that identifies people, as a card."""
+"""What a table has that identifies people, in words and as a card."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from anonspark.core.figure_text import percent
+from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.presentation.blocks import Cell, Chart, Table
 from anonspark.presentation.card import Card
 from anonspark.profiling.profile import Profile
-from anonspark.profiling.wording import (
-    SHOWN,
-    dependency_texts,
-    markers_text,
-    measured_text,
-    no_sets_text,
-    roles_texts,
-    set_cells,
-    set_columns,
-    unique_text,
-    unit_text,
-)
+from anonspark.profiling.uniqueness import ColumnSet
+
+ROLES = {
+    "identifier": "identifier",
+    "quasi_identifier": "quasi-identifier",
+    "sensitive": "sensitive",
+    None: "not published",
+}
+
+SHOWN = 5
+"""Sets of each size that are shown."""
+
+# What is guessed to within some is never said of all records.
+_NOT_ALL = 0.9999
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a number between 0 and 1 with four decimals, 1 only if it is 1."""
+    return f"{ratio:.4f}" if ratio == 1 or ratio < 0.99995 else ">0.9999"
+
+
+def sample_text(profile: Profile) -> str:
+    """Say of which records sets of columns were measured."""
+    if profile.is_sampled:
+        return (
+            f"a sample of {profile.sample_rows:,} of the {profile.rows:,} rows, drawn by the seed "
+            f"{profile.seed}: in a sample more records are unique than in the table"
+        )
+    return f"all {profile.rows:,} rows"
+
+
+def measured_text(profile: Profile) -> str:
+    """Say which columns are in the sets."""
+    if not profile.measured:
+        return ""
+    names = ", ".join(profile.measured)
+    return f"Sets of {len(profile.measured)} columns, measured in {sample_text(profile)}: {names}"
+
+
+def no_sets_text(profile: Profile) -> str:
+    """Say what columns reveal of which no sets were measured."""
+    alone = sum(0 < one.counts.unique == profile.rows for one in profile.columns)
+    if alone:
+        which = "one column" if alone == 1 else f"each of {alone} columns"
+        return f"every record is identified by {which}"
+    return "no column was found that identifies records together with others"
+
+
+def unique_text(profile: Profile) -> list[str]:
+    """Say how many records are unique in some set of columns."""
+    said = (
+        "one of these columns",
+        "at most two columns together",
+        "at most three columns together",
+    )
+    return [
+        f"{percent(number, profile.sample_rows, short=True)} of the records are identified by "
+        f"{which}"
+        for number, which in zip(profile.uniqueness.unique_by_size, said, strict=False)
+    ]
+
+
+def set_columns(profile: Profile) -> list[str]:
+    """Return the headings of a table of sets."""
+    return ["columns", "distinction", "separation", "unique", f"fewer than {profile.k}"]
+
+
+def set_cells(one: ColumnSet, profile: Profile) -> list[str]:
+    """Return the cells of a set."""
+    return [
+        " + ".join(one.columns),
+        ratio_text(one.distinction),
+        ratio_text(one.separation),
+        percent(one.unique, profile.sample_rows, short=True),
+        percent(one.few, profile.sample_rows, short=True),
+    ]
+
+
+def dependency_texts(profile: Profile) -> list[str]:
+    """Say which proposed quasi-identifiers give other columns away, and what gives them away."""
+    roles = {one.name: one.role for one in profile.columns}
+    return [
+        f"{one.column} gives {one.determines} away"
+        + (f" to within {one.within:.0%} of its range" if one.within else "")
+        + (
+            " in all records"
+            if one.exact
+            else f" in {percent(min(one.holds, _NOT_ALL), short=True)} of the records"
+        )
+        + _publishing(roles[one.column], one.determines)
+        for one in profile.dependencies
+    ]
+
+
+def _publishing(role: str | None, given: str) -> str:
+    """Say what comes of publishing a column that gives a quasi-identifier away."""
+    if role == "quasi_identifier":
+        return ""
+    if role is None:
+        return f". Published as it is, it would reveal more of {given} than its ranges do"
+    return f". Published as it is, it reveals more of {given} than its ranges do"
+
+
+def roles_texts(profile: Profile) -> list[str]:
+    """Say which roles are proposed."""
+    named = {
+        said: ", ".join(one.name for one in profile.columns if one.role == role)
+        for role, said in ROLES.items()
+    }
+    return [f"Proposed, {said}: {names}" for said, names in named.items() if names]
+
+
+def markers_text(profile: Profile) -> str | None:
+    """Say which words count as missing, beside those that do in any table."""
+    counts = [
+        f"{one.name}: {' '.join(words)}"
+        for one in profile.columns
+        if (words := [word for word in one.counts.markers if word in MISSING_WORDS])
+    ]
+    if not counts:
+        return None
+    return f"Counted as missing, name them in input.missing_markers: {'; '.join(counts)}"
+
+
+def unit_text(profile: Profile) -> str | None:
+    """Say that people have several records, if it looks like that."""
+    if profile.unit is None:
+        names = ", ".join(profile.possible_units or ())
+        return f"Who is a person here? {names} may number people or households" if names else None
+    own = next(one for one in profile.columns if one.name == profile.unit)
+    return (
+        f"{profile.unit} repeats: {own.counts.distinct:,} values in {profile.rows:,} rows. If it "
+        f"is a person, count people: privacy.unit: {profile.unit}"
+    )
 
 
 def profile_card(

@@ -16,8 +16,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import xxhash64
-from anonspark.engine.values.value_texts import parse
-from anonspark.engine.values.values import blank_rows, coded_values, read_values
+from anonspark.engine.values.value_texts import blank_rows, coded_values, parse, read_values
 from anonspark.staged.records import together
 
 PART_BYTES = 2**25

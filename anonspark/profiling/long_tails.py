@@ -15,7 +15,7 @@ from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.values import coded_values, read_values
+from anonspark.engine.values.value_texts import coded_values, read_values
 from anonspark.errors import ConfigurationError
 from anonspark.profiling.counting import PART_BYTES
 from anonspark.profiling.profile import Profile

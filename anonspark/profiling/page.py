@@ -9,8 +9,7 @@ from anonspark.errors import PublishingError
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Role, Section, Table, Text
 from anonspark.presentation.document import render
-from anonspark.profiling.profile import Profile
-from anonspark.profiling.wording import (
+from anonspark.profiling.card import (
     ROLES,
     SHOWN,
     dependency_texts,
@@ -22,6 +21,7 @@ from anonspark.profiling.wording import (
     unique_text,
     unit_text,
 )
+from anonspark.profiling.profile import Profile
 
 
 def write_page(files: Files, path: str, profile: Profile) -> None:

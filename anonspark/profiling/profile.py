@@ -24,9 +24,9 @@ from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
-from anonspark.engine.values.values import as_floats, read_values
+from anonspark.engine.values.value_texts import as_floats, read_values
 from anonspark.errors import DataError
-from anonspark.pipeline.unit_keys import KeyCounts, UnitKey, find_unit_keys, hashed_values
+from anonspark.pipeline.repeats import KeyCounts, UnitKey, find_unit_keys, hashed_values
 from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
 from anonspark.profiling.roles import (
     Described,

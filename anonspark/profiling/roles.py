@@ -14,7 +14,7 @@ from anonspark.core.dependencies import Dependency
 from anonspark.core.recognition.names import Meaning, is_key_name, may_tell_people_apart
 from anonspark.core.recognition.values import DISEASE
 from anonspark.engine.csv_beginning import POSITIONAL
-from anonspark.pipeline.unit_keys import UnitKey, best_first
+from anonspark.pipeline.repeats import UnitKey, best_first
 
 Role = Literal["identifier", "quasi_identifier", "sensitive"]
 

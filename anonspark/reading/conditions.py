@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import and_, is_, or_
 from typing import TypeAlias
 
-from anonspark.reading.sets import ValueSet, combined_all
+from anonspark.reading.attributes import ValueSet, combined_all
 
 
 @dataclass(frozen=True)

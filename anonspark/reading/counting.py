@@ -13,9 +13,8 @@ import numpy as np
 from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
-from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.attributes import CategorySet, ReadAttribute, ValueSet, combined, first_only
 from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, every, known, tests_of
-from anonspark.reading.sets import CategorySet, ValueSet, combined, first_only
 from anonspark.reading.shares import Regions, regions_of
 from anonspark.release.regions import CategoryRegion
 

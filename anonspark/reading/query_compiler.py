@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from operator import or_
 
 from anonspark.errors import ConfigurationError
-from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.attributes import ReadAttribute, ValueSet, combined, combined_all, first_only
 from anonspark.reading.conditions import NEVER, Formula, Has, every, some
 from anonspark.reading.questions import (
     All,
@@ -20,7 +20,6 @@ from anonspark.reading.questions import (
     asking_error,
 )
 from anonspark.reading.questions import Any as AnyOf
-from anonspark.reading.sets import ValueSet, combined, combined_all, first_only
 
 
 def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:

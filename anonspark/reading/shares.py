@@ -18,14 +18,14 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.core.spreads import Runs, Spread, spread_out
-from anonspark.reading.attributes import ReadAttribute
-from anonspark.reading.sets import (
+from anonspark.reading.attributes import (
     FIRST,
     FIRST_CODE,
     LAST,
     LAST_CODE,
     CategorySet,
     Cut,
+    ReadAttribute,
     ValueSet,
     cuts_of,
     may_have,

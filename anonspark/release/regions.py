@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.core.kinds import Kind
 from anonspark.core.ranges import places_of_range
-from anonspark.engine.values.values import coded_values, plain
+from anonspark.engine.values.value_texts import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.derived_manifest import columns_of_attribute
 from anonspark.release.manifest import Manifest

@@ -8,9 +8,8 @@ from anonspark.core.figure_text import percent
 from anonspark.engine.protocol import Engine
 from anonspark.engine.protocol import Table as EngineTable
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.presentation.bars import Bars, HeatMap, Series, bar_chart, draw_heat_map
 from anonspark.presentation.blocks import Chart, Section, Table, Text
-from anonspark.presentation.heat_map import HeatMap, draw_heat_map
 from anonspark.presentation.tips import words_of
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.classes import ShownClass

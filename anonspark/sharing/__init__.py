@@ -11,7 +11,7 @@ from anonspark.core.section_owners import register_owner
 
 if TYPE_CHECKING:
     from anonspark.config.coding import CodingReader
-    from anonspark.pipeline.register import Register
+    from anonspark.pipeline.context import Register
     from anonspark.release.sections import SectionOwner
 
 

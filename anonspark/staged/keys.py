@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import RECORD_HASH, UNIT, code_column, quasi_identifier_column
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, with_units
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.units import with_units
 
 
 def key_matrix(

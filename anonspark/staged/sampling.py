@@ -20,7 +20,7 @@ from anonspark.core.columns import RECORD_HASH
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
-from anonspark.engine.values.values import plain
+from anonspark.engine.values.value_texts import plain
 
 Unsigned = npt.NDArray[np.uint64]
 

@@ -23,8 +23,7 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
-from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
-from anonspark.utility.learning import Target
+from anonspark.utility.learning import PART_BYTES, Target, class_numbers, count_pairs
 from anonspark.utility.records import cells_of, require_published, sum_cells
 
 # Sums are whole multiples of this, so that their order does not matter.

@@ -1,8 +1,4 @@
-"""Count the original's records by class of a target and bin of an attribute.
-
-One pass counts each different value with its classes (:mod:`anonspark.utility.value_counts`). Of
-numbers with many different values it finds where the quantiles are, and a second one counts there.
-"""
+"""Count records by class of a target and by value or bin of an attribute, in parts of a table."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,18 +18,234 @@ from anonspark.engine.tasks import Batches
 from anonspark.release.axes import Axis
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
-from anonspark.utility.bins import Bins, frequent_of
-from anonspark.utility.class_reading import PART_BYTES, ReadRecords
-from anonspark.utility.learning import Target
+from anonspark.utility.bins import Bins, frequent_of, quantile_places
+from anonspark.utility.learning import PART_BYTES, ReadRecords, Target, count_values
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
-from anonspark.utility.value_counts import (
-    COUNTS,
-    Numbers,
-    collect_counts,
-    count_near_quantiles,
-    count_part,
-    counts_by_class,
+
+# A part of no more records is counted value by value; else so many numbers are looked at, and so
+# many ranges may hold them.
+_FEW_RECORDS = 2**15
+_LOOKED_AT = 2**13
+_MOST_RANGES = 2**11
+
+_ALL_BUT_SIGN = np.int64(2**63 - 1)
+
+_PAIR = ("place", "text", "key", "shift", "class")
+
+COUNTS = pa.schema(
+    [
+        ("place", pa.int32()),
+        ("text", pa.string()),
+        ("key", pa.int64()),
+        ("shift", pa.int32()),
+        ("class", pa.int32()),
+        ("records", pa.int64()),
+        ("smallest", pa.float64()),
+        ("largest", pa.float64()),
+        ("broken", pa.int32()),
+    ]
 )
+"""Records of a part with a value, by the attribute's place, and a class: a text, a number's key
+without its last bits, or neither where it is missing. The last three are of the whole part: ends of
+its numbers, and 1 if some are not whole."""
+
+
+def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> pa.Table:
+    """Count the records of each value and class of an attribute in a part.
+
+    Parameters
+    ----------
+    place : int
+    values : pyarrow.Array
+        Texts, or float64. See :func:`~anonspark.utility.learning.read_column`.
+    labels : int64 ndarray
+        Class of each record. To have none is one more of these.
+    classes : int
+
+    Returns
+    -------
+    pyarrow.Table
+        Of :data:`COUNTS`.
+    """
+    if not pa.types.is_floating(values.type):
+        encoded = values
+        if not pa.types.is_dictionary(values.type):
+            encoded = values.dictionary_encode(null_encoding="encode")
+        texts, own, records = count_values(encoded, labels, classes + 1)
+        return counts_table(place, own, records, text=texts)
+    numbers, missing = _numbers(values)
+    keys, present = _keys_of(numbers), numbers[~missing]
+    shift = _bits_left_out(keys[~missing])
+    encoded = pa.array(keys >> shift, mask=missing).dictionary_encode(null_encoding="encode")
+    ranges, own, records = count_values(encoded, labels, classes + 1)
+    facts = {"shift": shift, "broken": int((present != np.rint(present)).any())}
+    if len(present):
+        facts |= {"smallest": present.min(), "largest": present.max()}
+    return counts_table(place, own, records, key=ranges, **facts)
+
+
+def counts_table(place: int, classes: Integers, records: Integers, **others: object) -> pa.Table:
+    """Return rows of :data:`COUNTS`. Other columns are arrays or one value for all rows."""
+    columns: dict[str, object] = {"place": place, "class": classes, "records": records, **others}
+    arrays = []
+    for field in COUNTS:
+        own = columns.get(field.name)
+        if not isinstance(own, (pa.Array, np.ndarray)):
+            own = pa.repeat(pa.scalar(own, field.type), len(records))
+        arrays.append(pa.array(own).cast(field.type))
+    return pa.table(arrays, schema=COUNTS)
+
+
+def _numbers(values: pa.Array) -> tuple[Figures, npt.NDArray[np.bool_]]:
+    """Return values as numbers, and where there is none."""
+    # -0.0 and 0.0 are one value.
+    return pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False) + 0.0, np.asarray(
+        values.is_null()
+    )
+
+
+def _keys_of(numbers: Figures) -> Integers:
+    """Return whole numbers in the same order."""
+    bits = numbers.view(np.int64)
+    return bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
+
+
+def _numbers_of(keys: Integers) -> Figures:
+    """Return the numbers of keys."""
+    return (keys ^ ((keys >> 63) & _ALL_BUT_SIGN)).view(np.float64)
+
+
+def _bits_left_out(keys: Integers) -> int:
+    """Return how many bits of keys are left out, so that few ranges hold them."""
+    if len(keys) <= _FEW_RECORDS:
+        return 0
+    drawn = np.sort(keys[:: max(1, len(keys) // _LOOKED_AT)])
+    shift = 0
+    while np.count_nonzero(np.diff(drawn >> shift)) >= _MOST_RANGES:
+        shift += 1
+    return shift
+
+
+def collect_counts(parts: Table) -> pa.Table:
+    """Return each value and class once, of :data:`COUNTS`. One shuffle of what parts counted."""
+    counted = parts.aggregate(
+        _PAIR, sums=["records"], least=["smallest"], most=["largest", "broken"]
+    )
+    return counted.collect()
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of an attribute, or ranges of them.
+
+    Parameters
+    ----------
+    keys : int64 ndarray of shape (n,)
+        Ascending, without the last bits.
+    shift : int
+        How many bits were left out.
+    counts : int64 ndarray of shape (n, c)
+        Records by class.
+    """
+
+    keys: Integers
+    shift: int
+    counts: Integers
+
+    @classmethod
+    def of(cls, counted: pa.Table, classes: int) -> Numbers:
+        """Return the numbers of one attribute, of :data:`COUNTS`."""
+        present = counted.filter(pc.is_valid(counted["key"]))
+        shifts = present["shift"].to_numpy()
+        shift = int(shifts.max(initial=0))
+        keys, rows = np.unique(present["key"].to_numpy() >> (shift - shifts), return_inverse=True)
+        return cls(keys, shift, counts_by_class(rows, len(keys), present, classes))
+
+    @property
+    def with_quantiles(self) -> Integers:
+        """Keys of the ranges that hold a quantile."""
+        return self.keys[quantile_places(self.counts)]
+
+    def refined(self, near: Numbers) -> Numbers:
+        """Return the same with the numbers near quantiles in place of their ranges."""
+        others = ~np.isin(self.keys, self.with_quantiles)
+        keys = np.concatenate([self.keys[others] << self.shift, near.keys])
+        order = np.argsort(keys)
+        counts = np.concatenate([self.counts[others], near.counts])
+        return Numbers(keys[order], 0, counts[order])
+
+    def bins(self) -> tuple[Figures, Integers]:
+        """Return the different quantiles, and the records between them by class."""
+        places = quantile_places(self.counts)
+        up_to = np.cumsum(self.counts, axis=0)
+        ends = np.concatenate([up_to[places], self.counts.sum(axis=0, keepdims=True)])
+        return _numbers_of(self.keys[places]), np.diff(ends, axis=0, prepend=0)
+
+
+def counts_by_class(rows: Integers, number: int, counted: pa.Table, classes: int) -> Integers:
+    """Return the records by row and class, int64 ndarray. Those without a class are left out."""
+    counts = np.zeros((number, classes + 1), np.int64)
+    records = counted["records"].to_numpy().astype(np.int64)
+    np.add.at(counts, (rows, counted["class"].to_numpy()), records)
+    return counts[:, :classes]
+
+
+def count_near_quantiles(
+    original: Table, numbers: Mapping[int, Numbers], read: ReadRecords
+) -> dict[int, Numbers]:
+    """Count the numbers of attributes of which only ranges are known, by their places.
+
+    Returns
+    -------
+    dict of int to Numbers
+        With each number near a quantile.
+
+    Notes
+    -----
+    One pass. The different numbers in the ranges with quantiles are collected.
+    """
+    ranges = {place: (own.shift, own.with_quantiles) for place, own in numbers.items()}
+    if not ranges:
+        return {}
+    read = read.of(ranges)
+    near = collect_counts(
+        original.select(read.columns).map_batches(_CountNear(ranges, read), COUNTS)
+    )
+    classes = len(read.target.classes)
+    return {
+        place: own.refined(Numbers.of(near.filter(pc.equal(near["place"], place)), classes))
+        for place, own in numbers.items()
+    }
+
+
+@dataclass(frozen=True)
+class _CountNear:
+    """Counts a task's records with numbers in some ranges, by number and class."""
+
+    ranges: dict[int, tuple[int, Integers]]
+    read: ReadRecords
+
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        classes = len(self.read.target.classes)
+        for records in together(batches, PART_BYTES):
+            values, labels = self.read(records)
+            for place, (shift, wanted) in self.ranges.items():
+                numbers, missing = _numbers(values[place])
+                keys = _keys_of(numbers)
+                near = (labels < classes) & ~missing & _are_among(keys >> shift, wanted)
+                encoded = pa.array(keys[near]).dictionary_encode()
+                own = count_values(encoded, labels[near], classes)
+                yield from counts_table(place, *own[1:], key=own[0], shift=0).to_batches()
+
+
+def _are_among(keys: Integers, some: Integers) -> npt.NDArray[np.bool_]:
+    """Return which keys are some that are ascending."""
+    if not len(some):
+        return np.zeros(len(keys), bool)
+    places = np.minimum(np.searchsorted(some, keys), len(some) - 1)
+    return np.asarray(some[places] == keys)
 
 
 @dataclass(frozen=True)

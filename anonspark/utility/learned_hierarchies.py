@@ -25,14 +25,13 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
+from anonspark.engine.values.value_texts import coded_values, read_values
 from anonspark.engine.values.value_validation import judge
-from anonspark.engine.values.values import coded_values, read_values
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.progress import tell
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.staged.records import together
-from anonspark.utility.class_reading import PART_BYTES, count_values
-from anonspark.utility.learning import LABEL, MOST_CLASSES, Target
+from anonspark.utility.learning import LABEL, MOST_CLASSES, PART_BYTES, Target, count_values
 
 MOST_VALUES = 1_000_000
 """Different values of an attribute at most: they are collected."""

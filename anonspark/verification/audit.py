@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from anonspark.config import Configuration
 from anonspark.core.pseudonyms import PSEUDONYM, PSEUDONYM_FORM
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.raw_columns import is_publishable, require_distinct, type_name
+from anonspark.engine.raw_columns import is_publishable, require_distinct, require_read, type_name
 from anonspark.engine.tasks import Batches
-from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import tell
 from anonspark.release.class_bounds import is_alike

@@ -9,7 +9,7 @@ import pytest
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.pipeline.released import Release
+from anonspark.pipeline.context import Release
 from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import open_evaluation
 

@@ -26,7 +26,7 @@ from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
 from anonspark.release.regions import PublishedAttribute
-from anonspark.utility import association, class_counts, class_reading, value_counts
+from anonspark.utility import association, class_counts, learning
 from anonspark.utility.association import Association
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.learning import describe_target
@@ -122,10 +122,10 @@ def test_wider_labels_are_spread(original: Path, tmp_path: Path) -> None:
 
 def with_ranges(patch: pytest.MonkeyPatch, most: int) -> None:
     """Let parts with a few numbers count ranges of them."""
-    patch.setattr(value_counts, "_FEW_RECORDS", 2 * most)
-    patch.setattr(value_counts, "_LOOKED_AT", 4 * most)
-    patch.setattr(value_counts, "_MOST_RANGES", most)
-    for module in (association, class_counts, value_counts):
+    patch.setattr(class_counts, "_FEW_RECORDS", 2 * most)
+    patch.setattr(class_counts, "_LOOKED_AT", 4 * most)
+    patch.setattr(class_counts, "_MOST_RANGES", most)
+    for module in (association, class_counts):
         patch.setattr(module, "PART_BYTES", 200)
 
 
@@ -169,7 +169,7 @@ def test_numbers_of_many_values_are_looked_for_near_quantiles(
     release = write_raw_release(tmp_path / "raw")
     exactly = found_in(release, original)
     with_ranges(monkeypatch, most)
-    monkeypatch.setattr(class_reading, "_DENSE", 1)
+    monkeypatch.setattr(learning, "_DENSE", 1)
     assert found_in(release, original) == exactly
 
 
@@ -372,7 +372,7 @@ def test_parts_and_names_decide_no_digit(
         "ill": table["ill"],
     }
     found = found_in(write_release(tmp_path / "one", data, ill="sensitive"), original)
-    for module in (association, class_counts, value_counts):
+    for module in (association, class_counts):
         monkeypatch.setattr(module, "PART_BYTES", 200)
     assert found_in(tmp_path / "one", original) == found
     # Other names, in another order.

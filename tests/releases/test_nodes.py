@@ -19,7 +19,7 @@ from anonspark.config import parse_configuration
 from anonspark.core.figures import NODES, arrow_schema
 from anonspark.core.levels import levels_text
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.layers.evaluate import nodes as nodes_module
+from anonspark.layers.evaluate import metrics as nodes_module
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
 from anonspark.verification.nodes import Counted, count_nodes, expected_nodes

@@ -278,7 +278,7 @@ def test_what_fails_after_the_charge_says_so(
     def fail(*_: Any) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr("anonspark.sharing.selection.writing._write", fail)
+    monkeypatch.setattr("anonspark.sharing.selection.selecting._write", fail)
     settings = parse_selection(document_at(tmp_path, 100, mechanism="tables"))
     with pytest.raises(PublishingError, match="Entry 1 of the ledger stays charged"):
         select(LocalEngine(), settings, run_id="one")

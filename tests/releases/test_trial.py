@@ -11,9 +11,8 @@ import pytest
 from helpers import command, configuration_file, write_table
 
 from anonspark.comparison.cells import CellResult
-from anonspark.comparison.grid import Trial
+from anonspark.comparison.grid import Trial, load_comparison
 from anonspark.comparison.runner import advise
-from anonspark.comparison.trial import load_comparison
 
 MODELS = ["su-mondrian", "smondrian", "u-canon", "microaggregation"]
 

@@ -24,8 +24,7 @@ from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, LooksAhead, grow
 from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.layers.partition.node import Node
-from anonspark.layers.partition.one_pass import CountedForest, CountForest
-from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.one_pass import CountedForest, CountForest, Outlook
 from anonspark.layers.partition.packing import PackedKeys
 from anonspark.staged.keys import normalized_positions
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.choice import Choice, EngineName, Work
     from anonspark.engine.protocol import Engine
-    from anonspark.layers.partition.lattice.watching import LookedAt
+    from anonspark.layers.partition.lattice.search import LookedAt
     from anonspark.pipeline.plan import Checked, Plan
 
 

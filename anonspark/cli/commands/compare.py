@@ -45,7 +45,7 @@ def compare(
 
     Settings that were run before are not run again.
     """
-    from anonspark.comparison.trial import load_comparison
+    from anonspark.comparison.grid import load_comparison
 
     def run_cells(engine: Engine, wanted: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from anonspark.engine.protocol import Engine
     from anonspark.engine.spark.engine import SparkEngine
-    from anonspark.pipeline.released import Release
+    from anonspark.pipeline.context import Release
     from anonspark.presentation.terminal import Block
 
     Shown = tuple[pa.Table, pa.Table]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.config.reading import TextReader
     from anonspark.engine.protocol import Engine
-    from anonspark.pipeline.released import Release
+    from anonspark.pipeline.context import Release
     from anonspark.presentation.terminal import Block
 
 

@@ -13,9 +13,8 @@ from anonspark.cli.options import ConfigurationPath, Overrides, RunId
 if TYPE_CHECKING:
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
-    from anonspark.sharing.selection.selecting import Prospect
+    from anonspark.sharing.selection.selecting import Prospect, Selection
     from anonspark.sharing.selection.settings import SelectionSettings
-    from anonspark.sharing.selection.writing import Selection
 
 
 def _of_selection(settings: SelectionSettings) -> tuple[EngineName, Work]:

@@ -2,36 +2,228 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.converted_files import read_converted
+from anonspark.engine.files import Files, FilesError
 from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.local import staged_files
-from anonspark.engine.local.errors import FAILURES, reading_input, running_tasks, writing_output
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.given import schema_of_given, sources_of_given
-from anonspark.engine.local.input import LocalInput
+from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.running import Runner
 from anonspark.engine.local.storage import Memory
 from anonspark.engine.local.table import LocalTable, Resources
 from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
-from anonspark.engine.protocol import Model, Table
-from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import TableAddress
+from anonspark.engine.protocol import Engine, Model, Table
+from anonspark.engine.raw_columns import WantedColumns, require_distinct, require_read
+from anonspark.engine.reading_errors import TableAddress, unreadable, vanished
 from anonspark.engine.recognition import found_in_files, settled
-from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError
+from anonspark.engine.struct_fields import whole_columns
+from anonspark.engine.tasks import Batches, FailedTaskError
+from anonspark.engine.values.column_plans import (
+    PlannedColumn,
+    plan_columns,
+    require_columns,
+    require_types,
+)
+from anonspark.engine.values.orders import with_orders
+from anonspark.engine.values.record_input import RecordInput
+from anonspark.engine.values.value_validation import MOST_DISTINCT
+from anonspark.errors import (
+    LOWER_TASK_ROWS,
+    ConfigurationError,
+    EnvironmentProblem,
+    PublishingError,
+    TaskFailure,
+    raise_if_limit_reached,
+    refusal_of,
+)
 from anonspark.progress import Progress
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE_TEXTS = ("No space left on device", "Disk quota exceeded")
+
+FAILURES = (FailedTaskError, pa.ArrowException)
+"""Errors of tasks and Arrow. Their texts may quote records."""
+
+
+def _is_full(error: BaseException) -> bool:
+    number = getattr(error, "errno", None)
+    return number in _NO_SPACE or any(text in str(error) for text in _NO_SPACE_TEXTS)
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """Translate failures of writing.
+
+    Raises
+    ------
+    PublishingError
+        If a disk is full, or the system refuses otherwise.
+    """
+    try:
+        yield
+    except (OSError, *FAILURES) as error:
+        if _is_full(error):
+            raise PublishingError(
+                "output.path: no space left on the device of the output or of the folder for "
+                "temporary files (TMPDIR). Nothing was published. Free space there (a run needs "
+                "about three times the size of its input) and run again"
+            ) from error
+        if isinstance(error, FilesError) or (isinstance(error, OSError) and error.strerror):
+            raise PublishingError(
+                f"output.path: nothing was published, because {refusal_of(error)}"
+            ) from error
+        raise
+
+
+@contextmanager
+def reading_input(paths: tuple[str, ...], key: str) -> Iterator[None]:
+    """Translate failures of reading.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        What is read.
+    key : str
+        What named them, with a colon.
+
+    Raises
+    ------
+    DataError
+        If files vanished, are damaged, or cannot be reached.
+    EnvironmentProblem
+        If the system refuses otherwise.
+    PublishingError
+        If the disk of the staging directory is full.
+    """
+    where = key + ", ".join(paths)
+    with writing_output():
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise vanished(where) from error
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, PermissionError) as error:
+            raise unreadable(where) from error
+        except OSError as error:
+            if _is_full(error) or not error.strerror:
+                raise
+            raise EnvironmentProblem(refusal_of(error)) from error
+
+
+@contextmanager
+def running_tasks(progress: Progress) -> Iterator[None]:
+    """Translate failures of tasks.
+
+    Parameters
+    ----------
+    progress : Progress
+        Knows the stage that was at work.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If memory ran out.
+    TaskFailure
+        If a task failed for another reason.
+    """
+    try:
+        yield
+    except (MemoryError, *FAILURES) as error:
+        stage = progress.current or "between two stages"
+        if isinstance(error, MemoryError) or "MemoryError" in str(error):
+            raise EnvironmentProblem(
+                f"{stage}: this process ran out of memory: {LOWER_TASK_ROWS}, or let a cluster "
+                "do it (execution.engine: spark). Nothing was published"
+            ) from error
+        if _is_full(error):
+            raise
+        raise_if_limit_reached(error)
+        kind = str(error).partition(" ")[0] if isinstance(error, FailedTaskError) else None
+        raise TaskFailure(
+            f"{stage}: a task failed with {kind or type(error).__name__}. Nothing was published. "
+            "This is a bug of anonspark: please report it. --debug shows the details, which may "
+            "contain data"
+        ) from error
+
+
+@dataclass(frozen=True)
+class LocalInput(RecordInput):
+    """A table as an :class:`anonspark.engine.protocol.Input`.
+
+    Parameters
+    ----------
+    table : Table
+        As it was opened.
+    plans : tuple of PlannedColumn
+        Of the quasi-identifiers.
+    configuration : Configuration
+    """
+
+    table: Table
+    plans: tuple[PlannedColumn, ...]
+    configuration: Configuration
+
+    most_distinct: ClassVar[int] = MOST_DISTINCT
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        configuration: Configuration,
+        hierarchies: Mapping[str, Hierarchy],
+        files: Files | None = None,
+    ) -> LocalInput:
+        """Find each attribute's column in a table, whose files may bring orders.
+
+        Raises
+        ------
+        DataError
+            If columns are missing or there twice, or hold what cannot be published.
+        """
+        require_distinct(table.schema.names, configuration.attributes, "input")
+        require_columns(table.schema, configuration)
+        require_read(table.schema, configuration.attributes, "attributes.")
+        table = with_texts_of_identifiers(table, configuration.identifiers)
+        require_types(table.schema, configuration)
+        plans = plan_columns(
+            with_orders(table.schema, files, configuration), configuration, hierarchies
+        )
+        return cls(table, tuple(plans), configuration)
+
+    @property
+    def engine(self) -> Engine:
+        """That opened the table."""
+        return self.table.engine
+
+    @property
+    def given(self) -> pa.Schema:
+        """Return the schema of the records."""
+        return self.table.schema
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns of the table."""
+        return whole_columns(self.table.schema)
+
+    def rows(self, names: Sequence[str]) -> Table:
+        """Return some columns of the records. Lazy."""
+        return self.table.select(names)
+
 
 # Of the memory that is available, what batches may take that wait for other tasks.
 _WAITING_SHARE = 4

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import is_hashable, is_publishable
+from anonspark.engine.raw_columns import is_hashable, is_publishable, require_read
 from anonspark.engine.tasks import Batches
-from anonspark.engine.unread import require_read
 
 
 def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:

@@ -8,8 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from anonspark.engine.data_files import DataFiles, find_files
-from anonspark.engine.file_schemas import FileSchemas, lacking_columns
+from anonspark.engine.data_files import DataFiles, FileSchemas, find_files, lacking_columns
 from anonspark.engine.files import Files
 from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.local.columnar_files import (
@@ -19,7 +18,7 @@ from anonspark.engine.local.columnar_files import (
     reads_of,
 )
 from anonspark.engine.managed_tables import require_plain_files
-from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.raw_columns import UnreadType, WantedColumns
 from anonspark.engine.reading_errors import (
     TableAddress,
     on_spark,
@@ -27,7 +26,6 @@ from anonspark.engine.reading_errors import (
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.unread import UnreadType
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
 

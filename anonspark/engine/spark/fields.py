@@ -62,7 +62,7 @@ def with_lacking(
     ----------
     table : DataFrame
     lacking : iterable of pyarrow.Field
-        See :func:`anonspark.engine.file_schemas.lacking_columns`.
+        See :func:`anonspark.engine.data_files.lacking_columns`.
     of_files : iterable of pyarrow.Schema
     """
     schema = table.schema

@@ -17,8 +17,7 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.engine.data_files import listed_files
-from anonspark.engine.file_schemas import FileSchemas
+from anonspark.engine.data_files import FileSchemas, listed_files
 from anonspark.engine.files import Files, FilesError, literal
 from anonspark.engine.parquet_encoding import nullable
 from anonspark.engine.raw_columns import is_publishable, type_name

@@ -1,4 +1,4 @@
-"""Asking each file of a table for its columns, for :mod:`anonspark.engine.file_schemas`."""
+"""Asking each file of a table for its columns, for :mod:`anonspark.engine.data_files`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from anonspark.engine.file_schemas import FileSchemas
+from anonspark.engine.data_files import FileSchemas
 from anonspark.engine.files import literal
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.connect import (

@@ -15,7 +15,7 @@ from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
-from anonspark.engine.values.values import hashed_as, read_values
+from anonspark.engine.values.value_texts import hashed_as, read_values
 
 
 def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:

@@ -9,13 +9,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.config import Configuration
-from anonspark.engine.raw_columns import WantedColumns, require_distinct
+from anonspark.engine.raw_columns import UnreadType, WantedColumns, require_distinct, require_read
 from anonspark.engine.spark.arrow import arrow_schema, arrow_type
 from anonspark.engine.spark.databases import is_database, open_database_table
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.tables import OpenedTable, open_table
-from anonspark.engine.unread import UnreadType, require_read
 from anonspark.engine.values.column_plans import require_columns
 
 _KEY = "attributes."

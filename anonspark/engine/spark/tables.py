@@ -13,8 +13,7 @@ from pyspark.sql.types import StructType
 
 from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.converted_files import read_converted
-from anonspark.engine.data_files import folder_text, typed_folders
-from anonspark.engine.file_schemas import lacking_columns
+from anonspark.engine.data_files import folder_text, lacking_columns, typed_folders
 from anonspark.engine.files import literal
 from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.managed_tables import require_plain_files

@@ -15,7 +15,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import Hashes, content_hash, xxhash64
-from anonspark.engine.values.values import blank_rows, hashed_as, read_values
+from anonspark.engine.values.value_texts import blank_rows, hashed_as, read_values
 
 
 def conform(

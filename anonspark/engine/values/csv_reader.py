@@ -34,7 +34,7 @@ from anonspark.engine.values.text_forms import (
     type_of,
 )
 from anonspark.engine.values.text_lines import Lines, TextLines
-from anonspark.engine.values.values import read_values
+from anonspark.engine.values.value_texts import read_values
 from anonspark.errors import DataError
 
 _BLANKS = "".join(map(chr, range(33)))

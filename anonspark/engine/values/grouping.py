@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.engine.values.hashing import content_hash
-from anonspark.engine.values.values import plain
+from anonspark.engine.values.value_texts import plain
 
 Kind = Literal["count", "sum", "min", "max", "xor", "list"]
 

@@ -24,8 +24,8 @@ from anonspark.engine.raw_columns import Reading, flags, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.hashing import content_hash
+from anonspark.engine.values.value_texts import blank_rows, read_values
 from anonspark.engine.values.value_validation import Found, Judged, judge
-from anonspark.engine.values.values import blank_rows, read_values
 
 
 @dataclass(frozen=True)

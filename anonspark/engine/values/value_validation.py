@@ -16,8 +16,7 @@ from anonspark.engine.raw_columns import Reading, flags, is_text
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.distinct import Distinct
 from anonspark.engine.values.hashing import xxhash64
-from anonspark.engine.values.value_texts import parse
-from anonspark.engine.values.values import convert, plain, read_values
+from anonspark.engine.values.value_texts import convert, parse, plain, read_values
 
 MOST_DISTINCT = 2**20
 """Different texts that are counted exactly. More are an error, and need not be."""

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.columns import ROUND, SIZE, is_published
+from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.levels import levels_text
 from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
+from anonspark.layers.generalize.full_domain import recode
+from anonspark.layers.partition.lattice.domain import (
+    AttributeGroups,
+    Codes,
+    Counts,
+    Domain,
+    Levels,
+)
+from anonspark.layers.partition.lattice.search import node_loss
+from anonspark.layers.partition.lattice.tuples import Tuples
 from anonspark.release.derived_figures import LossSums, Totals
 from anonspark.staged.records import Records, bytes_of_each
 
@@ -158,3 +174,185 @@ def _losses(row: Mapping[str, Any], quasi_identifier: QuasiIdentifier, index: in
         iloss * domain / max(domain - 1, 1) if quasi_identifier.is_category else penalty,
         Decimal(row[f"level_{index}"]) / quasi_identifier.height,
     )
+
+
+MOST_NODES = 20
+"""Nodes of a round that are published."""
+
+# Classes that the driver merges, at some 50 bytes each.
+_MOST_CLASSES = 2_000_000
+
+_COUNT = "count"
+
+
+@dataclass(frozen=True)
+class _Encode:
+    """Numbers the labels of the classes of one task, round by round."""
+
+    attributes: tuple[AttributeGroups, ...]
+    rounds: Mapping[int, Levels]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns of the result."""
+        groups = [(f"group_{index}", pa.int32()) for index in range(len(self.attributes))]
+        return pa.schema([(ROUND, pa.int32()), *groups, (_COUNT, pa.int64())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            numbers = batch.column(ROUND).to_numpy()
+            for number in np.unique(numbers).tolist():
+                own = batch.filter(pa.array(numbers == number))
+                levels = self.rounds[number]
+                groups = [
+                    _groups(attribute, level, own.column(f"lowest_{index}"))
+                    for index, (attribute, level) in enumerate(
+                        zip(self.attributes, levels, strict=True)
+                    )
+                ]
+                columns = [own.column(ROUND), *groups, own.column(SIZE)]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _groups(attribute: AttributeGroups, level: int, labels: pa.Array) -> pa.Array:
+    """Return the group of each label of a level."""
+    if level == attribute.height:
+        # One group, whatever its label.
+        return pa.array(np.zeros(len(labels), np.int32))
+    known = recode(attribute, level).labels
+    return pc.index_in(labels.cast(pa.string()), value_set=known).cast(pa.int32())
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """Losses of nodes, from the records in each group of the chosen one. Exact.
+
+    Parameters
+    ----------
+    attributes : tuple of AttributeGroups
+    levels : tuple of int
+        The chosen node.
+    records : list of int64 ndarray
+        Of each attribute, the published records in each group.
+    """
+
+    attributes: tuple[AttributeGroups, ...]
+    levels: Levels
+    records: Sequence[Counts]
+
+    def of(self, levels: Levels) -> Fraction:
+        """Return the loss of a node above the chosen one."""
+        records = []
+        for attribute, low, high, own in zip(
+            self.attributes, self.levels, levels, self.records, strict=True
+        ):
+            there = np.zeros(attribute.number(high), np.int64)
+            np.add.at(there, attribute.between(low, high), own)
+            records.append(there)
+        return node_loss(self.attributes, levels, records)
+
+    def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
+        """Yield the chosen node and all above it. The least loss first, then the least height.
+
+        A step up never loses less, so that the next best one is always right above one that was
+        yielded.
+        """
+        heights = [one.height for one in self.attributes]
+        waiting = [(self.of(self.levels), sum(self.levels), self.levels)]
+        seen = {self.levels}
+        while waiting:
+            loss, _, levels = heapq.heappop(waiting)
+            yield loss, levels
+            for place, level in enumerate(levels):
+                above = (*levels[:place], level + 1, *levels[place + 1 :])
+                if level < heights[place] and above not in seen:
+                    seen.add(above)
+                    heapq.heappush(waiting, (self.of(above), sum(above), above))
+
+
+def node_rows(
+    classes: Records,
+    results: Sequence[RoundResult],
+    quasi_identifiers: Sequence[QuasiIdentifier],
+    number: int,
+    *,
+    counts_told: bool,
+) -> list[dict[str, object]]:
+    """Return the rows of the table ``nodes``. See docs/output.md.
+
+    Parameters
+    ----------
+    classes : Records
+        Of :func:`anonspark.layers.generalize.figures.class_schema`, as they may be published.
+    results : sequence of RoundResult
+        Of all rounds, in their order.
+    quasi_identifiers : sequence of QuasiIdentifier
+        As their values may be published, in the order of the configuration.
+    number : int
+        Of the classes.
+    counts_told : bool
+        Whether the release shows how many records it leaves out.
+
+    Returns
+    -------
+    list of dict
+        None where the rounds have no levels, or there are more than 2,000,000 classes.
+
+    Notes
+    -----
+    One job without a shuffle, which collects some numbers of each class. The driver merges the
+    classes of 20 nodes a round. That is O(classes) each.
+    """
+    attributes = tuple(AttributeGroups(one, place) for place, one in enumerate(quasi_identifiers))
+    rounds = {
+        one.number: tuple(one.levels[own.name] for own in quasi_identifiers)
+        for one in results
+        if one.levels is not None
+    }
+    if not rounds or number > _MOST_CLASSES:
+        return []
+    encode = _Encode(attributes, rounds)
+    names = [ROUND, SIZE, *(f"lowest_{index}" for index in range(len(attributes)))]
+    encoded = classes.map_batches(encode, encode.schema, names).collect()
+    rows: list[dict[str, object]] = []
+    for result in results:
+        own = encoded.filter(pc.equal(encoded.column(ROUND), result.number))
+        if own.num_rows:
+            groups = [own.column(f"group_{index}").to_numpy() for index in range(len(attributes))]
+            table = _tuples(attributes, rounds[result.number], groups, own[_COUNT].to_numpy())
+            rows += _rows_of_round(result, table, counts_told=counts_told)
+    return rows
+
+
+def _tuples(
+    attributes: tuple[AttributeGroups, ...], levels: Levels, groups: list[Codes], sizes: Counts
+) -> Tuples:
+    order = np.lexsort(groups[::-1])
+    codes = np.column_stack(groups)[order].astype(np.int32)
+    # Every class holds its records already: here it is a class that it has some.
+    domain = Domain(attributes, Criteria(1))
+    return Tuples(domain, levels, np.ascontiguousarray(codes), sizes[order])
+
+
+def _rows_of_round(
+    result: RoundResult, table: Tuples, *, counts_told: bool
+) -> Iterator[dict[str, object]]:
+    attributes = table.domain.attributes
+    records = table.score(Criteria(1), by_group=True).groups
+    bounds = np.cumsum(table.domain.groups(table.levels))[:-1]
+    loss = _Loss(attributes, table.levels, np.split(records, bounds))
+    for place, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
+        node = table.roll_up(levels)
+        # Of those left out a wider recoding would place some: how many, nobody may be told.
+        is_published = counts_told and (place == 1 or not result.left_over)
+        pairs = zip(table.domain.names, levels, strict=True)
+        yield {
+            "round": result.number,
+            "node": place,
+            "levels": levels_text(dict(pairs)),
+            "height": sum(levels),
+            "classes": node.tuples,
+            "min_class_size": int(node.counts.min()),
+            "suppressed": result.left_over if is_published else None,
+            "loss": float(lost),
+        }

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from anonspark.core.criteria import Counts, Criteria
+from anonspark.core.criteria import Counts, Criteria, PeopleOfGroup
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.units import PeopleOfGroup
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.vantage_points import UNITS
 from anonspark.layers.partition.counting import Histogram, Question, Request, UnitCount

@@ -34,7 +34,7 @@ from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
-from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.one_pass import Outlook
 from anonspark.layers.partition.predicting import (
     FEWEST_SAMPLED,
     MOST_HANDED_BACK,

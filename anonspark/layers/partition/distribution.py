@@ -18,8 +18,7 @@ from anonspark.layers.partition.cut_tree import CutTree, Descent
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, grow
 from anonspark.layers.partition.node import Leaf, Node
-from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest
-from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest, Outlook
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys, Sampling
 from anonspark.layers.partition.people import (
     MatchedValues,

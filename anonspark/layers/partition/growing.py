@@ -20,7 +20,7 @@ from anonspark.layers.partition.counting import (
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.node import Cut, Leaf, Node, Questions
-from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.one_pass import Outlook
 
 
 class CutRule(Protocol):

@@ -29,8 +29,7 @@ from anonspark.layers.partition.cutting import (
 from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
-from anonspark.layers.partition.one_pass import CountedForest
-from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.one_pass import CountedForest, Outlook
 from anonspark.layers.partition.predicting import Predictor
 
 

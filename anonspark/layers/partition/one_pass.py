@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.kernels.brackets import follow_brackets
 from anonspark.layers.partition.brackets import with_distances
 from anonspark.layers.partition.counting import Draw, draw_among
-from anonspark.layers.partition.cut_tree import Descent, positions_for
+from anonspark.layers.partition.cut_tree import CutTree, Descent, positions_for
 from anonspark.layers.partition.cutting import interval_of_distances
 from anonspark.layers.partition.evidence import (
     Counted,
@@ -24,6 +25,7 @@ from anonspark.layers.partition.evidence import (
     PassEvidence,
 )
 from anonspark.layers.partition.forest import Forest, ForestArrays
+from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.packing import PackedKeys
 
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -259,3 +261,41 @@ class CountedForest:
     def drawn(self, draw: int) -> Integers:
         """Return the transposed keys of the records of a draw, of equal ones at least one."""
         return self._inside(len(self.forest) + draw)
+
+
+class CountsForest(Protocol):
+    """Counts the records of a forest and draws on the way. One call is one job on the cluster."""
+
+    def __call__(self, tree: CutTree, forest: Forest, draws: Sequence[Draw] = ()) -> CountedForest:
+        """Count and draw."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The start of looking ahead.
+
+    Parameters
+    ----------
+    columns : int64 ndarray of shape (width, n)
+        Transposed keys of a sample.
+    sampled : int64 ndarray of shape (n,)
+        1 for each of its records, 0 for those with outermost values.
+    largest_leaf : int
+        Records of the largest node that is not cut.
+    most_nodes : int
+        Nodes of a forest at most.
+    count : CountsForest
+    """
+
+    columns: Integers
+    sampled: Integers
+    largest_leaf: int
+    most_nodes: int
+    count: CountsForest
+
+    def in_leaves(self, tree: CutTree, nodes: Sequence[Node]) -> list[Integers]:
+        """Return which records of the sample are in each of some leaves of a tree."""
+        leaves = tree.descent().find_leaves(np.ascontiguousarray(self.columns.T))
+        order = np.argsort(leaves, kind="stable")
+        starts = np.searchsorted(leaves[order], np.arange(len(tree) + 1))
+        return [order[starts[node.number] : starts[node.number + 1]] for node in nodes]

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Flags, Integers
 from anonspark.core.columns import UNIT
-from anonspark.core.criteria import Counts
+from anonspark.core.criteria import Counts, PeopleOfGroup
 from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
-from anonspark.core.units import PeopleOfGroup
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.brackets import goes_left, with_distances

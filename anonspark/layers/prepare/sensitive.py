@@ -15,7 +15,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.sensitive import SensitiveAttribute, comparable
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.values import plain
+from anonspark.engine.values.value_texts import plain
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.staged.records import Records, Rows
 

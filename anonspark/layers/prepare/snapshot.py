@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.columns import RECORD_HASH, UNIT, payload_column, quasi_identifier_column
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, Units
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.units import Units
 from anonspark.engine.protocol import Engine, Input, InputColumn, OpenInput, OpenRecords
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.values import plain
+from anonspark.engine.values.value_texts import plain
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import (
@@ -28,9 +27,8 @@ from anonspark.layers.prepare.inspection import (
     require_fitting_ranges,
     require_sound_values,
 )
-from anonspark.layers.prepare.people import with_people
+from anonspark.layers.prepare.people import count_units, require_countable, with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
-from anonspark.layers.prepare.units import count_units, require_countable
 from anonspark.progress import tell
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
@@ -294,7 +292,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     Notes
     -----
     One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
-    people are counted (:func:`anonspark.layers.prepare.units.count_units`). Where criteria count
+    people are counted (:func:`anonspark.layers.prepare.people.count_units`). Where criteria count
     them, :func:`anonspark.layers.prepare.people.count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():

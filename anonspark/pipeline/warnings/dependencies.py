@@ -17,7 +17,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_number, is_plain, is_time
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
-from anonspark.engine.values.values import as_floats
+from anonspark.engine.values.value_texts import as_floats
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.staged.sampling import all_records, drawn_by_hash, sample_records
 

@@ -7,8 +7,7 @@ from typing import cast
 from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.layers.publish.paths import require_apart_from_table
-from anonspark.pipeline.context import RunContext
-from anonspark.pipeline.released import Release
+from anonspark.pipeline.context import Release, RunContext
 from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
 
 # Where a population is: its path and options may say more than a ledger should.

@@ -27,8 +27,7 @@ from anonspark.pipeline.tasks import generalizer_of, task_of
 from anonspark.progress import Progress
 from anonspark.sharing.ledger.joint_classes import PERSON, TellPeople
 from anonspark.sharing.recipients.freezing import PATTERN, column_of
-from anonspark.sharing.recipients.frozen_input import OpenFrozen
-from anonspark.sharing.recipients.frozen_source import FrozenSource
+from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen
 from anonspark.staged.records import BYTES, PACKED, Packer, Records, unpack_batches
 
 _PART = "part"

@@ -27,8 +27,7 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.failures import note_outcome
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.layers.publish.staging import Staging, find_resumable, open_staging
-from anonspark.pipeline.context import Request, RunContext
-from anonspark.pipeline.released import Release, released_before
+from anonspark.pipeline.context import Release, Request, RunContext, released_before
 from anonspark.pipeline.run import (
     StagedRelease,
     append_figures,

@@ -13,13 +13,11 @@ from anonspark.config import Configuration
 from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.raw_columns import Reading, flags, type_name
+from anonspark.engine.raw_columns import Reading, flags, require_read, type_name
 from anonspark.engine.tasks import Batches, task_number
-from anonspark.engine.unread import require_read
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
-from anonspark.engine.values.value_texts import write
+from anonspark.engine.values.value_texts import blank_rows, plain, read_values, write
 from anonspark.engine.values.value_validation import judge
-from anonspark.engine.values.values import blank_rows, plain, read_values
 from anonspark.errors import DataError
 from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
 from anonspark.sharing.recipients.conditions import Condition

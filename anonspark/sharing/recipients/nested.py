@@ -46,8 +46,7 @@ from anonspark.sharing.ledger.ledger import Ledger
 from anonspark.sharing.ledger.members import kept
 from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
 from anonspark.sharing.recipients.freezing import PATTERN, column_of
-from anonspark.sharing.recipients.frozen_input import OpenFrozen
-from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of
+from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen, rows_of
 from anonspark.sharing.recipients.plan import Plan
 from anonspark.sharing.recipients.preparation import too_few_left
 from anonspark.sharing.recipients.strategy import Making

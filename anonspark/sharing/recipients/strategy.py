@@ -9,8 +9,7 @@ from typing import Protocol
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import OpenInput, Table
 from anonspark.pipeline.choosing import ModelMaker
-from anonspark.sharing.recipients.frozen_input import OpenFrozen
-from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of
+from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen, rows_of
 
 
 @dataclass(frozen=True)

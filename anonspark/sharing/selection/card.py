@@ -7,8 +7,7 @@ from fractions import Fraction
 from anonspark.config.budget import in_decimals
 from anonspark.presentation.blocks import Cell
 from anonspark.presentation.card import Card
-from anonspark.sharing.selection.selecting import Prospect
-from anonspark.sharing.selection.writing import Selection
+from anonspark.sharing.selection.selecting import Prospect, Selection
 
 
 def selection_card(found: Selection | Prospect) -> Card:

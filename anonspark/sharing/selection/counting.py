@@ -13,8 +13,7 @@ from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.value_texts import write
-from anonspark.engine.values.values import read_values
+from anonspark.engine.values.value_texts import read_values, write
 from anonspark.sharing.selection.domains import Domain, Rows
 
 MOST_CELLS = 10_000_000

@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.engine.raw_columns import Reading, flags, is_number, is_plain, is_text
-from anonspark.engine.values.value_texts import parse, write
-from anonspark.engine.values.values import read_values
+from anonspark.engine.values.value_texts import parse, read_values, write
 
 Rows = npt.NDArray[np.int32]
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, summary, write_table
 
-import anonspark.api.reports
+import anonspark.api.release
 from anonspark.config import load_configuration
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
@@ -62,14 +62,14 @@ def test_identifiers_are_not_staged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A DataFrame whose session means something else by times is staged before it is read."""
-    run = anonspark.api.reports.run
+    run = anonspark.api.release.run
     staged: list[pa.Table] = []
 
     def look_and_run(*arguments: Any, **named: Any) -> Any:
         staged.extend(pq.read_table(path) for path in tmp_path.rglob("records/*.parquet"))
         return run(*arguments, **named)
 
-    monkeypatch.setattr(anonspark.api.reports, "run", look_and_run)
+    monkeypatch.setattr(anonspark.api.release, "run", look_and_run)
     rows = spark.createDataFrame(
         [
             (row % 40, f"P-{max(row, 14) // 2}", "?" if row % 2 else f"V-{row}")

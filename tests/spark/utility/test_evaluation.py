@@ -17,8 +17,8 @@ from anonspark.engine.spark.engine import SparkEngine
 from anonspark.release.regions import PublishedAttribute
 from anonspark.utility import original as describing
 from anonspark.utility.evaluation import open_evaluation
+from anonspark.utility.models import compare_predictions, count_predictions
 from anonspark.utility.original import describe_original
-from anonspark.utility.predictions import compare_predictions, count_predictions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

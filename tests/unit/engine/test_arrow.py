@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's."""
+"""Spark's types as Arrow's, and batches in the form of a schema."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import types as st
 
 from anonspark.engine.spark.arrow import arrow_schema, arrow_type, spark_type
+from anonspark.engine.values.batches import conform
 
 PAIRS = [
     (st.BooleanType(), pa.bool_()),
@@ -37,3 +38,22 @@ def test_schema() -> None:
     assert arrow_schema(schema) == pa.schema(
         [pa.field("seen", pa.timestamp("us", "UTC"), False), pa.field("name", pa.string())]
     )
+
+
+SCHEMA = pa.schema([("number", pa.int64()), ("text", pa.string())])
+
+
+@pytest.mark.parametrize("dictionaries", [False, True])
+def test_values_are_the_same(dictionaries: bool) -> None:
+    batch = pa.record_batch(
+        {
+            "text": pa.array(["a", None, "a"]).dictionary_encode(),
+            "other": pa.array([1, 2, 3]),
+            "number": pa.array([4, 5, 6], pa.int32()),
+        }
+    )
+    found = conform(batch, SCHEMA, dictionaries=dictionaries)
+    assert found.schema.names == ["number", "text"]
+    assert found.column(0).equals(pa.array([4, 5, 6]))
+    assert pa.types.is_dictionary(found.column(1).type) == dictionaries
+    assert found.column(1).to_pylist() == ["a", None, "a"]

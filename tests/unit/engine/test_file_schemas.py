@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from anonspark.engine.file_schemas import FileSchemas, lacking_columns
+from anonspark.engine.data_files import FileSchemas, lacking_columns
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import DataError
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import types as spark_types
 
-from anonspark.engine.file_schemas import FileSchemas, lacking_columns
+from anonspark.engine.data_files import FileSchemas, lacking_columns
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import arrow_schema

@@ -28,10 +28,9 @@ from references import (
     violated_criteria,
 )
 
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, Units, paired
 from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
-from anonspark.core.units import Units, paired
 from anonspark.kernels.criteria import (
     clear_counts,
     count_values,

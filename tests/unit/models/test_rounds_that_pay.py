@@ -9,7 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from cases import cases
 from counted_tables import Records
 from drawn_numbers import among, wide
 from hypothesis import given, note
@@ -20,8 +22,11 @@ from public_tables import TABLES, read
 from references import attribute_of, k_alone
 
 from anonspark.config.models import CanonOptions, MondrianOptions
+from anonspark.core.columns import RECORD_HASH
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
+from anonspark.models.choosing import _Draw, records_to_try
+from anonspark.staged.records import RECORDS, packed_batch, unpack_table
 
 KDD_CUP = "kddcup99_10_percent.csv.gz"
 # By day the four smaller ones.
@@ -88,3 +93,17 @@ def test_rounds_never_lose_more_than_none_on_public_tables(
         # Half a million records, many of them equal: rounds as published lose 0.0262 and 0.0013.
         values = len(records) * len(records.quasi_identifiers)
         assert lost / values <= (0.0017 if pair == "strict" else 0.0012)
+
+
+@cases(__file__, "rows", "k", "expected")
+def test_records_to_try_grow_with_the_table_and_with_k(rows: int, k: int, expected: int) -> None:
+    assert records_to_try(rows, k) == expected
+
+
+def test_drawing_reads_only_the_columns_that_it_hands_on() -> None:
+    hashes = np.array([-(2**62), 2**62, -(2**63)])
+    records = pa.table({"a": [1, 2, 3], "published": ["x", "y", "z"], RECORD_HASH: hashes})
+    packed = pa.RecordBatch.from_pydict(packed_batch(0, records))
+    (drawn,) = _Draw(0.5, ("a", RECORD_HASH))(iter([packed]))
+    (sent,) = drawn.column(RECORDS)
+    assert unpack_table(sent).to_pydict() == {"a": [1, 3], RECORD_HASH: hashes[[0, 2]].tolist()}

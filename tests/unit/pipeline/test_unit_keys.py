@@ -13,7 +13,7 @@ from helpers import local_table
 
 from anonspark.core.recognition.names import unit_of_name
 from anonspark.engine.raw_columns import Reading
-from anonspark.pipeline.unit_keys import (
+from anonspark.pipeline.repeats import (
     KeyCounts,
     UnitKey,
     best_first,

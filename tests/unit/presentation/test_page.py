@@ -10,12 +10,10 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.presentation.bars import Bars, Series, draw_bars
+from anonspark.presentation.bars import Bars, HeatMap, Series, draw_bars, draw_heat_map
 from anonspark.presentation.blocks import Chart, Code, Section, Table, Text, Verdict
 from anonspark.presentation.document import render
-from anonspark.presentation.heat_map import HeatMap, draw_heat_map
-from anonspark.presentation.lines import Line, Lines, draw_lines
-from anonspark.presentation.scale import ticks
+from anonspark.presentation.lines import Line, Lines, draw_lines, ticks
 from anonspark.presentation.svg import WIDTH, shortened, text_width
 from anonspark.presentation.tips import Place, tips, words_of
 

@@ -9,7 +9,7 @@ from cases import cases
 from anonspark.core.dependencies import Dependency
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.core.recognition.names import Unit, meaning_of
-from anonspark.pipeline.unit_keys import KeyCounts, UnitKey
+from anonspark.pipeline.repeats import KeyCounts, UnitKey
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.roles import Described, propose_roles, unit_of
 

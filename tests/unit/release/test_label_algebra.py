@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.reading.attributes import ReadAttribute
-from anonspark.reading.sets import FIRST, CategorySet, OrderedSet
+from anonspark.reading.attributes import FIRST, CategorySet, OrderedSet, ReadAttribute
 from anonspark.reading.shares import regions_of
 from anonspark.release.axes import Axis
 from anonspark.release.region_axes import sets_of_codes

@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.columns import UNIT, quasi_identifier_column
-from anonspark.core.criteria import Criteria
-from anonspark.core.units import PairedPeople, paired
+from anonspark.core.criteria import Criteria, PairedPeople, paired
 from anonspark.engine.protocol import Table
 from anonspark.kernels.tuple_classes import find_utility_classes
 from anonspark.layers.partition.lattice.domain import Codes, Counts, Domain, Levels

@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.criteria import Criteria
-from anonspark.core.units import PairedPeople
+from anonspark.core.criteria import Criteria, PairedPeople
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
 from anonspark.layers.partition.lattice.domain import Domain, Levels

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from references import xxhash64_of_bytes
 
+from anonspark.engine.values.batches import hash_rows
 from anonspark.engine.values.hashing import content_hash, xxhash64
 
 _WHOLE = 2**64
@@ -215,3 +216,13 @@ def test_pieces_and_dictionaries_change_nothing() -> None:
     ):
         assert (content_hash(own, 3) == expected).all()
     assert (content_hash([one.slice(11) for one in columns], 3) == expected[11:]).all()
+
+
+BATCH = pa.record_batch({"age": [1, 2, 3]})
+
+
+@pytest.mark.parametrize("options", [{}, {"key": 7}, {"like": pa.schema([])}])
+def test_no_columns(options: dict) -> None:
+    hashes = hash_rows(BATCH, [], **options)
+    assert len(hashes) == 3
+    assert len(set(hashes.tolist())) == 1

@@ -1,18 +1,25 @@
-"""Plans: every mistake is told with its key, before any data is touched."""
+"""Plans: mistakes told with their keys, conditions of recipients, and names of atoms."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
+from arrow_types import arrow_type
 from cases import cases, data_beside
 
+from anonspark.core.columns import ATOM, CLASS_ID, SUBJECT
 from anonspark.errors import ConfigurationError
+from anonspark.sharing.recipients.base_partition import NameAtoms
+from anonspark.sharing.recipients.conditions import Condition, told_conditions
 from anonspark.sharing.recipients.plan import load_plan, parse_plan
-from anonspark.sharing.recipients.plan_file import PlanFile
+from anonspark.sharing.recipients.plan_file import ConditionFile, PlanFile
 
 PLAN: dict[str, Any] = data_beside(__file__)["PLAN"]
 
@@ -137,3 +144,50 @@ def test_a_plan_and_its_base_have_variables(
     labour, press = (one.configuration for one in load_plan(tmp_path / "plan.yaml").recipients)
     assert (labour.output.path, labour.input.path) == ("/srv/Tr0ub4dor/all/labour", "/in/p")
     assert press.metrics.append_to == "/in/runs"
+
+
+def test_no_two_plans_or_strata_share_a_name() -> None:
+    # Models name their classes by the seed and the place in the tree: alike in every plan.
+    classes = pa.RecordBatch.from_pydict(
+        {CLASS_ID: pa.array([-5, 0, 7]), SUBJECT: pa.array([b"a", b"b", b"c"])}
+    )
+    names = [
+        name
+        for generation, pattern in product(range(20), range(1, 40))
+        for batch in NameAtoms(generation, pattern)(iter([classes]))
+        for name in batch.column(ATOM).to_pylist()
+    ]
+    assert len(set(names)) == len(names) == 3 * 20 * 39
+
+
+def condition_of(keys: dict[str, Any]) -> Condition:
+    return Condition("a", ConditionFile.model_validate(keys))
+
+
+@cases(__file__, "keys", "values", "name", "expected")
+def test_conditions(
+    keys: dict[str, Any], values: list[Any], name: str, expected: list[int]
+) -> None:
+    condition, array = condition_of(keys), pa.array(values).cast(arrow_type(name))
+    assert condition.problems(array.type) == []
+    missing = np.array([one is None for one in values])
+    assert condition.holds(array, missing).tolist() == expected
+
+
+def test_texts_that_are_coded() -> None:
+    coded = pa.array(["f", "m", None, "f"]).dictionary_encode()
+    condition = condition_of({"in": ["f"]})
+    missing = np.array([False, False, True, False])
+    assert condition.holds(coded, missing).tolist() == [True, False, False, True]
+
+
+@cases(__file__, "keys", "name", "told")
+def test_conditions_that_do_not_fit(keys: dict[str, Any], name: str, told: str) -> None:
+    (problem,) = condition_of(keys).problems(arrow_type(name))
+    assert told in problem
+
+
+def test_what_is_told_of_conditions() -> None:
+    other = ConditionFile.model_validate({"in": ["x"], "missing": False})
+    told = told_conditions([condition_of({"min": 3}), Condition("b", other)])
+    assert told == {"a": {"min": 3}, "b": {"in": ["x"], "missing": False}}

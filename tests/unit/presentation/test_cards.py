@@ -1,18 +1,28 @@
-"""The last lines of a run: one screen, the verdict first, and nothing cut in a pipe."""
+"""Cards: the last lines of a run on one screen, tables of ``anonspark evaluate``, roles."""
 
 from __future__ import annotations
 
 import io
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from anonspark.cli.terminal import Terminal
-from anonspark.pipeline.released import Release
+from anonspark.core.model_scores import accuracy_difference
+from anonspark.pipeline.context import Release
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.presentation.blocks import Role, Section, Table, cell_text
+from anonspark.presentation.card import table_text
+from anonspark.presentation.document import render
 from anonspark.presentation.release import published_card
 from anonspark.presentation.terminal import show_blocks
+from anonspark.presentation.utility import utility_card
+from anonspark.utility.evaluation import Utility
+from anonspark.utility.models import Learning, ModelDifference, ModelLoss, Score
+from anonspark.utility.workload import WorkloadError
 
 SUMMARY: dict[str, Any] = {
     "run_id": "monday", "k": 5, "rows_published": 1000, "rows_dropped_missing": 12,
@@ -103,3 +113,77 @@ def test_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_notebook_makes_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert Terminal(file=io.StringIO()).width > 1000
+
+
+@pytest.mark.parametrize("name", ["identifier", "quasi-identifier", "sensitive", "insensitive"])
+def test_a_role_has_a_colour_on_pages_and_its_name_everywhere(name: str) -> None:
+    table = Table("Columns", ("column", "role"), [["age", Role(name)]])
+    page = render(
+        title="t",
+        kind="k",
+        subtitle="s",
+        opening=Section("a", "A", [table]),
+        sections=[],
+        footer="",
+    )
+    assert f'<span class="role role-{name}">{name}</span>' in page
+    assert re.search(rf"\.role-{name} {{ border-color: #[0-9a-f]{{6}}; }}", page)
+    assert cell_text(Role(name)) == name
+    assert name in table_text(table)
+
+
+WORKLOAD = WorkloadError(1000, ["age", "job"], [], 0.05, 30.2, 0.0123, 0.02, 0.001, 0.03)
+
+
+def utility_shown(learning: Learning | None) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    card = utility_card("out/people", Utility(30162, WORKLOAD, None, learning))
+    show_blocks(console, [card])
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_errors_of_counts() -> None:
+    text = utility_shown(None)
+    for words in ("out/people", "1,000", "age, job", "no sensitive attribute", "5.00%", "1.23%"):
+        assert words in text
+    assert "Learning" not in text
+
+
+def learned(classes: int, *, held_out: bool = False, left_out: int = 0) -> Learning:
+    area = 0.9 if classes == 2 else None
+    scores = [
+        Score("original", "random forest", 0.81, 0.43, 0.4, 0.41, 0.6, area),
+        Score("original_with_test", "random forest", 0.82, 0.44, 0.41, 0.42, 0.6, area),
+        Score("release", "random forest", 0.8, 0.45, 0.37, 0.4, 0.6, area),
+    ]
+    found = accuracy_difference(9000, 400, 310)
+    difference = ModelDifference("random forest", found, found if classes == 2 else None)
+    loss = ModelLoss("accuracy", "random forest", "random forest", 0.01, found.standard_error)
+    return Learning(
+        "income", classes, held_out, 9000, left_out, 0.75, scores, [difference], loss, None
+    )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores(classes: int) -> None:
+    text = utility_shown(learned(classes))
+    assert "9,000 original records" in text
+    assert "accuracy 0.7500" in " ".join(text.split())
+    assert "original with the test records" in text
+    assert ("ROC AUC" in text) == (classes == 2)
+    assert ("weighted" in text) == (classes == 3)
+    assert "0.4500" in text
+    assert "0.3700" in text
+
+
+def test_differences() -> None:
+    text = utility_shown(learned(3))
+    assert "not comparable" in " ".join(text.split())
+    (row,) = (line for line in text.splitlines() if "loses" in line)
+    assert [word for word in row.split() if word[0] in "-±"] == ["-0.0100", "±0.0058"]
+    words = "compared with the best of the release (random forest): loss of accuracy 0.0100 ±0.0058"
+    assert words in " ".join(text.split())
+    assert "left out" not in text
+    text = utility_shown(learned(2, held_out=True, left_out=1234))
+    assert "not comparable" not in " ".join(text.split())
+    assert "1,234 held-out records are of a class that the original has not" in text

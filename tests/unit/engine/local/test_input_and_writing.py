@@ -1,4 +1,4 @@
-"""Files of a release that the local engine writes, and what they say of themselves."""
+"""The input of a run on the local engine, and files of a release that it writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from anonspark.config import parse_configuration
 from anonspark.engine.files import PublishedFile
+from anonspark.engine.local.engine import LocalEngine, LocalInput
 from anonspark.engine.local.writing import write_orc, write_parquet
 from anonspark.engine.parquet_encoding import STAMPED_VERSION, nullable, spark_description
 from anonspark.errors import ConfigurationError
@@ -104,3 +106,32 @@ def test_what_orc_does_not_keep(tmp_path: Path, values: pa.Array, refused: str |
     else:
         with pytest.raises(ConfigurationError, match=refused):
             write_orc(iter([batch]), batch.schema, str(tmp_path / "file"))
+
+
+class FrugalInput(LocalInput):
+    """Counts exactly as few different texts as some."""
+
+    most_distinct = 256
+
+
+def test_more_texts_than_a_task_counts_are_estimated(tmp_path: Path) -> None:
+    """The total of tasks took the hashes that they kept for all that there were."""
+    (tmp_path / "a.csv").write_text("name\n" + "".join(f"x{place}\n" for place in range(20_000)))
+    configuration = parse_configuration(
+        {
+            "input": {
+                "path": str(tmp_path / "a.csv"),
+                "format": "csv",
+                "options": {"header": "true"},
+            },
+            "output": {"path": str(tmp_path / "release")},
+            "attributes": {"name": {"role": "quasi_identifier"}},
+            "privacy": {"k": 2},
+            "model": "mondrian",
+        }
+    )
+    engine = LocalEngine()
+    table = engine.open_source(configuration)
+    for kind, tolerance in ((LocalInput, 0.0), (FrugalInput, 0.3)):
+        found = kind.of(table, configuration, {}).inspect()
+        assert found["distinct_0"] == pytest.approx(20_000, rel=tolerance)

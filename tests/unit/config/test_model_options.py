@@ -1,10 +1,8 @@
-"""``model.published``: one key for the settings of a publication's algorithm.
-
-The printed figures that it gives on Adult are in ``golden/test_adult.py``.
-"""
+"""Options of models: full-domain recoding, and ``model.published`` for a publication's settings."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import jsonschema
@@ -13,6 +11,7 @@ from cases import cases, data_beside
 from documents import problems_of, validate_document
 
 from anonspark.config import parse_configuration
+from anonspark.errors import ConfigurationError
 
 COMMON = {"separation": "always", "reference": "lof", "minimum_gain": 0.0}
 MONDRIAN = {**COMMON, "cut": "published", "span": "cell"}
@@ -104,3 +103,61 @@ def test_the_earlier_word_for_adaptive() -> None:
     assert earlier.model == now.model
     assert earlier.fingerprint() == now.fingerprint()
     assert earlier.public_dict()["model"]["separation"] == "adaptive"
+
+
+DOCUMENT: dict[str, Any] = data_beside(__file__)["DOCUMENT"]
+
+
+def changed(**model: Any) -> dict[str, Any]:
+    document = copy.deepcopy(DOCUMENT)
+    document["model"] |= model
+    return document
+
+
+@cases(__file__, "model")
+def test_accepted(model: dict[str, Any]) -> None:
+    parse_configuration(changed(**model))
+    validate_document(changed(**model))
+
+
+@cases(__file__, "model", "expected")
+def test_refused(model: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        parse_configuration(changed(**model))
+    assert expected in str(error.value)
+
+
+def test_every_quasi_identifier_needs_a_hierarchy() -> None:
+    document = changed()
+    document["attributes"] |= {"age": "quasi_identifier", "sex": "quasi_identifier"}
+    with pytest.raises(ConfigurationError) as error:
+        parse_configuration(document)
+    assert [problem.split(":")[0] for problem in error.value.problems] == [
+        "attributes.age",
+        "attributes.sex",
+    ]
+    assert "Give a file or a rule" in str(error.value)
+
+
+@pytest.mark.parametrize("style", ["bounds", "mean"])
+def test_labels_are_what_is_published(style: str) -> None:
+    document = changed()
+    document["output"]["style"] = style
+    with pytest.raises(ConfigurationError, match=rf"output\.style: found the text '{style}' with"):
+        parse_configuration(document)
+
+
+def test_limits_of_the_models() -> None:
+    for name, share in (("full-domain", 0.05), ("rho-gain", 1.0)):
+        options = parse_configuration(changed(name=name)).model
+        assert options.largest_share == share  # type: ignore[attr-defined]
+    options = parse_configuration(changed(suppression_limit=0.2)).model
+    assert options.largest_share == 0.2  # type: ignore[attr-defined]
+
+
+def test_information_cannot_be_measured_in_means() -> None:
+    document = changed(name="smondrian")
+    document["evaluate"] = {"information": True}
+    document["output"]["style"] = "mean"
+    with pytest.raises(ConfigurationError, match=r"evaluate\.information: found true together"):
+        parse_configuration(document)
