@@ -329,7 +329,7 @@ def _is_superseded(files: Files, place: Place) -> bool:
     """
     try:
         manifests = [read_manifest(files, path) for path in (place.replaced, place.output)]
-    except DataError:
+    except (DataError, GuaranteeError):
         return False
     earlier, later = (str(one.document.get("started") or "") for one in manifests)
     return "" < earlier <= later

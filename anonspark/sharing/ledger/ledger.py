@@ -269,8 +269,10 @@ def key_of(files: Files, path: str, key_file: str | None) -> Key:
     ------
     ConfigurationError, DataError
     """
-    named = key_file or find_ledger(files, path)[1]["key_file"]
-    return read_key(str(named), "--key-file")
+    if key_file is not None:
+        return read_key(key_file, "--key-file")
+    layout, head = find_ledger(files, path)
+    return read_key(str(head["key_file"]), f"--key-file, or key_file in {layout.head}")
 
 
 def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
