@@ -284,7 +284,8 @@ def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
                 f"ledger.path: {layout.path} has format {version}. This version reads format "
                 f"{FORMAT}. Use the version of anonspark that wrote it, or a later one"
             )
-        if not isinstance(head["key"], str) or not isinstance(head["subject"], list):
+        strings = isinstance(head["key"], str) and isinstance(head["key_file"], str)
+        if not strings or not isinstance(head["subject"], list):
             raise TypeError
         if not isinstance(head.get("record", []), list):
             raise TypeError
