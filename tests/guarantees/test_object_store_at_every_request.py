@@ -20,6 +20,7 @@ from every_operation import (
     Scene,
     call,
     disturb_at,
+    ends_of,
     is_without_report,
     pairs_of_claims,
     points_of,
@@ -30,7 +31,6 @@ from sharing_commands import COMMANDS, Command
 from simulated_files import DONE_AND_REFUSED, Fault, Operation, StoppedError
 from simulated_store import SimulatedStore
 from test_run_at_every_operation import TWO, go_two_at_once
-from test_sharing_at_every_operation import ends_of
 from test_sharing_at_every_operation import go_two_at_once as two_commands_at_once
 
 Record = Callable[[str, object], None]
@@ -122,8 +122,9 @@ def test_two_nights_that_replace_a_release(replacing: Scene) -> None:
 @pytest.mark.parametrize("name", TWO)
 def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
-    ends = [(at, None) for at in range(len(replacing.operations))]
-    pairs = random.sample(ends, 2) + random.sample(pairs_of_claims(replacing.operations), 2)
+    pairs = random.sample(ends_of(replacing.operations), 2) + random.sample(
+        pairs_of_claims(replacing.operations), 2
+    )
     go_two_at_once(replacing, name, pairs)
 
 
@@ -133,8 +134,7 @@ def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
 @pytest.mark.parametrize("scene_name", ["error", "overwrite"])
 def test_two_at_once(tmp_path: Path, scene_name: str, name: str) -> None:
     made = RUNS[scene_name](tmp_path)
-    ends = [(at, None) for at in range(len(made.operations))]
-    go_two_at_once(made, name, ends + pairs_of_claims(made.operations))
+    go_two_at_once(made, name, ends_of(made.operations) + pairs_of_claims(made.operations))
 
 
 @pytest.mark.parametrize("name", ["ledger init", "select"])
@@ -142,7 +142,7 @@ def test_two_commands_at_once(tmp_path: Path, name: str) -> None:
     """One of them called it a bug that a directory was there, which the other one had made."""
     made = COMMANDS[name](tmp_path, SimulatedStore)
     random = Random(len(name))  # noqa: S311 - no secret
-    for pairs in (ends_of(made), pairs_of_claims(made.operations)):
+    for pairs in (ends_of(made.operations), pairs_of_claims(made.operations)):
         two_commands_at_once(made, random.sample(pairs, 20))
 
 
@@ -151,7 +151,7 @@ def test_two_commands_at_once(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_two_commands_at_once_everywhere(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path, SimulatedStore)
-    two_commands_at_once(made, ends_of(made) + pairs_of_claims(made.operations))
+    two_commands_at_once(made, ends_of(made.operations) + pairs_of_claims(made.operations))
 
 
 def test_half_a_release_with_an_empty_directory(tmp_path: Path) -> None:

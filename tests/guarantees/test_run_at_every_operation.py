@@ -22,6 +22,7 @@ from every_operation import (
     call,
     disturb_at,
     disturbed,
+    ends_of,
     pairs_of_claims,
     points_of,
     scene,
@@ -263,8 +264,9 @@ def go_two_at_once(made: Scene, name: str, pairs: Iterable[Pair]) -> None:
 @pytest.mark.parametrize("name", TWO)
 def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
-    ends = [(at, None) for at in range(len(replacing.operations))]
-    pairs = random.sample(ends, 4) + random.sample(pairs_of_claims(replacing.operations), 4)
+    pairs = random.sample(ends_of(replacing.operations), 4) + random.sample(
+        pairs_of_claims(replacing.operations), 4
+    )
     go_two_at_once(replacing, name, pairs)
 
 
@@ -279,5 +281,6 @@ def test_run_that_publishes_while_another_one_is_between_its_renames(replacing: 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", TWO)
 def test_two_at_once(replacing: Scene, name: str) -> None:
-    ends = [(at, None) for at in range(len(replacing.operations))]
-    go_two_at_once(replacing, name, ends + pairs_of_claims(replacing.operations))
+    go_two_at_once(
+        replacing, name, ends_of(replacing.operations) + pairs_of_claims(replacing.operations)
+    )

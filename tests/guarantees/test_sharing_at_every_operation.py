@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from every_operation import Pair, call, disturb_at, pairs_of_claims, points_of, two_at_once
+from every_operation import Pair, call, disturb_at, ends_of, pairs_of_claims, points_of, two_at_once
 from helpers import write_table
 from sharing_commands import COMMANDS, FILES, Command, disturbed, people_table
 from simulated_files import Fault, SimulatedDisk
@@ -162,13 +162,8 @@ def test_two_at_once_at_drawn_points(tmp_path: Path, name: str) -> None:
     """Two calls of ``ledger init`` both said that they had made the ledger, each another one."""
     made = COMMANDS[name](tmp_path)
     random = Random(len(name))  # noqa: S311 - no secret
-    for pairs in (ends_of(made), pairs_of_claims(made.operations)):
+    for pairs in (ends_of(made.operations), pairs_of_claims(made.operations)):
         go_two_at_once(made, random.sample(pairs, min(DRAWN[name], len(pairs))))
-
-
-def ends_of(made: Command) -> list[Pair]:
-    """Return each operation of a first command, before which a second one comes to its end."""
-    return [(at, None) for at in range(len(made.operations))]
 
 
 @pytest.mark.night
@@ -176,4 +171,4 @@ def ends_of(made: Command) -> list[Pair]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_two_at_once(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path)
-    go_two_at_once(made, ends_of(made) + pairs_of_claims(made.operations))
+    go_two_at_once(made, ends_of(made.operations) + pairs_of_claims(made.operations))

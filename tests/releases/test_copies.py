@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from forgeries import read_manifest, save_manifest
+from forgeries import name_other_version, read_manifest, save_manifest
 from helpers import command, configuration_file, published, write_table
 
 import anonspark
@@ -99,9 +99,7 @@ def test_a_copy_by_another_version_is_compared_too(
 ) -> None:
     """A raw table was accepted as a copy, with a warning about the texts."""
     (release / "copies" / "part-00000.csv").write_text("name,age\nZebediah Doe,34\n")
-    document = read_manifest(release)
-    document["versions"]["anonspark"] = "0.0.9"
-    save_manifest(release, document)
+    name_other_version(release)
     relist(release)
     refused = command(capsys, "verify", release)
     assert refused.code == 4

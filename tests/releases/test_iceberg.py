@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from forgeries import read_manifest, save_manifest
+from forgeries import name_other_version, read_manifest, save_manifest
 from helpers import command, configuration_file, write_table
 
 from anonspark.engine.files import PublishedFile
@@ -136,9 +136,7 @@ def test_other_metadata_of_another_version_are_refused(
 ) -> None:
     """The texts of another version are claims, its metadata name files."""
     forge(release)
-    document = read_manifest(release)
-    document["versions"]["anonspark"] = "0.0.9"
-    save_manifest(release, document)
+    name_other_version(release)
     relist(release)
     refused = command(capsys, "verify", release)
     assert refused.code == 4

@@ -154,6 +154,11 @@ def two_at_once(
     return found, ended[0] if ended else None
 
 
+def ends_of(operations: Sequence[Operation]) -> list[Pair]:
+    """Return each operation of a first command, before which a second one comes to its end."""
+    return [(at, None) for at in range(len(operations))]
+
+
 def pairs_of_claims(operations: Sequence[Operation]) -> list[Pair]:
     """Return all pairs of operations by which a command claims something, or gives it up.
 
