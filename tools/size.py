@@ -97,7 +97,7 @@ def count_words(source: str) -> Counter[str]:
 
 
 def count_all() -> dict[str, int]:
-    """Return the numbers that are held: code lines by room, of all, and names that say nothing."""
+    """Return the numbers that are held: code lines of the package, and names that say nothing."""
     rooms, _ = count_rooms()
     words: Counter[str] = Counter()
     for path in PACKAGE.rglob("*.py"):
@@ -105,7 +105,18 @@ def count_all() -> dict[str, int]:
         words += Counter({path.stem} & WORDS)
     totals = {"all": rooms.total(), "names": words.total()}
     # Of these there are none left.
-    return dict(sorted(rooms.items())) | totals | {name: words[name] for name in GONE}
+    return totals | {name: words[name] for name in GONE}
+
+
+def lowered(numbers: Mapping[str, int], most: Mapping[str, int]) -> dict[str, int]:
+    """Return the numbers that hold from now on: they fall, and never rise.
+
+    Examples
+    --------
+    >>> lowered({"all": 12, "names": 2}, {"all": 10, "names": 3})
+    {'all': 10, 'names': 2}
+    """
+    return {name: min(number, most.get(name, number)) for name, number in numbers.items()}
 
 
 def exceeded(numbers: Mapping[str, int], most: Mapping[str, int]) -> list[str]:
@@ -128,17 +139,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", action="store_true", help="each module, the longest first")
     parser.add_argument("--check", action="store_true", help="hold the numbers of tools/size.json")
-    parser.add_argument("--write", action="store_true", help="write today's numbers there")
+    parser.add_argument("--write", action="store_true", help="lower them to today's numbers")
     asked = parser.parse_args()
+    most = json.loads(NUMBERS.read_text(encoding="utf-8"))
     if asked.write:
-        NUMBERS.write_text(json.dumps(count_all(), indent=2) + "\n", encoding="utf-8")
+        kept = lowered(count_all(), most)
+        NUMBERS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
         return
     if asked.check:
-        problems = exceeded(count_all(), json.loads(NUMBERS.read_text(encoding="utf-8")))
+        problems = exceeded(count_all(), most)
         if problems:
             sys.exit(
                 "\n".join(["More than tools/size.json allows:", *problems])
-                + "\nTake code out, or run tools/size.py --write and give the reason in the commit."
+                + "\nTake as much out elsewhere, in the same commit."
             )
         return
     rooms, files = count_rooms()

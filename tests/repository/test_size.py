@@ -37,3 +37,10 @@ def test_a_number_that_grew_is_told(size: ModuleType) -> None:
         "cli: 12, at most 10",
         "new: 1, at most 0",
     ]
+
+
+def test_numbers_fall_and_never_rise(size: ModuleType) -> None:
+    assert size.lowered({"all": 12, "names": 2}, {"all": 10, "names": 3}) == {
+        "all": 10,
+        "names": 2,
+    }
