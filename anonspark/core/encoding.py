@@ -7,7 +7,9 @@ values. No Spark here: this runs on the driver and inside every task alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Figures
+from anonspark.core.arrays import Figures, Flags
+from anonspark.core.grids import Grid, gap, grid_text
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 
@@ -65,6 +68,11 @@ class QuasiIdentifier:
         Groups of the categories, by which classes are generalized. Its leaves are the categories.
     range_declared : bool
         Whether ``lowest`` and ``highest`` are bounds that were declared, which no record need have.
+    grid : Grid or None
+        Where the ends of published ranges may lie. The code of a value is then that of its line,
+        and so are ``lowest`` and ``highest``.
+    bottom, top : Fraction or None
+        Values from here on, downwards and upwards, are one value. Days are numbers.
     """
 
     name: str
@@ -78,6 +86,9 @@ class QuasiIdentifier:
     weight: float = 1.0
     hierarchy: Hierarchy | None = None
     range_declared: bool = False
+    grid: Grid | None = None
+    bottom: Fraction | None = None
+    top: Fraction | None = None
 
     @property
     def unit(self) -> float:
@@ -85,10 +96,10 @@ class QuasiIdentifier:
         # A range of denormal numbers may be too small to be divided.
         return self.range / self.weight or self.range
 
-    @property
+    @cached_property
     def missing_code(self) -> int:
-        """Code of missing values, the one after the largest value's."""
-        return self.highest + 1
+        """Code of missing values, the one after that of the largest end."""
+        return int(self.last(np.array([self.highest]))[0]) + 1
 
     @property
     def code_type(self) -> pa.DataType:
@@ -148,8 +159,10 @@ class QuasiIdentifier:
         """Largest minus smallest position over the whole input, 1 where they are equal."""
         if self.lowest > self.highest:
             return 1.0
-        highest = self.missing_code if self.has_missing and self.is_category else self.highest
-        low, high = self._present_positions(np.array([self.lowest, highest], np.int64))
+        ends = np.array([self.lowest, self.highest], np.int64)
+        if self.has_missing and self.is_category:
+            ends[1] = self.missing_code
+        low, high = self._present_positions(np.array([self.first(ends)[0], self.last(ends)[1]]))
         return float(high - low) or 1.0
 
     @cached_property
@@ -157,7 +170,8 @@ class QuasiIdentifier:
         """Position of the smallest value."""
         if self.lowest > self.highest:
             return 0.0
-        return float(self._present_positions(np.array([self.lowest], np.int64))[0])
+        lowest = np.array([self.lowest], np.int64)
+        return float(self._present_positions(self.first(lowest))[0])
 
     @cached_property
     def step(self) -> float:
@@ -190,7 +204,7 @@ class QuasiIdentifier:
         any_missing = bool(missing.any())
         if any_missing and not self.has_missing:
             raise ValueError("a quasi-identifier is missing in the staged records")
-        codes = self._encode_present(column, any_missing)
+        codes = self.coarsened(self._encode_present(column, any_missing))
         if any_missing:
             codes = np.where(missing, np.int64(self.missing_code), codes)
         return codes
@@ -225,6 +239,101 @@ class QuasiIdentifier:
                 return _numpy(micros, any_missing).astype(np.int64)
             case "integer":
                 return _numpy(column, any_missing).astype(np.int64)
+
+    def code_of(self, value: Fraction) -> int:
+        """Return the code that a number has before it is coarsened."""
+        if self.kind == "float":
+            return int(_order_preserving_bits(np.array([float(value)]))[0])
+        return int(value * 10**self.scale)
+
+    def value_of(self, code: int) -> Fraction:
+        """Return the number that a code stands for. Days and microseconds are numbers."""
+        if self.kind == "float":
+            return Fraction(float(_float_of_bits(np.array([code], np.int64))[0]))
+        return Fraction(code, 10**self.scale)
+
+    @property
+    def holds_ends(self) -> bool:
+        """Return whether the type of the column holds all ends of ranges."""
+        codes = np.array([self.lowest, self.highest], np.int64)
+        low, high = int(self.first(codes)[0]), int(self.last(codes)[1])
+        kind = self.arrow_type
+        if self.kind == "decimal":
+            digits = len(str(max(abs(low), abs(high)))) - self.scale
+            return bool(self.scale <= kind.scale and digits <= kind.precision - kind.scale)
+        if pa.types.is_integer(kind):
+            bits = kind.bit_width - 1
+            return bool(-(2**bits) <= low and high < 2**bits)
+        return True
+
+    @cached_property
+    def bottom_code(self) -> int | None:
+        """Code of ``bottom``, and of the values beyond."""
+        return None if self.bottom is None else self.code_of(self.bottom)
+
+    @cached_property
+    def top_code(self) -> int | None:
+        """Code of ``top``, and of the values beyond."""
+        return None if self.top is None else self.code_of(self.top)
+
+    def coarsened(self, codes: Codes) -> Codes:
+        """Return codes of single values as those that records have: lines of the grid."""
+        lines = codes if self.grid is None else self._on_grid(self.grid.floor, codes)
+        if self.bottom_code is not None:
+            # A strip around it begins behind it.
+            lines = np.maximum(lines, self.bottom_code + 1)
+            lines = np.where(codes <= self.bottom_code, self.bottom_code, lines)
+        if self.top_code is not None:
+            lines = np.where(codes < self.top_code, lines, self.top_code)
+        return lines
+
+    def first(self, codes: Codes) -> Codes:
+        """Return the lower ends of the values that codes of records stand for."""
+        if self.bottom_code is None or self.grid is None or gap(self.kind):
+            return codes
+        return np.where(codes == self.bottom_code + 1, self.bottom_code, codes)
+
+    def last(self, codes: Codes) -> Codes:
+        """Return the upper ends of the values that codes of records stand for."""
+        if self.grid is None:
+            return codes
+        ends = self._on_grid(self.grid.last, self._on_grid(self.grid.floor, codes))
+        if self.bottom_code is not None:
+            ends = np.where(codes <= self.bottom_code, codes, ends)
+        if self.top_code is not None:
+            below = np.minimum(ends, self.top_code - gap(self.kind))
+            ends = np.where(codes < self.top_code, below, codes)
+        return ends
+
+    def is_end(self, values: pa.Array, *, upper: bool) -> Flags:
+        """Return which values, days and microseconds as numbers, are ends that ranges may have."""
+        is_time = self.kind in ("date", "timestamp")
+        codes = _numpy(values, False) if is_time else self._encode_present(values, False)
+        lines = self.coarsened(codes)
+        if upper and gap(self.kind):
+            lines = self.last(lines)
+        found: Flags = lines == codes
+        if self.grid is not None and self.arrow_type == pa.float32():
+            # A line that was rounded down may lie below itself.
+            numbers = _float_of_bits(codes)
+            found |= self.grid.last(self.grid.floor(numbers)).astype(np.float32) == numbers
+        return found
+
+    def middle(self, codes: Codes) -> Codes:
+        """Return the values in the middle of what codes stand for, rounded down."""
+        if self.grid is None:
+            return codes
+        low, high = self.first(codes), self.last(codes)
+        if self.kind == "float":
+            ends = _float_of_bits(low), _float_of_bits(high)
+            return _order_preserving_bits(ends[0] + (ends[1] - ends[0]) / 2)
+        return low + (high - low) // 2
+
+    def _on_grid(self, move: Callable[..., Any], codes: Codes) -> Codes:
+        if self.kind == "float":
+            return _order_preserving_bits(move(_float_of_bits(codes)))
+        moved: Codes = move(codes, self.scale)
+        return moved
 
     def decode(self, codes: Codes) -> pa.Array:
         """Return the values of codes, nulls for missing ones.
@@ -309,7 +418,10 @@ class QuasiIdentifier:
 
     def describe(self) -> dict[str, Any]:
         """Return what a manifest may say of this attribute: no value of it."""
-        description = {"name": self.name, "kind": self.kind, "type": str(self.arrow_type)}
+        description: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        description["type"] = str(self.arrow_type)
+        if self.grid is not None:
+            description["grid"] = grid_text(self.grid)
         if self.hierarchy is None:
             return description
         height, leaves = self.hierarchy.height, len(self.hierarchy.leaves)

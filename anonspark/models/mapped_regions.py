@@ -149,25 +149,13 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
             "all of them inside. Widen it, or name another release"
         )
     own = replace(own, lowest=lowest, highest=highest)
-    if not _holds_range(own):
+    if not own.holds_ends:
         raise ConfigurationError(
             f"attributes.{own.name}: found the type {own.arrow_type} in the new table, which "
             "cannot hold values of the labels of model.release. Expected the type of its table. "
             "Cast the column"
         )
     return own
-
-
-def _holds_range(own: QuasiIdentifier) -> bool:
-    """Return whether the type of a table holds all numbers of a range."""
-    kind = own.arrow_type
-    if own.kind == "decimal":
-        digits = len(str(max(abs(own.lowest), abs(own.highest)))) - own.scale
-        return bool(own.scale <= kind.scale and digits <= kind.precision - kind.scale)
-    if pa.types.is_integer(kind):
-        bits = kind.bit_width - 1
-        return bool(-(2**bits) <= own.lowest and own.highest < 2**bits)
-    return True
 
 
 def _places(value: Any) -> int:

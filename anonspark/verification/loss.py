@@ -91,11 +91,10 @@ def measure_loss(
     ends = _extremes(records, len(attributes))
     total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
     for index, attribute in enumerate(attributes):
-        low, high = attribute.ends or ends[index]
-        width = high - low
+        low, high = attribute.domain(*(attribute.ends or ends[index]))
         columns = class_columns(labels.classes, attributes, index)
         regions, numbers = read_regions(columns, attribute)
-        shares = np.array([_share(cast("OrderedRegion", region), width) for region in regions])
+        shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
         total += attribute.weight * (float(shares[numbers] @ records_of_classes) + left_out)
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
@@ -121,8 +120,8 @@ def _place(value: pa.Scalar) -> float:
     return float(value.as_py())
 
 
-def _share(region: OrderedRegion, width: float) -> float:
-    """Return the share of the range that a region covers, in [0, 1]."""
+def _share(region: OrderedRegion, lowest: float, highest: float) -> float:
+    """Return the share of a range that a region covers, in [0, 1]."""
     if region.intervals is None:
         return 1.0
     if not region.intervals:
@@ -131,6 +130,6 @@ def _share(region: OrderedRegion, width: float) -> float:
     if region.missing:
         # A class with values and missing ones tells nothing for sure.
         return 1.0
-    low = min(float(interval.low) for interval in region.intervals)
-    high = max(float(interval.high) for interval in region.intervals)
-    return min((high - low) / width, 1.0) if width > 0 else 0.0
+    low = max(min(float(interval.low) for interval in region.intervals), lowest)
+    high = min(max(float(interval.high) for interval in region.intervals), highest)
+    return (high - low) / (highest - lowest) if highest > lowest else 0.0

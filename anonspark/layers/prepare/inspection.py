@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.grids import UnfitGridError, default_grid, read_grid
 from anonspark.core.ranges import (
     Bound,
     UnfitRangeError,
@@ -42,16 +43,22 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
     """
     problems = []
     for column in columns:
+        own, kind = column.attribute, column.kind
         # With a hierarchy the configuration itself says what the values are.
-        if column.attribute.range is None or column.attribute.hierarchy is not None:
+        if own.hierarchy is not None:
             continue
-        try:
-            places_of_range(column.kind, column.attribute.range)
-        except UnfitRangeError as error:
-            problems.append(
-                f"attributes.{column.name}.range: does not fit the column, whose kind is "
-                f"{column.kind}. Expected {error}. Correct or remove it, or declare the type"
-            )
+        for key in ("range", "grid", "bottom", "top"):
+            value = getattr(own, key)
+            try:
+                if key == "grid" and value not in (None, "auto", "none"):
+                    read_grid(value, kind)
+                elif key != "grid" and value is not None:
+                    places_of_range(kind, value if key == "range" else [value])
+            except (UnfitRangeError, UnfitGridError) as error:
+                problems.append(
+                    f"attributes.{column.name}.{key}: does not fit the column, whose kind is "
+                    f"{kind}. Expected {error}. Correct or remove it, or declare the type"
+                )
     if problems:
         raise ConfigurationError(*problems)
 
@@ -190,7 +197,8 @@ def describe_quasi_identifier(
     if column.kind == "category":
         described = _describe_categories(column, arrow_type, sorted(categories or ()))
     else:
-        described = _describe_numbers(index, column, arrow_type, found)
+        exact = getattr(configuration.model, "published", None) is not None
+        described = _describe_numbers(index, column, arrow_type, found, exact=exact)
         if has_missing and described.highest == np.iinfo(np.int64).max:
             raise DataError(
                 f"attributes.{column.name}: holds the largest 64-bit integer, which leaves no code "
@@ -258,9 +266,17 @@ def _all_between(values: Sequence[str], bounds: Sequence[Bound]) -> bool:
 
 
 def _describe_numbers(
-    index: int, column: InputColumn, arrow_type: pa.DataType, found: Mapping[str, Any]
+    index: int,
+    column: InputColumn,
+    arrow_type: pa.DataType,
+    found: Mapping[str, Any],
+    *,
+    exact: bool,
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier whose values have an order of their own."""
+    """Return a quasi-identifier whose values have an order of their own.
+
+    ``exact`` publishes the values of records where no grid is named.
+    """
     scale = arrow_type.scale if column.kind == "decimal" else 0
     low, high = found[f"lowest_{index}"], found[f"highest_{index}"]
     if low is None:
@@ -293,7 +309,54 @@ def _describe_numbers(
         scale=scale,
         weight=column.attribute.weight,
     )
-    return described if column.attribute.range is None else _with_range(described, column)
+    if column.attribute.range is not None:
+        described = _with_range(described, column)
+    return _with_grid(described, column, exact=exact)
+
+
+def _with_grid(described: QuasiIdentifier, column: InputColumn, *, exact: bool) -> QuasiIdentifier:
+    """Return a quasi-identifier whose ranges end where the configuration says."""
+    own, kind, scale = column.attribute, described.kind, described.scale
+    single = described.arrow_type == pa.float32()
+    bottom, top = (
+        None if end is None else places_of_range(kind, [end], single=single)[0]
+        for end in (own.bottom, own.top)
+    )
+    step = None if own.grid == "none" or (own.grid == "auto" and exact) else own.grid
+    grid = None
+    if described.lowest <= described.highest and step is not None:
+        low, high = (described.value_of(code) for code in (described.lowest, described.highest))
+        grid = read_grid(step, kind) if step != "auto" else default_grid(kind, low, high, scale)
+        if grid is not None and not grid.is_exact(max(abs(low), abs(high)), single=single):
+            raise DataError(
+                f"attributes.{column.name}.grid: float numbers hold no exact multiples of it "
+                "at the column's size. Choose a larger step, or declare a smaller range"
+            )
+    if kind == "decimal":
+        numbers = [grid.step if grid is not None else 0, bottom or 0, top or 0]
+        scale = max(scale, decimal_places([float(number) for number in numbers]))
+    factor = 10 ** (scale - described.scale)
+    described = replace(
+        described,
+        scale=scale,
+        lowest=described.lowest * factor,
+        highest=described.highest * factor,
+        grid=grid,
+        bottom=bottom,
+        top=top,
+    )
+    if described.lowest > described.highest:
+        return described
+    lowest, highest = described.coarsened(np.array([described.lowest, described.highest])).tolist()
+    coarser = replace(described, lowest=lowest, highest=highest)
+    # Lines below the smallest 64-bit integer come out above.
+    is_beyond = bottom is None and lowest > described.lowest
+    if is_beyond or not coarser.holds_ends:
+        raise DataError(
+            f"attributes.{column.name}.grid: the type {described.arrow_type} of the column cannot "
+            "hold the ends of its ranges. Cast the column to a larger type, or choose another step"
+        )
+    return coarser
 
 
 def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentifier:

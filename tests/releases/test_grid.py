@@ -1,0 +1,127 @@
+"""Ranges that end on a grid: what is published, proven, merged and refused."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cases import one_by_day
+from helpers import command, published, summary, write_table
+from test_range import KINDS, MODELS, people, released
+
+GRIDS: dict[str, Any] = {
+    "age": {"grid": 5, "bottom": 24, "top": 70},
+    "pay": {"grid": 0.5, "top": 60},
+    "born": {"grid": "quarter", "bottom": "1955-12-31"},
+    "seen": {"grid": "hour"},
+    "score": {"grid": 0.1},
+}
+FINER = dict.fromkeys(GRIDS, {"grid": "auto"})
+
+
+def on_grid(grids: dict[str, Any] = GRIDS, **others: Any) -> dict[str, Any]:
+    """Return the section attributes, without a grid where none is named."""
+    roles = {name: {"role": role} | grids.get(name, {}) for name, role in KINDS.items()}
+    return roles | others
+
+
+def verified(
+    capsys: pytest.CaptureFixture[str], release: Path, original: Path, *more: str
+) -> dict[str, Any]:
+    outcome = command(capsys, "verify", release, "--original", original, "--json", *more)
+    found: dict[str, Any] = json.loads(outcome.out)
+    return found | {"code": outcome.code}
+
+
+@pytest.mark.parametrize("style", ["interval", "bounds"])
+@pytest.mark.parametrize(
+    "model",
+    [MODELS[2], *one_by_day(*MODELS[3:], *MODELS[:2])],
+    ids=lambda one: "-".join(map(str, one.values())),
+)
+def test_a_release_on_a_grid_is_true(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any], style: str
+) -> None:
+    table = people()
+    ages = table["age"].to_pylist()
+    ages[3::30] = [None] * len(ages[3::30])
+    table = table.set_column(0, "age", pa.array(ages, pa.int32()))
+    write_table(tmp_path / "people.parquet", table)
+    for name, attributes in (("coarse", on_grid()), ("auto", on_grid(FINER))):
+        sections: dict[str, Any] = {"model": model, "missing": "category"}
+        output = {"path": str(tmp_path / name), "style": style}
+        released(tmp_path / "run", attributes, output=output, **sections)
+        found = verified(capsys, tmp_path / name, tmp_path / "people.parquet")
+        assert found["holds"], found["failures"]
+        assert found["code"] == 0
+        assert found["truthfulness"]["without_counterpart"] == 0
+        assert 0 < summary(tmp_path / name)["gcp"] < 1
+
+
+def test_the_loss_is_that_of_the_published_ranges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(tmp_path / "people.parquet", people())
+    attributes = on_grid()
+    del attributes["sex"]
+    release = released(tmp_path / "run", attributes)
+    found = verified(capsys, release, tmp_path / "people.parquet")
+    assert found["loss"]["gcp"] == pytest.approx(summary(release)["gcp"], rel=1e-9)
+
+
+def test_labels(tmp_path: Path) -> None:
+    """Ends are exact in decimal, lie on the grid, and say what is beyond of them."""
+    tenths = [one / 10 for one in range(1, 41)]
+    days = np.arange(40) * 11 + 10_000
+    columns = {
+        "whole": pa.array(range(40)),
+        "float": pa.array(tenths),
+        "decimal": pa.array([Decimal(str(one)) for one in tenths], pa.decimal128(6, 2)),
+        "day": pa.array(days.astype(np.int32)).cast(pa.date32()),
+    }
+    grids = {
+        "whole": {"grid": 5, "bottom": 9, "top": 30},
+        "float": {"grid": 0.3, "top": 3},
+        "decimal": {"grid": 0.25},
+        "day": {"grid": "month", "top": "1998-01-01"},
+    }
+    for name, column in columns.items():
+        write_table(tmp_path / "people.parquet", {name: column})
+        attributes = {name: {"role": "quasi_identifier"} | grids[name]}
+        output = {"path": str(tmp_path / name)}
+        released(tmp_path / "run", attributes, privacy={"k": 10}, output=output)
+        labels = set(published(tmp_path / name)[name].to_pylist())
+        assert (
+            labels
+            == {
+                "whole": {"9 or less", "[10-19]", "[20-29]", "30+"},
+                "float": {"[0-2.1]", "[2.1-3+]"},
+                "decimal": {"[0.00-2.00]", "[2.00-3.00]", "[3.00-4.25]"},
+                "day": {
+                    "[1997-05-01/1997-08-31]",
+                    "[1997-09-01/1997-12-31]",
+                    "1998-01-01 or later",
+                },
+            }[name]
+        ), name
+
+
+def test_an_end_off_the_grid_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ages = {"age": pa.array(range(40))}
+    write_table(tmp_path / "people.parquet", ages)
+    attributes = {"age": {"role": "quasi_identifier", "grid": 5, "top": 30}}
+    release = released(tmp_path / "run", attributes, privacy={"k": 10})
+    (file,) = (release / "data").glob("*.parquet")
+    labels = published(release)["age"].to_pylist()
+    for before, after in (("[10-19]", "[11-19]"), ("[10-19]", "[10-18]"), ("30+", "[30-39]")):
+        forged = [after if one == before else one for one in labels]
+        assert forged != labels
+        pq.write_table(pa.table({"age": forged}), file)
+        told = command(capsys, "verify", release).err
+        assert "age: records without a label" in told
