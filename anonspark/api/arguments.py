@@ -12,7 +12,9 @@ from typing import Any
 
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.attributes import Role
 from anonspark.config.reading import TextReader
+from anonspark.config.short_forms import ROLE_LISTS, listed_attribute
 from anonspark.errors import ConfigurationError, DataError
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)|^DATA(?=:)")
@@ -43,16 +45,8 @@ def given_configuration(
     ).with_drawn_output()
 
 
-_ROLES = {
-    "quasi_identifiers": "quasi_identifier",
-    "sensitive": "sensitive",
-    "identifiers": "identifier",
-    "insensitive": "insensitive",
-}
-
-
-def roles_of(**columns: Names) -> dict[str, str]:
-    """Return the section ``attributes`` of a configuration.
+def roles_of(**columns: Names) -> dict[str, Role]:
+    """Return the roles of a configuration.
 
     Parameters
     ----------
@@ -65,7 +59,7 @@ def roles_of(**columns: Names) -> dict[str, str]:
         If something else than a list of names is given, or a column twice.
     """
     problems: list[str] = []
-    roles: dict[str, str] = {}
+    roles: dict[str, Role] = {}
     for argument, given in columns.items():
         try:
             names = names_of(argument, given)
@@ -75,7 +69,7 @@ def roles_of(**columns: Names) -> dict[str, str]:
         for name in names:
             if name in roles:
                 problems.append(f"{argument}: {name!r} is named twice. Name each column once")
-            roles[name] = _ROLES[argument]
+            roles[name] = ROLE_LISTS[argument]
     if problems:
         raise ConfigurationError(*problems)
     return roles
@@ -222,7 +216,7 @@ def require_configuration(given: object) -> None:
 
 def wanted_configuration(
     config: Mapping[str, Any] | Configuration | None,
-    roles: Mapping[str, str],
+    roles: Mapping[str, Role],
     k: int | None,
     model: str | Mapping[str, Any] | None,
     seed: int | None = None,
@@ -265,7 +259,7 @@ def wanted_configuration(
     if missing:
         raise ConfigurationError(*missing)
     wanted: dict[str, object] = {
-        "attributes": dict(roles),
+        "attributes": {name: listed_attribute(role) for name, role in roles.items()},
         "privacy": {"k": as_integer(k)},
         # The default of a configuration is known to everybody.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
@@ -280,7 +274,7 @@ def wanted_configuration(
     return wanted
 
 
-def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:
+def require_alone(roles: Mapping[str, Role], document: str, **others: object) -> None:
     """Check that no keyword is given beside a document that says the same.
 
     Parameters
@@ -298,7 +292,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
         Naming those that are given.
     """
     given = [name for name, one in others.items() if one is not None]
-    given += [name for name, role in _ROLES.items() if role in roles.values()]
+    given += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
     if given:
         raise ConfigurationError(
             f"{', '.join(given)}: found together with {document}, which says the same. Leave one "

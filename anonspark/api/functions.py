@@ -50,6 +50,7 @@ from anonspark.api.tables import GIVEN, Frame, no_table, with_texts
 from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
+from anonspark.config.attributes import Role
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.profiling.profile import SAMPLE_ROWS, profile_table
@@ -537,7 +538,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
 
 def _document(
     config: Mapping[str, Any] | None,
-    roles: Mapping[str, str],
+    roles: Mapping[str, Role],
     k: Sequence[int] | int | None,
     model: Sequence[str] | str | None,
     rank_by: str,

@@ -292,6 +292,9 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
+        if getattr(self.model, "published", None) is not None:
+            # Where no grid is named, ranges end at values of records.
+            document["exact"] = any(one.grid == "auto" for one in self.attributes.values())
         document["seed"] = self._seed_hash()
         return _hash_of(document)
 

@@ -313,10 +313,6 @@ class QuasiIdentifier:
         if upper and gap(self.kind):
             lines = self.last(lines)
         found: Flags = lines == codes
-        if self.grid is not None and self.arrow_type == pa.float32():
-            # A line that was rounded down may lie below itself.
-            numbers = _float_of_bits(codes)
-            found |= self.grid.last(self.grid.floor(numbers)).astype(np.float32) == numbers
         return found
 
     def middle(self, codes: Codes) -> Codes:

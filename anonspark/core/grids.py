@@ -54,6 +54,8 @@ class Grid:
         Of numbers a positive number, of days and moments a unit of the calendar (in UTC).
     kind : Kind
         Of the values. Days since 1970-01-01 and microseconds since are numbers.
+    single : bool
+        Whether floats, and the lines among them, have 32 bits.
 
     Notes
     -----
@@ -62,6 +64,7 @@ class Grid:
 
     step: Fraction | CalendarUnit
     kind: Kind
+    single: bool = False
 
     def floor(self, values: Lines, scale: int = 0) -> Lines:
         """Return the line at or below each value. Decimals have ``scale`` places."""
@@ -93,12 +96,12 @@ class Grid:
         """
         return self.following(lines, scale) - gap(self.kind)
 
-    def is_exact(self, largest: Fraction, *, single: bool) -> bool:
-        """Return whether floats, of 32 bits if ``single``, hold the lines up to a number."""
+    def is_exact(self, largest: Fraction) -> bool:
+        """Return whether floats hold the lines up to a number."""
         if self.kind != "float":
             return True
         numerator, denominator = self._ratio
-        most = _EXACT_SINGLE if single else _EXACT
+        most = _EXACT_SINGLE if self.single else _EXACT
         return largest * denominator < most and numerator < most
 
     @property
@@ -110,7 +113,7 @@ class Grid:
         # Both are exact, so the quotient is the float that is written as the line.
         numerator, denominator = self._ratio
         lines: Figures = numbers * numerator / denominator + 0.0
-        return lines
+        return lines.astype(np.float32).astype(np.float64) if self.single else lines
 
     def _units(self, scale: int) -> int:
         """Return the step in units of the codes."""

@@ -9,6 +9,7 @@ WarningCode = Literal[
     "codes_as_numbers",
     "column_identifies",
     "equal_values",
+    "exact_ends",
     "gives_away",
     "gives_away_not_told",
     "guessable_seed",

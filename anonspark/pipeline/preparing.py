@@ -22,7 +22,10 @@ from anonspark.pipeline.warnings.dependencies import (
     sample_of,
 )
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
-from anonspark.pipeline.warnings.published_values import text_value_warnings
+from anonspark.pipeline.warnings.published_values import (
+    exact_end_warnings,
+    text_value_warnings,
+)
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
@@ -142,6 +145,7 @@ def prepare_run(
                     sample = sample_of(rows, configuration, snapshot.rows, most=SAMPLE_ROWS)
                 warnings += _repeats(context, read, table, snapshot, sample, staged=staged)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
+                warnings += exact_end_warnings(snapshot.quasi_identifiers)
                 if sample is not None:
                     warnings += dependency_warnings(sample, configuration)
         tell_warnings(warnings)

@@ -297,7 +297,10 @@ def _coarsening(
             else places_of_range(kind, [configured[key]], single=data_type == "float")[0]
             for key in keys
         )
-        return None if step is None else read_grid(step, kind), bottom, top
+        grid = None if step is None else read_grid(step, kind)
+        if grid is not None and data_type == "float":
+            grid = replace(grid, single=True)
+        return grid, bottom, top
     except ValueError as error:
         raise DataError(
             f"manifest.json: the grid, bottom or top of {name!r} is none of a {kind}"

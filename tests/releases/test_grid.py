@@ -22,7 +22,7 @@ GRIDS: dict[str, Any] = {
     "seen": {"grid": "hour"},
     "score": {"grid": 0.1},
 }
-FINER = dict.fromkeys(GRIDS, {"grid": "auto"})
+FINER = {name: {"grid": "auto"} for name in GRIDS}
 
 
 def on_grid(grids: dict[str, Any] = GRIDS, **others: Any) -> dict[str, Any]:

@@ -327,7 +327,8 @@ def _with_grid(described: QuasiIdentifier, column: InputColumn, *, exact: bool) 
     if described.lowest <= described.highest and step is not None:
         low, high = (described.value_of(code) for code in (described.lowest, described.highest))
         grid = read_grid(step, kind) if step != "auto" else default_grid(kind, low, high, scale)
-        if grid is not None and not grid.is_exact(max(abs(low), abs(high)), single=single):
+        grid = None if grid is None else replace(grid, single=single)
+        if grid is not None and not grid.is_exact(max(abs(low), abs(high))):
             raise DataError(
                 f"attributes.{column.name}.grid: float numbers hold no exact multiples of it "
                 "at the column's size. Choose a larger step, or declare a smaller range"
