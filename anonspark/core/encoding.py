@@ -73,6 +73,8 @@ class QuasiIdentifier:
         and so are ``lowest`` and ``highest``.
     bottom, top : Fraction or None
         Values from here on, downwards and upwards, are one value. Days are numbers.
+    folded : tuple of (str, int)
+        Values that are none of the categories, with the codes that they have (kind ``category``).
     """
 
     name: str
@@ -89,6 +91,7 @@ class QuasiIdentifier:
     grid: Grid | None = None
     bottom: Fraction | None = None
     top: Fraction | None = None
+    folded: tuple[tuple[str, int], ...] = ()
 
     @property
     def unit(self) -> float:
@@ -212,7 +215,7 @@ class QuasiIdentifier:
     def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
         match self.kind:
             case "category":
-                known = pa.array(self.categories, self.arrow_type)
+                known = pa.array([*self.categories, *dict(self.folded)], self.arrow_type)
                 if pa.types.is_dictionary(column.type):
                     found = pc.index_in(column.dictionary, value_set=known)
                     index = found.take(column.indices)
@@ -220,7 +223,9 @@ class QuasiIdentifier:
                     index = pc.index_in(column, value_set=known)
                 if index.null_count > column.null_count:
                     raise ValueError("a category is unknown in the staged records")
-                return _numpy(index, any_missing).astype(np.int64)
+                own = np.arange(len(self.categories))
+                of_places = np.append(own, [code for _, code in self.folded])
+                return of_places[_numpy(index, any_missing).astype(np.int64)].astype(np.int64)
             case "boolean":
                 return _numpy(column.cast(pa.int8()), any_missing).astype(np.int64)
             case "float":

@@ -125,3 +125,30 @@ def test_an_end_off_the_grid_is_found(tmp_path: Path, capsys: pytest.CaptureFixt
         pq.write_table(pa.table({"age": forged}), file)
         told = command(capsys, "verify", release).err
         assert "age: records without a label" in told
+
+
+@pytest.mark.parametrize("model", ["smondrian", "full-domain"])
+def test_ends_of_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str) -> None:
+    """The 89 and older of HIPAA, and births before a day, are one value at all levels."""
+    births = [f"{1930 + one // 2}-0{1 + one % 9}-15" for one in range(80)]
+    columns = {"age": [30 + one % 75 for one in range(80)], "born": births}
+    write_table(tmp_path / "people.parquet", columns)
+    attributes: dict[str, Any] = {
+        "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [20]}, "top": 89},
+        "born": {
+            "role": "quasi_identifier",
+            "hierarchy": {"calendar": ["year", "decade"]},
+            "bottom": "1939-12-31",
+            "type": "date",
+        },
+    }
+    options = {"suppression_limit": 0.5} if model == "full-domain" else {}
+    sections: dict[str, Any] = {"model": {"name": model} | options, "privacy": {"k": 3}}
+    release = released(tmp_path / "run", attributes, **sections)
+    found = verified(capsys, release, tmp_path / "people.parquet")
+    assert found["holds"], found["failures"]
+    labels = {name: set(published(release)[name].to_pylist()) for name in columns}
+    assert "1939-12-31 or earlier" in labels["born"]
+    assert labels["age"] & {"89+", "*"}
+    assert not [one for one in labels["born"] if one.startswith("193") and "or" not in one]
+    assert not [one for one in labels["age"] if one.startswith(("9", "[9", "1", "[1"))]

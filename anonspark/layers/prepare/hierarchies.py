@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
 
 from anonspark.config import Configuration, HierarchyRule
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.hierarchies.rules import (
     MASK,
+    TOP,
     beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
 )
+from anonspark.core.kinds import Kind
+from anonspark.core.labels import open_marks
 from anonspark.core.ranges import day_of, day_text
 from anonspark.engine.files import Files
 from anonspark.engine.hierarchies import read_hierarchy_files
@@ -89,15 +95,57 @@ def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | 
     rule = column.attribute.hierarchy
     if not isinstance(rule, HierarchyRule):
         return None
-    if rule.intervals is not None:
+    if rule.intervals is not None or rule.calendar is not None:
         values = _all_of_range(column, present)
-        return interval_hierarchy(values, rule.intervals, rule.origin or 0, rule.top)
-    if rule.calendar is not None:
-        return calendar_hierarchy(_all_of_range(column, present), rule.calendar)
+        outer = leaves_beyond(column, values)
+        values = [value for value in values if value not in outer]
+        top = column.attribute.top if rule.top is None else rule.top
+        built = (
+            calendar_hierarchy(values, rule.calendar)
+            if rule.calendar is not None
+            else interval_hierarchy(values, rule.intervals or (), rule.origin or 0, top)
+        )
+        return _with_outer(built, set(outer.values()), open_marks(_kind_of(column))[0])
     _require_maskable(where, present, alone=rule.keep is None)
     if rule.keep is not None:
         return beginning_hierarchy(present, rule.keep)
     return prefix_hierarchy(present, rule.prefix or ())
+
+
+def _kind_of(column: InputColumn) -> Kind:
+    return "date" if column.attribute.hierarchy_kind == "calendar" else "decimal"
+
+
+def leaves_beyond(column: InputColumn, values: Sequence[str]) -> dict[str, str]:
+    """Return the leaf of each value from ``bottom`` on downwards, or from ``top`` on upwards."""
+    own, kind = column.attribute, _kind_of(column)
+
+    def place(value: object) -> object:
+        text = str(value)
+        return tuple(map(int, text.rsplit("-", 2))) if kind == "date" else Fraction(text)
+
+    ends = (own.bottom, own.top)
+    low, high = (f"{end}{mark}" for end, mark in zip(ends, open_marks(kind), strict=True))
+    below, above = (None if end is None else place(end) for end in ends)
+    return {
+        value: low if below is not None and place(value) <= below else high  # type: ignore[operator]
+        for value in values
+        if (below is not None and place(value) <= below)  # type: ignore[operator]
+        or (above is not None and place(value) >= above)  # type: ignore[operator]
+    }
+
+
+def _with_outer(hierarchy: Hierarchy, outer: set[str], bottom_mark: str) -> Hierarchy:
+    """Return a hierarchy with leaves that are groups of their own at all levels but the top."""
+    if not outer:
+        return hierarchy
+    codes = np.arange(len(hierarchy.leaves))
+    levels = [hierarchy.labels(level, codes).tolist() for level in range(hierarchy.height + 1)]
+    rows = [list(row) for row in zip(*levels, strict=True)]
+    for leaf in outer:
+        row = [*[leaf] * hierarchy.height, TOP]
+        rows.insert(0 if leaf.endswith(bottom_mark) else len(rows), row)
+    return Hierarchy.from_rows(rows, hierarchy.height)
 
 
 def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:

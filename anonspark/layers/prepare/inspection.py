@@ -25,7 +25,7 @@ from anonspark.core.ranges import (
 )
 from anonspark.engine.protocol import InputColumn
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.layers.prepare.hierarchies import match_hierarchy
+from anonspark.layers.prepare.hierarchies import leaves_beyond, match_hierarchy
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -215,10 +215,14 @@ def _describe_categories(
     if column.attribute.range is not None and not _all_between(present, column.attribute.range):
         raise _outside(column)
     hierarchy = match_hierarchy(column, present)
+    folded: dict[str, int] = {}
     if hierarchy is not None:
         order = hierarchy.leaves
         codes_of = {leaf: code for code, leaf in enumerate(order)}
-        codes = sorted(codes_of[value] for value in present)
+        if column.attribute.bottom is not None or column.attribute.top is not None:
+            outer = leaves_beyond(column, present)
+            folded = {value: codes_of[leaf] for value, leaf in outer.items()}
+        codes = sorted((codes_of | folded)[value] for value in present)
     elif order is not None:
         if not set(present) <= set(order):
             raise DataError(
@@ -244,6 +248,7 @@ def _describe_categories(
         categories=tuple(order),
         weight=column.attribute.weight,
         hierarchy=hierarchy,
+        folded=tuple(folded.items()),
     )
 
 
