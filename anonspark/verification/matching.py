@@ -16,6 +16,7 @@ from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.ends import Ends, measure_ends
 from anonspark.verification.left_out import count_texts, left_out_texts
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
@@ -46,6 +47,7 @@ class ByOriginal:
     linkage: Linkage
     with_values: dict[str, Linkage | None]
     left_out: dict[str, Counter[str | None]]
+    ends: Ends
 
 
 def match_original(
@@ -64,7 +66,8 @@ def match_original(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.truthfulness.measure_truthfulness`,
-    :func:`~anonspark.verification.loss.measure_loss` and
+    :func:`~anonspark.verification.loss.measure_loss`,
+    :func:`~anonspark.verification.ends.measure_ends` and
     :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
     # Pseudonyms are of no original.
@@ -88,6 +91,7 @@ def match_original(
         ),
         _link_values(labels, claim, original),
         _count_left_out(labels, claim, original),
+        measure_ends(labels, original, drops_missing=drops),
     )
 
 

@@ -13,7 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from cases import one_by_day
 from helpers import command, published, summary, write_table
+from places import REPOSITORY
 from test_range import KINDS, MODELS, people, released
+
+from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.pipeline.run import run
 
 GRIDS: dict[str, Any] = {
     "age": {"grid": 5, "bottom": 24, "top": 70},
@@ -22,6 +27,7 @@ GRIDS: dict[str, Any] = {
     "seen": {"grid": "hour"},
     "score": {"grid": 0.1},
 }
+PEOPLE = REPOSITORY / "data" / "people.csv"
 FINER = {name: {"grid": "auto"} for name in GRIDS}
 
 
@@ -152,3 +158,59 @@ def test_ends_of_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str], model
     assert labels["age"] & {"89+", "*"}
     assert not [one for one in labels["born"] if one.startswith("193") and "or" not in one]
     assert not [one for one in labels["age"] if one.startswith(("9", "[9", "1", "[1"))]
+
+
+@pytest.mark.parametrize("grid", [None, 1, 7])
+def test_ends_that_isolate_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], grid: int | None
+) -> None:
+    draw = np.random.default_rng(3)
+    columns = {name: draw.integers(0, 90, 300) for name in ("a", "b")}
+    write_table(tmp_path / "people.parquet", columns)
+    one = {"role": "quasi_identifier", "grid": grid, "top": 80}
+    output = {"path": str(tmp_path / "out"), "style": "bounds"}
+    released(tmp_path / "run", dict.fromkeys(columns, one), output=output)
+    found = verified(capsys, tmp_path / "out", tmp_path / "people.parquet")["ends"]
+    expected = {"ends": 0, "by_value": 0, "by_strip": 0}
+    step = grid or 1
+    for row in {tuple(one.values()) for one in published(tmp_path / "out").to_pylist()}:
+        boxes = {"a": row[:2], "b": row[2:]}
+        for name, other in (("a", "b"), ("b", "a")):
+            low, high = boxes[other]
+            inside = (columns[other] >= low) & ((columns[other] <= high) | (high == 80))
+            own, (first, last) = columns[name][inside], boxes[name]
+            for end, strip in ((first, first // step), (last, last // step)):
+                if first == last or end == 80:
+                    continue
+                expected["ends"] += 1
+                expected["by_value"] += int((own == end).sum() == 1)
+                in_strip = own[own < 80] if strip * step < 80 else own
+                expected["by_strip"] += int((in_strip // step == strip).sum() == 1)
+    assert found == expected
+
+
+def test_people_at_the_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nearly all ends were the birth date of one person; on the default grid few are."""
+    found = {}
+    for grid in ("none", "auto"):
+        one = {"role": "quasi_identifier", "grid": grid}
+        release = tmp_path / grid
+        run(
+            LocalEngine(),
+            parse_configuration(
+                {
+                    "input": {
+                        "path": str(PEOPLE),
+                        "format": "csv",
+                        "options": {"header": "true", "inferSchema": "true"},
+                    },
+                    "attributes": {"birth_date": one, "income": one, "diagnosis": "sensitive"},
+                    "privacy": {"k": 12, "l_diversity": {"attribute": "diagnosis", "l": 3}},
+                    "output": {"path": str(release)},
+                }
+            ),
+        )
+        ends = verified(capsys, release, PEOPLE)["ends"]
+        found[grid] = ends["by_value"] / ends["ends"]
+    assert found["none"] > 0.9
+    assert found["auto"] < 0.1

@@ -188,7 +188,7 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     }
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
     assert document["attributes"]["# children"] == whole
-    assert document["attributes"]["born"] == {"role": "quasi_identifier", "grid": "week"}
+    assert document["attributes"]["born"] == {"role": "quasi_identifier", "grid": "month"}
     assert command(capsys, "check", "odd.yaml").code == 0
 
 
