@@ -57,7 +57,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         "attributes": {
             "person_id": "identifier",
             "full_name": "identifier",
-            **dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
+            **{name: {"role": "quasi_identifier", "grid": "auto"} for name in QUASI_IDENTIFIERS},
             "education": {"role": "quasi_identifier", "order": list(EDUCATION_ORDER)},
             "diagnosis": "sensitive",
         },
