@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import cast
 
@@ -130,6 +131,7 @@ def _share(region: OrderedRegion, lowest: float, highest: float) -> float:
     if region.missing:
         # A class with values and missing ones tells nothing for sure.
         return 1.0
-    low = max(min(float(interval.low) for interval in region.intervals), lowest)
-    high = min(max(float(interval.high) for interval in region.intervals), highest)
-    return (high - low) / (highest - lowest) if highest > lowest else 0.0
+    low = min(float(interval.low) for interval in region.intervals)
+    high = max(float(interval.high) for interval in region.intervals)
+    low, high = (low if low > -math.inf else lowest), (high if high < math.inf else highest)
+    return min((high - low) / (highest - lowest), 1.0) if highest > lowest else 0.0

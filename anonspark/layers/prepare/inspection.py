@@ -357,7 +357,7 @@ def _with_grid(described: QuasiIdentifier, column: InputColumn, *, exact: bool) 
     coarser = replace(described, lowest=lowest, highest=highest)
     # Lines below the smallest 64-bit integer come out above.
     is_beyond = bottom is None and lowest > described.lowest
-    if is_beyond or not coarser.holds_ends:
+    if grid is not None and (is_beyond or not coarser.holds_ends):
         raise DataError(
             f"attributes.{column.name}.grid: the type {described.arrow_type} of the column cannot "
             "hold the ends of its ranges. Cast the column to a larger type, or choose another step"
