@@ -223,9 +223,11 @@ class QuasiIdentifier:
                     index = pc.index_in(column, value_set=known)
                 if index.null_count > column.null_count:
                     raise ValueError("a category is unknown in the staged records")
-                own = np.arange(len(self.categories))
-                of_places = np.append(own, [code for _, code in self.folded])
-                return of_places[_numpy(index, any_missing).astype(np.int64)].astype(np.int64)
+                codes: Codes = _numpy(index, any_missing).astype(np.int64)
+                if not self.folded:
+                    return codes
+                folded = [code for _, code in self.folded]
+                return np.array([*range(len(self.categories)), *folded], np.int64)[codes]
             case "boolean":
                 return _numpy(column.cast(pa.int8()), any_missing).astype(np.int64)
             case "float":
