@@ -18,6 +18,7 @@ from test_range import KINDS, MODELS, people, released
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError
 from anonspark.pipeline.run import run
 
 GRIDS: dict[str, Any] = {
@@ -214,3 +215,16 @@ def test_people_at_the_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         found[grid] = ends["by_value"] / ends["ends"]
     assert found["none"] > 0.9
     assert found["auto"] < 0.1
+
+
+def test_a_mapping_of_ranges_on_a_grid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(tmp_path / "people.parquet", people())
+    old = released(tmp_path / "old", on_grid())
+    write_table(tmp_path / "people.parquet", people(seed=2))
+    model = {"name": "mapping", "release": str(old)}
+    new = released(tmp_path / "new", on_grid(), model=model)
+    found = verified(capsys, new, tmp_path / "people.parquet")
+    assert found["holds"], found["failures"]
+    without_top = on_grid({**GRIDS, "age": {"grid": 5}})
+    with pytest.raises(ConfigurationError, match=r"attributes.age: model.release has labels"):
+        released(tmp_path / "other", without_top, model=model)
