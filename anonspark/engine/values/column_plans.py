@@ -259,15 +259,6 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
         for name in configuration.published_as_is
         if "csv" in configuration.output.copies and not is_plain(types[name])
     ]
-    pseudonyms = configuration.output.pseudonyms.values()
-    problems += [
-        f"output.copies: found iceberg, which names what is in the column {outer} as if it stood "
-        f"in columns {outer}{DOT}..., and the column {name} is one. Rename it, or leave it out"
-        for outer in configuration.published_as_is
-        if "iceberg" in configuration.output.copies and pa.types.is_nested(types[outer])
-        for name in (*configuration.quasi_identifiers, *configuration.published_as_is, *pseudonyms)
-        if name.lower().startswith(f"{outer}{DOT}".lower())
-    ]
     if problems:
         raise DataError(*problems)
 
