@@ -35,7 +35,7 @@ from anonspark.api.display import Page
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan
 from anonspark.api.progress import progress_for
 from anonspark.api.proposals import PROPOSED, with_diversity
-from anonspark.api.release import Release, anonymized, claim_of, made_report, place_of
+from anonspark.api.release import Release, claim_of, made_report, place_of
 from anonspark.api.results import (
     Comparison,
     JointVerification,
@@ -52,6 +52,7 @@ from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
+from anonspark.pipeline.run import run
 from anonspark.profiling.profile import SAMPLE_ROWS, profile_table
 from anonspark.profiling.source import Source, find_source
 from anonspark.reading.published import PublishedRelease, open_published
@@ -197,7 +198,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
             read = adapter.engine.files.read_document
             configuration = given_configuration(wanted, path, read)
             with adapter.input(table, configuration, f"{path}-given") as given:
-                made = anonymized(adapter.engine, configuration, given, shown)
+                made = run(adapter.engine, configuration, progress=shown, table=given)
                 return Release(made, adapter, remove)
 
 
