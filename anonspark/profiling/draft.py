@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from anonspark.core.criterion import proposed_l
-from anonspark.core.recognition.names import unit_of_name
+from anonspark.core.recognition.names import unit_of_name, weight_of_name
 from anonspark.core.recognition.values import DISEASE
 from anonspark.errors import DataError
 from anonspark.foreign_text import json_text
@@ -20,6 +20,7 @@ from anonspark.profiling.source import Source
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 
 _LONGEST_SET = 50
+_MEASURED = ("whole number", "number")
 _MOST_CLASSES = 100
 _MAY_MISS = 0.01
 _TYPES = {
@@ -94,6 +95,8 @@ class Draft:
         What k counts by it.
     possible_units : tuple of str or None
         Without a unit, columns that may be one. None where each row is a person for sure.
+    weights : str or None
+        Column of sampling weights.
     output : str
     target : str or None
         Sensitive attribute that orders of categories can be learned from.
@@ -112,6 +115,7 @@ class Draft:
     unit: str | None
     unit_reason: str
     possible_units: tuple[str, ...] | None
+    weights: str | None
     output: str
     target: str | None
     missing_markers: tuple[str, ...]
@@ -177,7 +181,7 @@ def draft_configuration(
     for one in profile.columns:
         role, reason = roles[one.name]
         if role is None:
-            attributes.append(_left_out(one, reason))
+            attributes.append(_left_out(one, reason, is_key=one.name in profile.keys))
             continue
         if role != "quasi_identifier":
             if role != "identifier":
@@ -191,6 +195,8 @@ def draft_configuration(
             hierarchies[file] = tail
         attributes.append(_quasi_identifier(one, reason, file))
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
+    identifiers = [one.name for one in profile.columns if roles[one.name][0] == "identifier"]
+    weights = (name for name in identifiers if weight_of_name(name) is not None)
     markers = profile.missing_markers
     lacking = sum(one.counts.missing for one in quasi)
     return Draft(
@@ -203,6 +209,8 @@ def draft_configuration(
         unit=unit,
         unit_reason=_counting(unit),
         possible_units=profile.possible_units if answers.roles is None else None,
+        # Of a person with several records each would count.
+        weights=next(weights, None) if unit is None else None,
         output=answers.output,
         target=_target(sensitive, quasi),
         missing_markers=markers if markers != MISSING_MARKERS else (),
@@ -298,7 +306,7 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
             f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
             "  # whole months, years, decades"
         )
-    if one.looks_like == "age" and one.kind in ("whole number", "number"):
+    if one.looks_like == "age" and one.kind in _MEASURED:
         kind = "type: number, " if "type" in options else ""
         hint = (
             f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10], top: 90}}}}"
@@ -307,14 +315,17 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
     return DraftedAttribute(one.name, "quasi_identifier", reason, options, hint)
 
 
-def _left_out(one: ColumnProfile, reason: str) -> DraftedAttribute:
-    """Return a column that is not published, as it could be."""
+def _left_out(one: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAttribute:
+    """Draft a column that is left out, with the options it would need as a quasi-identifier."""
     usable = (
         one.kind not in ("nested", "empty", "other date", "other number")
         and one.looks_like not in ("free text", *NAMES_AND_PLACES)
         and one.counts.distinct > 1
     )
     options = _quasi_identifier(one, "", None).options if usable else {}
+    if is_key and "hierarchy" not in options:
+        # By its type it is no key.
+        options.setdefault("type", "number" if one.kind in _MEASURED else "text")
     return DraftedAttribute(one.name, None, reason, options, usable=usable)
 
 

@@ -136,6 +136,12 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
         "execution:",
         f"  seed_file: {_scalar(seed_file)}  # a secret, drawn at random: keep it apart from this",
     ]
+    if draft.weights is not None:
+        lines += [
+            "",
+            "evaluate:  # how many people each row stands for: measures the risk from an outsider",
+            f"  risk: {{weights: {_scalar(draft.weights)}}}",
+        ]
     if draft.target is not None:
         lines += [
             "",

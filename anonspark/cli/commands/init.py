@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -139,6 +140,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
             "--json: found together with --interactive, which asks. Expected one of them"
         )
     with call.progress.stage("look at the data"):
+        from anonspark.pipeline.repeats import key_texts
         from anonspark.profiling.draft import Answers, draft_configuration
         from anonspark.profiling.source import find_source
         from anonspark.profiling.writing import (
@@ -169,6 +171,8 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         answers = ask(profile, k, answers.output)
     draft = draft_configuration(profile, answers, tails, path)
     written = write_draft(draft, path)
+    for text in key_texts(profile.keys if draft.possible_units else {}, k).values():
+        logging.getLogger("anonspark").warning("%s", text)
     call.say({"written": written}, *(f"Written: {name}" for name in written))
     if call.as_json:
         return
