@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Literal
 
 from anonspark.core.criterion import proposed_l
@@ -12,14 +11,12 @@ from anonspark.core.recognition.names import unit_of_name, weight_of_name
 from anonspark.core.recognition.values import DISEASE
 from anonspark.errors import DataError
 from anonspark.foreign_text import json_text
-from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import MISSING_MARKERS, ColumnProfile, Profile
 from anonspark.profiling.roles import NAMES_AND_PLACES
 from anonspark.profiling.source import Source
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 
-_LONGEST_SET = 50
 _MEASURED = ("whole number", "number")
 _MOST_CLASSES = 100
 _MAY_MISS = 0.01
@@ -102,8 +99,6 @@ class Draft:
         Sensitive attribute that orders of categories can be learned from.
     missing_markers : tuple of str
         Texts that mean missing. None, if they are those of any table.
-    hierarchies : dict of str to str
-        Name of each file beside the configuration, and its text.
     """
 
     source: Source
@@ -119,7 +114,6 @@ class Draft:
     output: str
     target: str | None
     missing_markers: tuple[str, ...]
-    hierarchies: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -143,20 +137,8 @@ class Answers:
     unit: str | None = None
 
 
-def draft_configuration(
-    profile: Profile, answers: Answers, tails: Mapping[str, Mapping[str, int]], beside: str
-) -> Draft:
-    """Draft a configuration.
-
-    Parameters
-    ----------
-    profile : Profile
-    answers : Answers
-    tails : mapping of str to mapping of str to int
-        Records of each value, of columns whose rare values may become one group.
-    beside : str
-        Path of the configuration, beside which files of hierarchies lie.
-    """
+def draft_configuration(profile: Profile, answers: Answers) -> Draft:
+    """Draft a configuration from what a profile proposes, or a person answered."""
     roles = _roles(profile, answers)
     quasi = [one for one in profile.columns if roles[one.name][0] == "quasi_identifier"]
     unit = profile.unit if answers.roles is None else answers.unit
@@ -176,7 +158,6 @@ def draft_configuration(
             "identifier, a name, free text or of a type that is not judged). Nothing was written. "
             f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
         )
-    hierarchies: dict[str, str] = {}
     attributes = []
     for one in profile.columns:
         role, reason = roles[one.name]
@@ -188,12 +169,7 @@ def draft_configuration(
                 reason += _giving(one.name, profile, roles)
             attributes.append(DraftedAttribute(one.name, role, reason))
             continue
-        tail = tail_hierarchy(tails.get(one.name, {}), profile.rows, answers.k)
-        file = None
-        if tail is not None:
-            file = f"{PurePath(beside).with_suffix('')}.{_plain(one.name)}.csv"
-            hierarchies[file] = tail
-        attributes.append(_quasi_identifier(one, reason, file))
+        attributes.append(_quasi_identifier(one, reason))
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
     identifiers = [one.name for one in profile.columns if roles[one.name][0] == "identifier"]
     weights = (name for name in identifiers if weight_of_name(name) is not None)
@@ -214,7 +190,6 @@ def draft_configuration(
         output=answers.output,
         target=_target(sensitive, quasi),
         missing_markers=markers if markers != MISSING_MARKERS else (),
-        hierarchies=hierarchies,
     )
 
 
@@ -258,12 +233,7 @@ def _typed(source: Source) -> Source:
     return replace(source, options={**source.options, "inferSchema": "true"})
 
 
-def _plain(name: str) -> str:
-    """Return a column's name as a part of a file's."""
-    return "".join(one if one.isalnum() or one in "-_" else "_" for one in name)
-
-
-def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> DraftedAttribute:
+def _quasi_identifier(one: ColumnProfile, reason: str) -> DraftedAttribute:
     options: dict[str, str] = {}
     hint = None
     is_text = one.type == "string"
@@ -285,13 +255,6 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
     elif one.are_names:
         options["type"] = "text"
         reason += ". Its numbers stand for names. If they have an order, take the type away"
-    elif file is not None:
-        hierarchy = {"hierarchy": json_text(file)}
-        if one.counts.distinct > _LONGEST_SET:
-            options |= hierarchy
-            reason += ". Its rare values are one group in that file, which you can edit"
-        else:
-            hint = f"{{role: quasi_identifier, hierarchy: {json_text(file)}}}  # rare values as one"
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
         options["order"] = f"[{', '.join(map(json_text, one.order))}]"
@@ -322,7 +285,7 @@ def _left_out(one: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAttrib
         and one.looks_like not in ("free text", *NAMES_AND_PLACES)
         and one.counts.distinct > 1
     )
-    options = _quasi_identifier(one, "", None).options if usable else {}
+    options = _quasi_identifier(one, "").options if usable else {}
     if is_key and "hierarchy" not in options:
         # By its type it is no key.
         options.setdefault("type", "number" if one.kind in _MEASURED else "text")

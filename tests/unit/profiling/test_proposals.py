@@ -7,9 +7,7 @@ from typing import Any
 from cases import cases
 
 from anonspark.core.dependencies import Dependency
-from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.core.recognition.names import meaning_of
-from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.roles import Described, propose_roles, unit_of
 
 
@@ -142,20 +140,3 @@ def test_dates_of_birth_alone_give_an_age_away() -> None:
     }.items():  # fmt: skip
         columns = [column("age", kind="whole number"), column(name, **facts)]
         assert propose_roles(columns)["age"].role is None, name
-
-
-def test_rare_values_become_one_group() -> None:
-    counts = {"a;b": 500, 'say "c"': 490} | {f"v{number}": 1 for number in range(10)}
-    text = tail_hierarchy(counts, 1000, 5)
-    assert text is not None
-    lines = text.splitlines()
-    assert lines[0] == '"a;b";"a;b";*'
-    assert lines[-1] == "v9;other;*"
-    hierarchy = parse_hierarchy(text, "test")
-    assert len(hierarchy.leaves) == 12
-    # No tail, nothing but a tail, and a value of the group's name.
-    assert tail_hierarchy({"a": 5, "b": 5}, 10, 5) is None
-    assert tail_hierarchy({"a": 1, "b": 1}, 10, 5) is None
-    named = tail_hierarchy({"a": 900, "other": 1, "b": 1}, 902, 5)
-    assert named is not None
-    assert "other;other values;*" in named
