@@ -39,8 +39,6 @@ def checked_blocks(config: str, checked: Checked) -> Blocks:
     for name, missing in checked.missing.items():
         if missing:
             yield Text(f"attributes.{name}: {missing:,} values are missing")
-    for repeat in checked.repeats:
-        yield Text(repeat.describe(checked.k), "mixed")
 
 
 def _size(number: int) -> str:
