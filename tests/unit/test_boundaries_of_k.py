@@ -29,6 +29,7 @@ from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.settings import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
+from anonspark.presentation.release import _records
 from anonspark.profiling.uniqueness import _measured
 from anonspark.reporting.bins import Bins, merge_bins
 from anonspark.reporting.class_sizes import size_bins
@@ -44,6 +45,7 @@ from anonspark.staged.records import Rows
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import satisfies
 from anonspark.verification.linkage import Linkage
+from anonspark.verification.matching import INSENSITIVE, linked_values_warnings
 from anonspark.verification.people import MeasuredUnits, unknown_people
 from anonspark.verification.population import broken_promises
 
@@ -161,6 +163,18 @@ def words_of_rare(records: int, *, k: int = K) -> str | None:
     return found[0].text if found else None
 
 
+def card_of(dropped: int) -> str:
+    """Return what the card of a run counts."""
+    counts = {"rows_in": 100 + dropped, "rows_suppressed": 0, "rows_left_out": 0}
+    counts["rows_dropped_missing"] = dropped
+    return _records({"rows_published": 100, "k": K, **told_counts(counts, K)})
+
+
+def words_of_linkage(fewer: int) -> str:
+    (text,) = linked_values_warnings({INSENSITIVE: Linkage(100, 100, fewer, 1, 0, 0, K)})
+    return text
+
+
 AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     # What is shown.
     "a count is withheld": (lambda n: is_few(n, K), [True, False, False]),
@@ -223,6 +237,18 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     "words for rare values": (
         lambda n: (text := words_of_rare(n)) and FEW in text,
         [True, None, None],
+    ),
+    "words of a card": (
+        card_of,
+        [
+            "100 published, fewer than 5 dropped (missing quasi-identifier)",
+            "100 published, 5 dropped (missing quasi-identifier)",
+            "100 published, 6 dropped (missing quasi-identifier)",
+        ],
+    ),
+    "words for an attack": (
+        words_of_linkage,
+        ["for fewer than 5 records", "for about 5.0% of the records", "for about 5.0% of the"],
     ),
     "rows without a value": (lambda n: warned(blank_row_warnings(n, K)), [False, True, True]),
     "dropped records": (
