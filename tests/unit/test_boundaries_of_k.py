@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from anonspark.config.loading import parse_configuration
-from anonspark.core.atom_reuse import Soundness, Stratum
+from anonspark.core.atom_reuse import AtomDemand, Soundness, Stratum
 from anonspark.core.columns import SUBJECT, UNIT
 from anonspark.core.criteria import Criteria, Units
 from anonspark.core.criterion import Criterion
@@ -22,14 +22,18 @@ from anonspark.core.figure_text import share_of_records
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
+from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.evaluate.withholding import is_few, told_counts, told_missing
 from anonspark.layers.prepare.inspection import require_enough_rows
-from anonspark.layers.prepare.people import count_units, has_units
+from anonspark.layers.prepare.people import count_units, has_units, satisfied_by_people
 from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.settings import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.presentation.release import _records
+from anonspark.profiling import draft
+from anonspark.profiling.counting import _Totals
+from anonspark.profiling.draft import Answers
 from anonspark.profiling.uniqueness import _measured
 from anonspark.reporting.bins import Bins, merge_bins
 from anonspark.reporting.class_sizes import size_bins
@@ -39,15 +43,18 @@ from anonspark.sharing.coding.comparing import is_at_least
 from anonspark.sharing.ledger.coalitions import list_coalitions
 from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
 from anonspark.sharing.ledger.members import CLASS, sensitive_column
+from anonspark.sharing.pairs.original import _LookUp
 from anonspark.sharing.recipients import preparation
 from anonspark.sharing.recipients.joint_check import requires_check
+from anonspark.sharing.recipients.nested import _DivideAtoms
 from anonspark.staged.records import Rows
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import satisfies
-from anonspark.verification.linkage import Linkage
+from anonspark.verification.linkage import _FEWER, Linkage, _CountCandidates
 from anonspark.verification.matching import INSENSITIVE, linked_values_warnings
 from anonspark.verification.people import MeasuredUnits, unknown_people
 from anonspark.verification.population import broken_promises
+from anonspark.verifier import check_release
 
 K = 5
 RULES = Disclosure(K)
@@ -92,6 +99,13 @@ def has_k_units(people: int, records: int) -> bool:
     rows = records_about(people, records=records - people + 1)
     criteria = Criteria(K, units=Units(100, 4, 8))
     return has_units(rows, records, criteria)  # type: ignore[arg-type]
+
+
+def people_satisfy(people: int, rows: int) -> bool:
+    with pytest.MonkeyPatch.context() as patch:
+        counted = SimpleNamespace(number=people)
+        patch.setattr("anonspark.layers.prepare.people.count_people", lambda *_: counted)
+        return satisfied_by_people(None, rows, Criteria(K))  # type: ignore[arg-type]
 
 
 def rest_of_a_recipient(left: int, *, withheld: int = 7) -> str | None:
@@ -161,6 +175,92 @@ def words_of_rare(records: int, *, k: int = K) -> str | None:
         published_value_warnings(sizes, configuration(f"privacy.k={k}", "privacy.allow_k_1=true"))
     )
     return found[0].text if found else None
+
+
+def candidates_of_a_record(candidates: int) -> int:
+    """Return how many records of an original have fewer than k candidates, where each has these."""
+    search = SimpleNamespace(
+        axes=["age"],
+        points=lambda _: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
+        sum_figures=lambda *_: np.full(3, float(candidates)),
+    )
+    (found,) = _CountCandidates(search, np.array([candidates]), K)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
+    rows = dict(zip(found["figure"].to_pylist(), found["records"].to_pylist(), strict=True))
+    return rows[_FEWER]
+
+
+def candidates_in_a_pair(candidates: int) -> int:
+    """Do so for two releases."""
+    side = SimpleNamespace(
+        axes=["age"],
+        regions=(),
+        points=lambda _: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
+    )
+    names = ("records", "matched", "below", "disclosed", "disclosed_required", "a", "b")
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    nothing = np.zeros(0, np.int64)
+    look_up = _LookUp(side, side, nothing, nothing, nothing, np.zeros(1, bool), K, schema)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_LookUp, "_second_points", lambda *_: side.points(None))
+        patch.setattr(
+            "anonspark.sharing.pairs.original.sum_candidates",
+            lambda *_: (np.full(3, candidates), np.full((3, 1), -1)),
+        )
+        (found,) = look_up(iter([pa.record_batch({"age": [1, 2, 3]})]))
+    return int(found["below"][0].as_py())
+
+
+def judged_by_the_verifier(fewest: int, *, people: bool) -> list[str]:
+    """Return what the verifier in a release says of a class of so many records or people."""
+    said: list[str] = []
+    release = SimpleNamespace(
+        privacy={"k": K, "unit": ["patient"]} if people else {"k": K},
+        pseudonyms=None,
+        classes=["age"],
+        plain={"patient"},
+        published={"rows": 20 + fewest},
+        not_checked=[],
+        judge=lambda holds, text: said.append(text) if not holds else None,
+    )
+    of_classes = pa.table({"age": [1, 2], "records": [20, fewest if not people else 20]})
+    pairs = [(1, n) for n in range(20)] + [(2, n) for n in range(fewest)]
+    of_people = pa.table(
+        {
+            "age": [a for a, _ in pairs],
+            "patient": [b for _, b in pairs],
+            "records": [1] * len(pairs),
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            check_release,
+            "count",
+            lambda _, names, *__: of_people if "patient" in names else of_classes,
+        )
+        check_release.check_classes(release)  # type: ignore[arg-type]
+    return [text.split(":")[0] for text in said if text.startswith("k =")]
+
+
+def values_of_few(records: int) -> list[int]:
+    """Return the figures of a profile of a column with values of so many records and of 20."""
+    batch = pa.record_batch(
+        {
+            "place": pa.array([0, 0], pa.int32()),
+            "value": pa.array([7, 8], pa.int64()),
+            "records": pa.array([records, 20], pa.int64()),
+        }
+    )
+    *_, totals = _Totals(K)(iter([batch]))
+    return totals["number"].to_pylist()
+
+
+def enough_of_people(number: int) -> str | None:
+    profile = SimpleNamespace(
+        columns=[], unit=None, rows=number, source=SimpleNamespace(path="t.csv")
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draft, "_roles", lambda *_: {})
+        return refused(lambda: draft.draft_configuration(profile, Answers(None, K, "out"), {}, ""))  # type: ignore[arg-type]
 
 
 def card_of(dropped: int) -> str:
@@ -262,6 +362,8 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         lambda n: has_k_units(2, n + 4),
         [False, True, True],
     ),
+    "people of records that are left": (lambda n: people_satisfy(n, n), [False, True, True]),
+    "few people of many records": (lambda n: people_satisfy(n, 9), [False, True, True]),
     "a stratum of a plan": (lambda n: Soundness(K).holds(Stratum(n)), [False, True, True]),
     "values of a stratum": (
         lambda n: Soundness(1, {"a": K}).holds(Stratum(9, {"a": frozenset(range(n))})),
@@ -286,11 +388,30 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         lambda n: _measured(("a",), np.array([n, 20]), 0, K).few,
         [4, 0, 0],
     ),
+    "records of few of a column": (values_of_few, [[2, 0, 4], [2, 0, 0], [2, 0, 0]]),
+    "candidates of a record": (candidates_of_a_record, [3, 0, 0]),
+    "candidates in two releases": (candidates_in_a_pair, [3, 0, 0]),
     "people of joint classes": (
         lambda n: joint([1] * n + [2] * 9, [1] * (n + 9)),
         [[(4, False)], [(0, True)], [(0, True)]],
     ),
+    "an atom of a plan that stays": (
+        lambda n: _DivideAtoms(AtomDemand(K, 2), repeated=False)._stays(np.ones(n, np.int64)),
+        [False, True, True],
+    ),
     # What is refused.
+    "a class, by the verifier": (
+        lambda n: judged_by_the_verifier(n, people=False),
+        [["k = 5"], [], []],
+    ),
+    "people, by the verifier": (
+        lambda n: judged_by_the_verifier(n, people=True),
+        [["k = 5 people"], [], []],
+    ),
+    "rows to begin with": (
+        enough_of_people,
+        ["has 4 rows, and k = 5 needs that many", *["no column of t.csv can be proposed"] * 2],
+    ),
     "rows of the input": (
         lambda n: refused(lambda: require_enough_rows(n, n, K)),
         ["privacy.k: 5 needs at least 5 rows, the input has 4. Nothing", None, None],
@@ -382,6 +503,25 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     "with k = 2 they are named apart": (
         lambda: (words_of_rare(1, k=2) or "").count("one that no other record has"),
         1,
+    ),
+    "gates of at least": (
+        lambda: [GateResult("gcp", n, 2.0, None).describe() for n in (2.0, 2.5)],
+        [None, None],
+    ),
+    "a gate that is missed": (
+        lambda: [
+            (GateResult("gcp", n, low, high).describe() or "").count("found 1.5, expected")
+            for n, low, high in ((1.5, 2.0, None), (1.5, None, 1.5), (1.5, None, 1.0))
+        ],
+        [1, 0, 1],
+    ),
+    "a drift": (
+        lambda: [Drift("gcp", n, 100.0, 0.5, "r").describe() is None for n in (149, 150, 151)],
+        [True, True, False],
+    ),
+    "a drift that fewer than k records explain": (
+        lambda: [Drift("rows_in", n, 100.0, 0.5, "r").is_sure(K - 1) for n in (153, 154, 155)],
+        [False, False, True],
     ),
     "people with one record do not repeat": (
         lambda: [Units(9, most, 4).repeat for most in (1, 2)],
