@@ -119,10 +119,10 @@ def main() -> None:
         generated = f"{folder}/people"
         if "People" in options.tables:
             people(spark, PEOPLE).write.parquet(generated)
-        found: dict[str, list[dict[str, str]]] = {}
+        measured_rows: dict[str, list[dict[str, str]]] = {}
         for table in options.tables:
             print(f"\n{table}\n", flush=True)
-            found[table] = []
+            measured_rows[table] = []
             document = document_of(table, data, generated)
             for place, row in enumerate(
                 rows(SparkEngine(spark), document, options.ks, options.models, f"{folder}/release")
@@ -130,12 +130,12 @@ def main() -> None:
                 if place == 0:
                     print("| " + " | ".join(row) + " |\n|" + " --- |" * len(row))
                 print("| " + " | ".join(row.values()) + " |", flush=True)
-                found[table].append(row)
+                measured_rows[table].append(row)
         if "smondrian" in options.models:
-            print_means([table for name, table in found.items() if name != "People"])
+            print_means([table for name, table in measured_rows.items() if name != "People"])
     if options.compare is not None:
         page = printed_rows(options.compare.read_text(encoding="utf-8"))
-        sys.exit("\n".join(differences(found, page)) or 0)
+        sys.exit("\n".join(differences(measured_rows, page)) or 0)
 
 
 FIGURES = ("gcp", "dm", "median query error", "seconds")
@@ -143,14 +143,14 @@ FIGURES = ("gcp", "dm", "median query error", "seconds")
 
 def printed_rows(page: str) -> dict[str, list[dict[str, str]]]:
     """Return the rows of each table of a page, by the first words of its heading."""
-    found: dict[str, list[dict[str, str]]] = {}
+    tables: dict[str, list[dict[str, str]]] = {}
     _, _, text = page.partition("\n## Losses on six tables\n")
     for section in re.split(r"\n### ", text.partition("\n## ")[0])[1:]:
         lines = [line.strip("| ").split(" | ") for line in section.split("\n") if line[:1] == "|"]
-        found[section.split(",")[0]] = [
+        tables[section.split(",")[0]] = [
             dict(zip(lines[0], line, strict=True)) for line in lines[2:]
         ]
-    return found
+    return tables
 
 
 def differences(
@@ -180,7 +180,7 @@ def geometric_means(tables: list[list[dict[str, str]]]) -> dict[str, list[float]
             shares.setdefault(row["model"], []).append(
                 [a / b if a and b else 1.0 for a, b in zip(own, other, strict=True)]
             )
-    return {model: np.exp(np.log(found).mean(axis=0)).tolist() for model, found in shares.items()}
+    return {model: np.exp(np.log(ratios).mean(axis=0)).tolist() for model, ratios in shares.items()}
 
 
 def print_means(tables: list[list[dict[str, str]]]) -> None:

@@ -19,6 +19,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,9 +86,9 @@ class Mutant:
             if source.count(self.right) != 1:
                 sys.exit(f"{self.name}: found {source.count(self.right)} times in {self.file}")
             return source.replace(self.right, self.wrong)
-        own = source.encode()
+        content = source.encode()
         stop = self.start + len(self.right.encode())
-        return (own[: self.start] + self.wrong.encode() + own[stop:]).decode()
+        return (content[: self.start] + self.wrong.encode() + content[stop:]).decode()
 
 
 @dataclass(frozen=True)
@@ -121,15 +122,15 @@ class Boundaries:
             seen[text] += 1
             again = f" #{seen[text]}" if seen[text] > 1 else ""
             sides = [node.left, *node.comparators]
-            for place, operator in enumerate(node.ops):
+            for index, operator in enumerate(node.ops):
                 if type(operator) not in _BESIDE:
                     continue
                 right, wrong = _BESIDE[type(operator)]
-                low, high = sides[place], sides[place + 1]
+                low, high = sides[index], sides[index + 1]
                 start = starts[low.end_lineno - 1] + low.end_col_offset  # type: ignore[operator]
                 stop = starts[high.lineno - 1] + high.col_offset
                 start += source.encode()[start:stop].index(right.encode())
-                other = f" (operator {place + 1})" if len(node.ops) > 1 else ""
+                other = f" (operator {index + 1})" if len(node.ops) > 1 else ""
                 name = f"{self.file} {function}: {text}{again} -> {wrong}{other}"
                 yield Mutant(name, self.file, right, wrong, self.tests, start)
 
@@ -547,7 +548,9 @@ BOUNDARIES = [
     Boundaries("reporting/groups.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
     Boundaries("reporting/bins.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
     Boundaries("reporting/marginals.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
-    Boundaries("reporting/class_sizes.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
+    Boundaries(
+        "reporting/class_sizes.py", f"{FEW} {REPORTS}test_report_figures.py", "size_bins: .*k$"
+    ),
     Boundaries(
         "pipeline/warnings/published_values.py",
         f"{FEW} tests/unit/pipeline/test_warning_figures.py",
@@ -642,6 +645,9 @@ BOUNDARIES = [
 ]
 
 EQUIVALENT: dict[str, str] = {
+    "reporting/marginals.py _marginal: 0 < special[1] < k -> <= (operator 1)": (
+        "of no record the others are multiplied by 1"
+    ),
     "kernels/separation.py neighbor_distance_sums: distances[i] < reach[a] -> <=": (
         "records at the distance of the last one are counted at that distance either way"
     ),
@@ -690,14 +696,25 @@ def _run_tests(folder: Path, tests: str, *, pure: bool) -> int:
     """Run tests in this process, and return the exit code of pytest."""
     os.chdir(folder)
     os.environ["PYTHONPATH"] = sys.path[0] = str(folder)
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    sys.dont_write_bytecode = True
+    # Byte code is kept from one run to the next.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     # The same examples each time. The data sets lie beside the repository.
     os.environ["CI"] = "true"
     os.environ.setdefault("ANONSPARK_DATA", str(REPOSITORY.parent / "shared" / "data"))
     if pure:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
     return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *shlex.split(tests)]))
+
+
+_SECONDS = itertools.count(1)
+
+
+def write(path: Path, source: str) -> None:
+    """Write a source, with a time that no other one had: byte code is kept by size and second."""
+    path.write_text(source, encoding="utf-8")
+    seconds = next(_SECONDS)
+    os.utime(path, (seconds, seconds))
 
 
 def is_pure(mutant: Mutant) -> bool:
@@ -707,7 +724,10 @@ def is_pure(mutant: Mutant) -> bool:
 
 def main(parts: list[str]) -> int:
     """Try all mutants, or those whose names have one of some parts."""
-    mutants = [*MUTANTS, *(one for own in BOUNDARIES for one in own.mutants())]
+    mutants = [
+        *MUTANTS,
+        *itertools.chain.from_iterable(boundaries.mutants() for boundaries in BOUNDARIES),
+    ]
     names = [mutant.name for mutant in mutants]
     if forgotten := [name for name in EQUIVALENT if name not in names]:
         sys.exit("\n".join(["equivalent, but not there any more:", *forgotten]))
@@ -721,15 +741,19 @@ def main(parts: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place)
         copy_to(folder)
-        for tests, pure in sorted({(mutant.tests, is_pure(mutant)) for mutant in wanted}):
-            passes(folder, tests, pure=pure, no_bug=True)
+        right = set()
         for mutant in wanted:
+            if (way := (mutant.tests, is_pure(mutant))) not in right:
+                passes(folder, mutant.tests, pure=is_pure(mutant), no_bug=True)
+                right.add(way)
             path = folder / "anonspark" / mutant.file
             source = path.read_text(encoding="utf-8")
-            path.write_text(mutant.put_into(source), encoding="utf-8")
+            write(path, mutant.put_into(source))
+            start = time.monotonic()
             survived = passes(folder, mutant.tests, pure=is_pure(mutant))
-            path.write_text(source, encoding="utf-8")
-            print(f"{'SURVIVED' if survived else 'killed'}: {mutant.name}", flush=True)  # noqa: T201
+            write(path, source)
+            outcome = "SURVIVED" if survived else "killed"
+            print(f"{outcome} ({time.monotonic() - start:.0f} s): {mutant.name}", flush=True)  # noqa: T201
             if survived:
                 survivors.append(mutant.name)
     print(  # noqa: T201

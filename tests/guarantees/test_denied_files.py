@@ -109,10 +109,10 @@ def test_denied(
     before = denied.stat().st_mode
     denied.chmod(mode)
     try:
-        found, err = answer(commands, *arguments)
+        ended, err = answer(commands, *arguments)
     finally:
         denied.chmod(before)
-    assert found == code, err
+    assert ended == code, err
     for part in expected:
         assert part in err
     assert "bug of anonspark" not in err

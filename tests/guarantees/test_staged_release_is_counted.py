@@ -36,17 +36,17 @@ def break_records(data: Path, how: str) -> None:
     ages = records["age"].to_pylist()
     sizes = Counter(ages).most_common()
     (largest, _), (smallest, size) = sizes[0], sizes[-1]
-    place = ages.index(largest)
+    index = ages.index(largest)
     if how == "lost":
-        records = records.filter(np.arange(len(ages)) != place)
+        records = records.filter(np.arange(len(ages)) != index)
     elif how == "doubled":
-        records = pa.concat_tables([records, records.slice(place, 1)])
+        records = pa.concat_tables([records, records.slice(index, 1)])
     else:
         # Of the smallest class k - 1 records stay, the others go to the largest one.
         for moved in [i for i, age in enumerate(ages) if age == smallest][: size - (K - 1)]:
             ages[moved] = largest
-        index = records.schema.get_field_index("age")
-        records = records.set_column(index, "age", pa.array(ages, records["age"].type))
+        column = records.schema.get_field_index("age")
+        records = records.set_column(column, "age", pa.array(ages, records["age"].type))
     for file in [*files, *data.glob(".*.crc")]:
         file.unlink()
     pq.write_table(records, files[0])
@@ -54,7 +54,7 @@ def break_records(data: Path, how: str) -> None:
 
 @dataclass(frozen=True)
 class FewerPeople:
-    """Finished records, in one class of which so many people are left: one has others' records."""
+    """Finished records, of which a class has so many people left: another has their records."""
 
     finished: Records
     left: int

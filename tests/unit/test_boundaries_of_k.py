@@ -1,6 +1,6 @@
 """What is shown, kept, counted or refused, at k - 1, k and k + 1 records or people.
 
-A row of the tables is a rule. ``tools/mutants.py`` puts the comparison beside in its place.
+A row of the tables is a rule. ``tools/mutants.py`` puts each comparison one off.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers import attribute as published_attribute
 
 from anonspark.config.loading import parse_configuration
 from anonspark.core.atom_reuse import AtomDemand, Soundness, Stratum
@@ -35,10 +36,14 @@ from anonspark.profiling import draft
 from anonspark.profiling.counting import _Totals
 from anonspark.profiling.draft import Answers
 from anonspark.profiling.uniqueness import _measured
+from anonspark.release.regions import read_regions
+from anonspark.reporting.axes import numbers_axis
 from anonspark.reporting.bins import Bins, merge_bins
 from anonspark.reporting.class_sizes import size_bins
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.groups import plan_groups
+from anonspark.reporting.marginals import OrderedLabels, ordered_marginal
+from anonspark.reporting.original import BinCounts
 from anonspark.sharing.coding.comparing import is_at_least
 from anonspark.sharing.ledger.coalitions import list_coalitions
 from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
@@ -81,6 +86,18 @@ def refused(check: Callable[[], Any]) -> str | None:
 
 def warned(warnings: Any) -> bool:
     return bool(list(warnings))
+
+
+def marginal(missing: float, untold: float = 0.0, *, original: bool = True) -> Any:
+    """Return the labels and records of a chart of ages, of 20 records of each of two values."""
+    published = published_attribute("age", "integer")
+    regions, numbers = read_regions([pa.array(["10", "40", "missing", "*"])], published)
+    records = np.bincount(numbers, [20.0, 20.0, missing, untold], len(regions))
+    bins = Bins("whole", (20.0,))
+    labels = OrderedLabels(numbers_axis(published), regions, records, bins, 10.0, 41.0)
+    counts = BinCounts(np.array([20.0, 20.0]), missing, 10.0, 41.0) if original else None
+    chart = ordered_marginal(SimpleNamespace(name="age", kind="integer"), labels, counts, K)  # type: ignore[arg-type]
+    return [*chart.labels], chart.before, chart.after
 
 
 def records_about(people: int, *, records: int = 1) -> Rows:
@@ -171,10 +188,10 @@ def satisfied(kind: str, figure: float) -> bool:
 def words_of_rare(records: int, *, k: int = K) -> str | None:
     """Return the share in the warning of a value of so many records, None without a warning."""
     sizes = {"town": ValueSizes(1000, {records: 1, 1000 - records: 1})}
-    found = list(
+    warnings = list(
         published_value_warnings(sizes, configuration(f"privacy.k={k}", "privacy.allow_k_1=true"))
     )
-    return found[0].text if found else None
+    return warnings[0].text if warnings else None
 
 
 def candidates_of_a_record(candidates: int) -> int:
@@ -184,8 +201,8 @@ def candidates_of_a_record(candidates: int) -> int:
         points=lambda _: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
         sum_figures=lambda *_: np.full(3, float(candidates)),
     )
-    (found,) = _CountCandidates(search, np.array([candidates]), K)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
-    rows = dict(zip(found["figure"].to_pylist(), found["records"].to_pylist(), strict=True))
+    (counts,) = _CountCandidates(search, np.array([candidates]), K)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
+    rows = dict(zip(counts["figure"].to_pylist(), counts["records"].to_pylist(), strict=True))
     return rows[_FEWER]
 
 
@@ -206,13 +223,13 @@ def candidates_in_a_pair(candidates: int) -> int:
             "anonspark.sharing.pairs.original.sum_candidates",
             lambda *_: (np.full(3, candidates), np.full((3, 1), -1)),
         )
-        (found,) = look_up(iter([pa.record_batch({"age": [1, 2, 3]})]))
-    return int(found["below"][0].as_py())
+        (sums,) = look_up(iter([pa.record_batch({"age": [1, 2, 3]})]))
+    return int(sums["below"][0].as_py())
 
 
 def judged_by_the_verifier(fewest: int, *, people: bool) -> list[str]:
     """Return what the verifier in a release says of a class of so many records or people."""
-    said: list[str] = []
+    failures: list[str] = []
     release = SimpleNamespace(
         privacy={"k": K, "unit": ["patient"]} if people else {"k": K},
         pseudonyms=None,
@@ -220,7 +237,7 @@ def judged_by_the_verifier(fewest: int, *, people: bool) -> list[str]:
         plain={"patient"},
         published={"rows": 20 + fewest},
         not_checked=[],
-        judge=lambda holds, text: said.append(text) if not holds else None,
+        judge=lambda holds, text: failures.append(text) if not holds else None,
     )
     of_classes = pa.table({"age": [1, 2], "records": [20, fewest if not people else 20]})
     pairs = [(1, n) for n in range(20)] + [(2, n) for n in range(fewest)]
@@ -238,7 +255,7 @@ def judged_by_the_verifier(fewest: int, *, people: bool) -> list[str]:
             lambda _, names, *__: of_people if "patient" in names else of_classes,
         )
         check_release.check_classes(release)  # type: ignore[arg-type]
-    return [text.split(":")[0] for text in said if text.startswith("k =")]
+    return [text.split(":")[0] for text in failures if text.startswith("k =")]
 
 
 def values_of_few(records: int) -> list[int]:
@@ -325,6 +342,18 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     "missing values among them": (
         lambda n: names_of_groups([30, 20], missing=float(n)),
         [(["a", "other values or missing"], True), *[(["a", "b", "other values"], False)] * 2],
+    ),
+    "missing values in a chart": (
+        lambda n: marginal(n)[:2],
+        [
+            (["below 20", "20 and more or missing"], (20, 24)),
+            (["below 20", "20 and more", "missing"], (20, 20, 5)),
+            (["below 20", "20 and more", "missing"], (20, 20, 6)),
+        ],
+    ),
+    "any value in a chart": (
+        lambda n: marginal(0, n, original=False)[2],
+        [(22.0, 22.0), (20.0, 20.0, 5.0), (20.0, 20.0, 6.0)],
     ),
     "bins of a histogram": (
         lambda n: merge_bins(Bins("real", (1.0,)), [np.array([n, 20.0])], K)[1],
@@ -436,13 +465,13 @@ def test_at_k(rule: str) -> None:
     function, expected = AT_K[rule]
     for count, outcome in zip((K - 1, K, K + 1), expected, strict=True):
         try:
-            found = function(count)
+            answer = function(count)
         except AnonsparkError as error:
-            found = str(error)
-        if isinstance(outcome, str) and " " in outcome and isinstance(found, str):
-            assert outcome in found, count
+            answer = str(error)
+        if isinstance(outcome, str) and " " in outcome and isinstance(answer, str):
+            assert outcome in answer, count
         else:
-            assert found == outcome, count
+            assert answer == outcome, count
 
 
 BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
@@ -452,6 +481,7 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     "a rounded share of all": (lambda: rounded_share(103, 103, K), 1.0),
     "words for none": (lambda: share_of_records(0, 100, K), "0% of the records"),
     "words for all": (lambda: share_of_records(3, 3, K), "all records"),
+    "no missing value in a chart": (lambda: marginal(0)[0], ["below 20", "20 and more"]),
     "half a person is rounding": (lambda: RULES.share(0.0004, 1000), "0.04%"),
     "more than half is a person": (lambda: RULES.share(0.0005, 1000), FEW),
     "half a person too few": (lambda: RULES.share(0.0045, 1000), "0.45%"),

@@ -298,24 +298,24 @@ def test_listens_on_the_loopback_interface_only_and_has_no_user_interface(
 
 def listened_by(process: int) -> list[IPv4Address | IPv6Address]:
     """Return the addresses on which a process listens."""
-    own = set()
+    sockets = set()
     for entry in Path(f"/proc/{process}/fd").iterdir():
         # Others are closed meanwhile.
         with suppress(FileNotFoundError):
-            own.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
-    found: list[IPv4Address | IPv6Address] = []
+            sockets.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
+    addresses: list[IPv4Address | IPv6Address] = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
-            if fields[3] != "0A" or fields[9] not in own:
+            if fields[3] != "0A" or fields[9] not in sockets:
                 continue
             # Words of 32 bits, each with its lowest byte first.
             packed = bytes.fromhex(fields[1].split(":")[0])
             words = [packed[i : i + 4][::-1] for i in range(0, len(packed), 4)]
             address = ip_address(b"".join(words))
             mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-            found.append(mapped or address)
-    return found
+            addresses.append(mapped or address)
+    return addresses
 
 
 def test_doctor_sends_a_table_to_python_and_back(spark: SparkSession) -> None:

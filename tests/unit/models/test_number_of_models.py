@@ -99,7 +99,7 @@ def test_the_page_sums_up_its_tables_of_losses() -> None:
     of_public = [rows for name, rows in tables.items() if name != "People"]
     means = geometric_means(of_public)
     for model, figures in means.items():
-        assert f"| {model} | {' | '.join(f'{one:.2f}' for one in figures)} |\n" in page
+        assert f"| {model} | {' | '.join(f'{figure:.2f}' for figure in figures)} |\n" in page
     assert f"`separation: adaptive` loses {1 - means['su-mondrian'][0]:.0%} less" in text
     costs = {
         name: max(
@@ -147,5 +147,5 @@ def test_other_losses_than_those_of_the_page_are_named() -> None:
     page = printed_rows((REPOSITORY / "docs" / "models.md").read_text())
     row = page["Adult"][0]
     assert not list(differences({"Adult": [row | {"seconds": "99"}]}, page))
-    (found,) = differences({"Adult": [row | {"gcp": "0.5"}]}, page)
-    assert found == f"Adult, k = 5, smondrian: gcp is 0.5, the page has {row['gcp']}"
+    (difference,) = differences({"Adult": [row | {"gcp": "0.5"}]}, page)
+    assert difference == f"Adult, k = 5, smondrian: gcp is 0.5, the page has {row['gcp']}"

@@ -184,7 +184,7 @@ def test_whole_numbers_within_their_bits(bits: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "own", "wanted", "changed"),
+    ("values", "kind", "wanted", "changed"),
     [
         ([2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, None], "int64", "double", [2]),
         ([2**24, 2**24 + 1], "int32", "float", [1]),
@@ -195,7 +195,7 @@ def test_whole_numbers_within_their_bits(bits: int) -> None:
     ],
 )
 def test_values_that_another_type_does_not_hold(
-    values: list[float | None], own: str, wanted: str, changed: list[int]
+    values: list[float | None], kind: str, wanted: str, changed: list[int]
 ) -> None:
-    found = hashed_as(pa.array(values, own), pa.type_for_alias(wanted))
-    assert np.flatnonzero(found[1].to_numpy(zero_copy_only=False)).tolist() == changed
+    _, flags = hashed_as(pa.array(values, kind), pa.type_for_alias(wanted))
+    assert np.flatnonzero(flags.to_numpy(zero_copy_only=False)).tolist() == changed
