@@ -554,6 +554,7 @@ BOUNDARIES = [
     Boundaries(
         "pipeline/warnings/published_values.py",
         f"{FEW} tests/unit/pipeline/test_warning_figures.py",
+        "^published_value_warnings",
     ),
     Boundaries(
         "pipeline/warnings/settings.py", f"{FEW} tests/unit/pipeline/test_warning_figures.py", "k"
@@ -576,7 +577,10 @@ BOUNDARIES = [
     Boundaries("pipeline/rounds.py", FEW, "may_be_told"),
     Boundaries("core/atom_reuse.py", f"{FEW} tests/unit/core/test_atom_reuse.py"),
     # Criteria.
-    Boundaries("core/criteria.py", f"{FEW} {KERNELS}test_criteria.py"),
+    Boundaries(
+        "core/criteria.py",
+        f"{FEW} {KERNELS}test_criteria.py {KERNELS}test_criteria_of_people.py",
+    ),
     Boundaries("core/criterion.py", f"{FEW} {KERNELS}test_criteria.py"),
     Boundaries(
         "kernels/criteria.py",
@@ -645,6 +649,9 @@ BOUNDARIES = [
 ]
 
 EQUIVALENT: dict[str, str] = {
+    "sharing/ledger/coalitions.py list_coalitions: len(units) <= size -> <": (
+        "of as many units as are combined there is one combination: all"
+    ),
     "reporting/marginals.py _marginal: 0 < special[1] < k -> <= (operator 1)": (
         "of no record the others are multiplied by 1"
     ),

@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers import attribute as published_attribute
+from references import attribute_of
 
 from anonspark.config.loading import parse_configuration
 from anonspark.core.atom_reuse import AtomDemand, Soundness, Stratum
 from anonspark.core.columns import SUBJECT, UNIT
 from anonspark.core.criteria import Criteria, Units
-from anonspark.core.criterion import Criterion
+from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
 from anonspark.core.figure_text import share_of_records
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.local.engine import LocalEngine
@@ -393,6 +394,15 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     ),
     "people of records that are left": (lambda n: people_satisfy(n, n), [False, True, True]),
     "few people of many records": (lambda n: people_satisfy(n, 9), [False, True, True]),
+    "people with different values": (
+        lambda n: (
+            Criteria(
+                K, (Criterion("d", "distinct", K),), (attribute_of("d", [9] * 9),)
+            ).violated_by_people(SimpleNamespace(matched=[n]))  # type: ignore[arg-type]
+            is None
+        ),
+        [False, True, True],
+    ),
     "a stratum of a plan": (lambda n: Soundness(K).holds(Stratum(n)), [False, True, True]),
     "values of a stratum": (
         lambda n: Soundness(1, {"a": K}).holds(Stratum(9, {"a": frozenset(range(n))})),
@@ -533,6 +543,50 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     "with k = 2 they are named apart": (
         lambda: (words_of_rare(1, k=2) or "").count("one that no other record has"),
         1,
+    ),
+    "criteria that every class satisfies": (
+        lambda: [
+            Criterion("d", kind, bound, *c).demands_nothing
+            for kind, bound, *c in (
+                *(("distinct", 1), ("distinct", 2), ("alpha", 0.99), ("alpha", 1), ("beta", 1)),
+                *(("recursive", 1, 1.5), ("recursive", 1, 1.0), ("recursive", 2, 1.5)),
+            )
+        ],
+        [True, False, False, True, False, True, False, False],
+    ),
+    "criteria that are as strict": (
+        lambda: [
+            Criterion("d", kind, bound, c).is_as_strict_as(Criterion("d", kind, 3, 2.0))
+            for kind in ("distinct", "alpha", "recursive")
+            for bound, c in ((2, 2.0), (3, 2.0), (4, 2.0), (3, 1.5), (3, 2.5))
+        ],
+        [
+            False,
+            True,
+            True,
+            True,
+            False,
+            True,
+            True,
+            False,
+            True,
+            True,
+            False,
+            True,
+            True,
+            True,
+            False,
+        ],
+    ),
+    "values to ask for": (
+        lambda: [
+            proposed_l(values, largest)
+            for values, largest in (
+                *((1, 0.5), (2, 0.5), (9, 0.5), (10, 0.5), (10, 0.51)),
+                *((MOST_VALUES, 0.1), (MOST_VALUES + 1, 0.1)),
+            )
+        ],
+        [None, 2, 2, 3, 2, 3, None],
     ),
     "gates of at least": (
         lambda: [GateResult("gcp", n, 2.0, None).describe() for n in (2.0, 2.5)],
