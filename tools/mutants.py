@@ -585,6 +585,7 @@ BOUNDARIES = [
     Boundaries(
         "kernels/criteria.py",
         f"{KERNELS}test_criteria.py {KERNELS}test_criteria_of_people.py {KERNELS}test_merging.py",
+        "^(?!_judge_elsewhere)",
     ),
     # Cuts.
     Boundaries("layers/partition/cutting.py", f"{FEW} {LAYERS}test_partition.py"),
@@ -648,7 +649,16 @@ BOUNDARIES = [
     Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
 ]
 
+ROUNDING = "no figure is exactly the bound and what rounding may add to it"
 EQUIVALENT: dict[str, str] = {
+    "kernels/criteria.py judge: kind >= LEAST_ADDRESS -> >": "no function is at that address",
+    "kernels/criteria.py judge: tail > 0 -> >=": (
+        "a quotient by 0 is infinite in plain Python, and machine code raises an error"
+    ),
+    "kernels/criteria.py judge: entropy >= np.log(bound) - TOLERANCE -> >": ROUNDING,
+    "kernels/criteria.py judge: largest / size <= bound + TOLERANCE -> <": ROUNDING,
+    "kernels/criteria.py judge: distance <= bound + TOLERANCE -> <": ROUNDING,
+    "kernels/criteria.py judge: counts[value] / size > most * (1.0 + TOLERANCE) -> >=": ROUNDING,
     "sharing/ledger/coalitions.py list_coalitions: len(units) <= size -> <": (
         "of as many units as are combined there is one combination: all"
     ),
