@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,9 +33,17 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of a user who is not root, with tables and a configuration."""
-    folder = tmp_path_factory.mktemp("denied")
+def folder() -> Iterator[Path]:
+    """Give a folder of a user who is not root, with tables and a configuration.
+
+    It is none of pytest's, which lets no other user into them.
+    """
+    with tempfile.TemporaryDirectory(prefix="denied-") as name:
+        yield filled(Path(name))
+
+
+def filled(folder: Path) -> Path:
+    """Write into the folder."""
     random = np.random.default_rng(7)
     table = {"age": random.integers(0, 90, 60), "town": ["Adana", "Bursa", "Konya"] * 20}
     for name in ("csv", "parquet", "json"):
@@ -56,9 +65,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() == 0:
         for path in [folder, *folder.rglob("*")]:
             os.chown(path, OTHER_USER, OTHER_USER)
-        # Pytest lets no other user into the folders above.
-        for parent in folder.parents[:2]:
-            parent.chmod(0o711)
     return folder
 
 
