@@ -19,7 +19,7 @@ _SPREAD, _SMALL = 20, 1_000_000
 _LONGEST = 2**53
 _NO_RESULT = "formula without a result"
 _READ = {"number", "text", "boolean", "day", "moment", "time", "seconds"}
-_KINDS = {"s": "text", "b": "boolean", "e": "error", "d": "text of a date", None: "number"}
+_KINDS = {"s": "text", "b": "boolean", "e": "error", "d": "text of a date"}
 
 
 def read_sheet(
@@ -167,7 +167,10 @@ def _header_row(rows: Rows, path: str) -> int:
     looked_at = [cells for row, cells in rows.items() if row >= first][:_ROWS_LOOKED_AT]
     columns = sorted({column for cells in looked_at for column in cells})
     texts = [[text_of(cells.get(at, ("", ""))[1]) for at in columns] for cells in looked_at]
-    if not has_header(texts, []):
+    below = [[cells[at][0] for cells in looked_at[1:] if at in cells] for at in columns]
+    is_typed = any(2 * kinds.count("text") < len(kinds) for kinds in below)
+    is_named = is_typed and all(kind == "text" for kind, _ in rows[first].values())
+    if not is_named and not has_header(texts, []):
         raise ConfigurationError(
             f"{path}: nothing shows which row of the sheet names the columns. Say --header-row "
             f"{first} if that one does, or --header-row 0 if none does, which calls them _c0, _c1 "
