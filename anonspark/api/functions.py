@@ -51,6 +51,7 @@ from anonspark.api.tables import GIVEN, Frame, no_table, with_texts
 from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
+from anonspark.conversion.convert import Options
 from anonspark.conversion.convert import convert as convert_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
@@ -772,20 +773,20 @@ def convert(  # noqa: PLR0913 - each keyword says something else
     Notes
     -----
     The work is that of ``anonspark convert``. A process of its own reads the files.
+
+    Examples
+    --------
+    >>> import anonspark, pandas, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> pandas.DataFrame({"age": [20, 30]}).to_stata(f"{folder}/p.dta", write_index=False)
+    >>> anonspark.convert(f"{folder}/p.dta", f"{folder}/p.parquet").columns
+    [['age', '%12.0g', 'int64', '']]
     """
     named = [files] if isinstance(files, str | PathLike) else files
+    labels = None if catalog is None else str(catalog)
+    options = Options(sheet, header_row, hidden, encoding, labels, types or {})
     with named_as_arguments({"--type": "types"}):
-        found = convert_files(
-            list(map(str, named)),
-            str(out),
-            overwrite=overwrite,
-            sheet=sheet,
-            header_row=header_row,
-            hidden=hidden,
-            encoding=encoding,
-            catalog=None if catalog is None else str(catalog),
-            types=types or {},
-        )
+        found = convert_files(list(map(str, named)), str(out), options, overwrite=overwrite)
     return as_result(Conversion, found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -25,14 +25,6 @@ _TYPES = {
     "number": pa.float64(),
     "seconds": pa.float64(),
     "text": pa.string(),
-}
-
-_EXPECTED = {
-    "day": "a day of the years 1 to 9999, and no time of day that the format hides",
-    "integer": "a whole number",
-    "moment": "a moment of the years 1 to 9999",
-    "number": "a number, in workbooks below 2^53, from where on they lose digits",
-    "seconds": "a time of day below 24 hours",
 }
 
 Meaning = tuple[str, Callable[[Any], Any]]
@@ -155,12 +147,8 @@ class Column:
         if not self.labels:
             return pa.array(self.values, _TYPES[self.kind])
         codes = sorted({*self.labels, *self.values} - {None})
-        texts = [self.labels.get(code, text_of(code)) for code in codes]
-        if len(set(texts)) < len(texts):
-            raise DataError(
-                f"the column {self.name!r}: a code without a label is the label of another one. "
-                f"Give it a label, or say --type {self.name}=number"
-            )
+        taken = set(self.labels.values())
+        texts = [self.labels.get(code) or _own_text(code, taken) for code in codes]
         positions = {code: position for position, code in enumerate(codes)}
         indices = pa.array([positions.get(value) for value in self.values], pa.int32())
         return pa.DictionaryArray.from_arrays(indices, texts, ordered=True)
@@ -183,8 +171,9 @@ def converted(
             result.append(None if value is None else convert(value))
         except (ValueError, OverflowError, TypeError):
             raise DataError(
-                f"{path}: the column {name!r}, row {row:,}: expected {_EXPECTED.get(kind, kind)}. "
-                f"Correct the value, or read the bare numbers with --type {name}=number"
+                f"{path}: the column {name!r}, row {row:,}: expected {kind} (days have no time "
+                "of day, years are 1 to 9999, workbooks keep numbers below 2^53, and a time of day "
+                f"is below 24 hours). Correct it, or read the bare number with --type {name}=number"
             ) from None
     return result
 
@@ -203,6 +192,12 @@ def labels_that_apply(labels: Mapping[Any, str], *, of_text: bool) -> dict[Any, 
         if isinstance(code, str) == of_text and text.strip()
     }
     return texts if len(texts) >= 2 and len(set(texts.values())) == len(texts) else {}
+
+
+def _own_text(code: object, taken: Collection[str]) -> str:
+    """Return the text of a code without a label, which another code's label may be."""
+    text = text_of(code)
+    return f"code {text}" if text in taken else text
 
 
 def text_of(value: object) -> str:

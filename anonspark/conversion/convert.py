@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anonspark.engine.data_files import listed_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import ConfigurationError, DataError, PublishingError, refusal_of
 from anonspark.ownership import fault_at
-from anonspark.presentation.blocks import Table, Text
+from anonspark.presentation.blocks import Table
 from anonspark.presentation.card import Card
 
 
@@ -48,22 +48,28 @@ class Conversion:
         """Return what is shown of it."""
         verdict = f"{self.rows:,} records, {len(self.columns):,} columns at {self.path}"
         table = Table("Columns", ["column", "in the file", "in Parquet", "note"], self.columns)
-        return Card("Converted", verdict, tables=(table,), notes=self.notes)
-
-    @property
-    def blocks(self) -> list[Table | Text]:
-        """Return the same for a terminal, with all columns."""
-        return [Text(self.card.headline), *map(Text, self.notes), *self.card.tables]
+        return Card("Converted", verdict, tables=(table,), remarks=self.notes)
 
 
-# What reading may take: MiB of memory, and time.
+# What reading may take: MiB of memory, and seconds.
 _MEMORY, _SECONDS = 8192, 3600
 
 
-def convert(files: Sequence[str], out: str, *, overwrite: bool, **options: Any) -> Conversion:
-    """Convert files to one Parquet file, which appears whole or not at all.
+class Options(NamedTuple):
+    """How files are read. :func:`anonspark.convert` describes each."""
 
-    The options are those of :func:`anonspark.convert`, which describes them.
+    sheet: str | None
+    header_row: int | None
+    hidden: str | None
+    encoding: str | None
+    catalog: str | None
+    types: Mapping[str, str]
+
+
+def convert(
+    files: Sequence[str], out: str, options: Options, *, overwrite: bool = False
+) -> Conversion:
+    """Convert files to one Parquet file, which appears whole or not at all.
 
     Raises
     ------
@@ -74,34 +80,30 @@ def convert(files: Sequence[str], out: str, *, overwrite: bool, **options: Any) 
     PublishingError
         If the file cannot be written.
     """
-    _require(out, options["hidden"], options["types"], overwrite=overwrite)
-    locks = [file for file in files if Path(file).name.startswith("~$")]
-    others = [file for file in files if file not in locks]
-    if not others:
-        raise DataError(f"FILE: {', '.join(locks)} is the lock of a workbook that is open in Excel")
-    found = listed_files(LocalFiles(), others, "FILE")
+    _require(out, options, overwrite=overwrite)
+    found = listed_files(LocalFiles(), files, "FILE")
     if not found or any(file.folders for file in found):
         raise DataError(
-            f"FILE: {', '.join(others)}: found no file, or folders that name a column. Expected "
-            "files. Convert those of each folder apart, to a folder of the same name"
+            f"FILE: {', '.join(files)}: found no file, only the lock of a workbook that is open "
+            "(~$...), or folders that name a column. Expected files. Convert those of each folder "
+            "apart, to a folder of the same name"
         )
     paths = list(dict.fromkeys(file.path for file in found))
     target = None
     try:
         number, target = tempfile.mkstemp(".converting", ".", Path(out).absolute().parent)
         os.close(number)
-        answer = _read({**options, "files": paths, "target": target, "memory": _MEMORY})
+        answer = _read({**options._asdict(), "files": paths, "target": target, "memory": _MEMORY})
         Path(target).replace(out)
     except OSError as error:
         raise PublishingError(f"OUT: {refusal_of(error)}") from error
     finally:
         if target is not None:
             Path(target).unlink(missing_ok=True)
-    notes = [f"{lock}: left out, because it is the lock of an open workbook" for lock in locks]
-    return Conversion(out, answer["rows"], answer["columns"], [*notes, *answer["notes"]])
+    return Conversion(out, **answer)
 
 
-def _require(out: str, hidden: str | None, types: Mapping[str, str], *, overwrite: bool) -> None:
+def _require(out: str, options: Options, *, overwrite: bool) -> None:
     problems = []
     if not out.endswith(".parquet"):
         problems.append(
@@ -111,9 +113,7 @@ def _require(out: str, hidden: str | None, types: Mapping[str, str], *, overwrit
         problems.append(f"OUT: something is at {out}. Choose another path, or say --overwrite")
     if (fault := fault_at(out)) is not None:
         problems.append(f"OUT: {out} {fault}")
-    if hidden not in (None, "keep", "drop"):
-        problems.append(f"--hidden: found {hidden!r}. Expected keep or drop")
-    if not {"number", "text"}.issuperset(types.values()):
+    if not {"number", "text"}.issuperset(options.types.values()):
         problems.append("--type: expected NAME=number or NAME=text. Correct it")
     if problems:
         raise ConfigurationError(*problems)
@@ -162,6 +162,6 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
     raise DataError(
         f"{request['files'][max(number, 1) - 1]}: the file cannot be read ({end}). Expected a file "
         f"of Stata, SPSS, SAS or Excel (.xlsx) that is read with {_MEMORY:,} MiB of memory. "
-        "Fetch it again, name its --encoding, or export it as CSV or Parquet (the details, with "
-        "--debug, may show data)"
+        "Fetch it again, name its --encoding, save a workbook as .xlsx without a password, or "
+        "export the file as CSV or Parquet (the details, with --debug, may show data)"
     ) from cause

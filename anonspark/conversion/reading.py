@@ -33,8 +33,8 @@ from anonspark.conversion.workbooks import read_sheet
 from anonspark.engine.compression import unpacked
 from anonspark.errors import ConfigurationError, DataError
 
-# A file is read as a whole. Parquet gives up a larger dictionary, and the order of labels with it.
-_LARGEST, _LARGEST_DICTIONARY = 1 << 30, 1 << 28
+# Parquet gives up a larger dictionary, and the order of labels with it.
+_LARGEST_DICTIONARY = 1 << 28
 _STORED: dict[str | None, Meaning] = {
     "string": ("text", str),
     "float": ("float", float),
@@ -45,21 +45,12 @@ _STORED: dict[str | None, Meaning] = {
 def _columns_of(path: str, request: Mapping[str, Any], notes: list[str]) -> list[Column]:
     """Read the columns of a file, whose first bytes show the format."""
     with Path(path).open("rb") as file:
-        content = io.BytesIO(unpacked(file, path).read(_LARGEST))
+        content = io.BytesIO(unpacked(file, path).read())
     beginning = bytes(content.getbuffer()[:256])
-    if len(content.getbuffer()) == _LARGEST:
-        raise DataError(f"{path}: the file has 1 GiB or more. Export it as CSV or Parquet")
-    if beginning.startswith(b"\xd0\xcf\x11\xe0") or b"vnd.oasis" in beginning:
-        raise DataError(
-            f"{path}: the workbook is of an older or another program, or has a password. Expected "
-            ".xlsx or .xlsm. Save it as .xlsx without a password"
-        )
-    is_workbook = beginning.startswith(b"PK\x03\x04")
-    columns = (
-        read_sheet(content, request, notes, path)
-        if is_workbook
-        else list(_statistics(content, beginning, request, path))
-    )
+    if beginning.startswith(b"PK\x03\x04"):
+        columns = read_sheet(content, request, notes, path)
+    else:
+        columns = list(_statistics(content, beginning, request, path))
     names = {column.name.lower() for column in columns}
     if len(names) < len(columns) or "" in names:
         raise DataError(

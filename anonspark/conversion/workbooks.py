@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache, partial
 from typing import IO, Any
@@ -52,7 +53,7 @@ def read_sheet(
     records = {row: cells for row, cells in rows.items() if row > header}
     hidden = {int(row) for row, about in parser.row_dimensions.items() if _is_hidden(about)}
     if hidden := hidden & records.keys():
-        if request["hidden"] is None:
+        if request["hidden"] not in ("keep", "drop"):
             raise ConfigurationError(
                 f"{path}: {len(hidden):,} of {len(records):,} records are in rows that are hidden, "
                 "by a filter or by hand. They may be people who withdrew. Say --hidden drop to "
@@ -213,35 +214,28 @@ def _column(
     return Column(name, " or ".join(kinds), meaning[0], values, note=note)
 
 
+def _within(low: float, count: float, high: float) -> float:
+    """Return a number that is in a range, its end left out."""
+    if not low <= count < high:
+        raise ValueError
+    return count
+
+
 def _meaning(kind: str, epoch: Any) -> Meaning:
     """Return how numbers of a kind are converted."""
     from openpyxl.utils.datetime import WINDOWS_EPOCH, from_excel
 
     def moment(count: float) -> Any:
         # Excel has a day before March 1900 that never was, and shows 0 as the 0th of January.
-        if count < 1 or (epoch == WINDOWS_EPOCH and 60 <= count < 61):
-            raise ValueError
-        return from_excel(count, epoch)
-
-    def number(count: float) -> float:
-        if abs(count) >= _LONGEST:
-            raise ValueError
-        return float(count)
-
-    def time_of_day(count: float) -> float:
-        if not 0 <= count < 1:
-            raise ValueError
-        return seconds(count)
-
-    def seconds(count: float) -> float:
-        return round(count * 86_400, 3)
+        is_leap_day = epoch == WINDOWS_EPOCH and 60 <= count < 61
+        return from_excel(_within(61 if is_leap_day else 1, count, math.inf), epoch)
 
     meanings: dict[str, Meaning] = {
         "day": ("day", lambda count: whole_day(moment(count))),
         "moment": ("moment", moment),
-        "number": ("number", number),
-        "seconds": ("seconds", seconds),
-        "time": ("seconds", time_of_day),
+        "number": ("number", lambda count: float(_within(-_LONGEST, count, _LONGEST))),
+        "seconds": ("seconds", lambda count: round(count * 86_400, 3)),
+        "time": ("seconds", lambda count: round(_within(0, count, 1) * 86_400, 3)),
         "text": ("text", str),
         "boolean": ("boolean", bool),
     }

@@ -17,41 +17,37 @@ def convert(  # noqa: PLR0913 - each parameter is an option of the command
         list[str],
         typer.Argument(metavar="FILE... OUT", help="Files of one table, and the file to write."),
     ],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at OUT.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT if it exists.")
+    ] = False,
     sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook.")] = None,
-    header_row: Annotated[
-        int | None, typer.Option(help="Row of the sheet that names the columns, or 0.")
-    ] = None,
+    header_row: Annotated[int | None, typer.Option(help="Row of the names, or 0.")] = None,
     hidden: Annotated[
-        str | None, typer.Option(metavar="keep|drop", help="What happens to hidden rows.")
+        str | None, typer.Option(metavar="keep|drop", help="What becomes of hidden rows.")
     ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of old files.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of an old file.")] = None,
     catalog: Annotated[
-        str | None, typer.Option(metavar="FILE", help="SAS catalog with the value labels.")
+        str | None, typer.Option(metavar="FILE", help="Catalog of SAS with the value labels.")
     ] = None,
     types: Annotated[
         list[str] | None,
         typer.Option(
             "--type",
             metavar="NAME=number|text",
-            help="Read a column as bare numbers or as texts, without labels. Can be repeated.",
+            help="Read a column as it is, without labels and display format. Can be repeated.",
         ),
     ] = None,
 ) -> None:
-    """Convert files of Stata, SPSS, SAS or Excel to Parquet."""
+    """Convert files of Stata, SPSS, SAS or Excel to Parquet.
+
+    Several files become one table. It shows what each column became.
+    """
+    from anonspark.conversion.convert import Options
     from anonspark.conversion.convert import convert as convert_files
 
+    named = parsed_options(types, "--type")
+    options = Options(sheet, header_row, hidden, encoding, catalog, named)
     with call.progress.stage("convert"):
-        conversion = convert_files(
-            files[:-1],
-            files[-1],
-            overwrite=overwrite,
-            sheet=sheet,
-            header_row=header_row,
-            hidden=hidden,
-            encoding=encoding,
-            catalog=catalog,
-            types=parsed_options(types, "--type"),
-        )
+        conversion = convert_files(files[:-1], files[-1], options, overwrite=overwrite)
     if call.as_json or not call.quiet:
-        call.show(conversion, lambda conversion: conversion.blocks)
+        call.show(conversion, lambda conversion: [conversion.card])
