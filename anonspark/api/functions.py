@@ -777,9 +777,10 @@ def convert(  # noqa: PLR0913 - each keyword says something else
     Examples
     --------
     >>> import anonspark, pandas, tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> pandas.DataFrame({"age": [20, 30]}).to_stata(f"{folder}/p.dta", write_index=False)
-    >>> anonspark.convert(f"{folder}/p.dta", f"{folder}/p.parquet").columns
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = pandas.DataFrame({"age": [20, 30]})
+    ...     people.to_stata(f"{folder}/p.dta", write_index=False)
+    ...     anonspark.convert(f"{folder}/p.dta", f"{folder}/p.parquet").columns
     [['age', '%12.0g', 'int64', '']]
     """
     named = [files] if isinstance(files, str | PathLike) else files
