@@ -96,7 +96,7 @@ def marginal(missing: float, untold: float = 0.0, *, original: bool = True) -> A
     records = np.bincount(numbers, [20.0, 20.0, missing, untold], len(regions))
     bins = Bins("whole", (20.0,))
     labels = OrderedLabels(numbers_axis(published), regions, records, bins, 10.0, 41.0)
-    counts = BinCounts(np.array([20.0, 20.0]), missing, 10.0, 41.0) if original else None
+    counts = BinCounts(np.array([20.0, 20.0]), missing) if original else None
     chart = ordered_marginal(SimpleNamespace(name="age", kind="integer"), labels, counts, K)  # type: ignore[arg-type]
     return [*chart.labels], chart.before, chart.after
 
