@@ -95,7 +95,7 @@ def marginal(missing: float, untold: float = 0.0, *, original: bool = True) -> A
     regions, numbers = read_regions([pa.array(["10", "40", "missing", "*"])], published)
     records = np.bincount(numbers, [20.0, 20.0, missing, untold], len(regions))
     bins = Bins("whole", (20.0,))
-    labels = OrderedLabels(numbers_axis(published), regions, records, bins, 10.0, 41.0)
+    labels = OrderedLabels(numbers_axis(published), regions, records, bins)
     counts = BinCounts(np.array([20.0, 20.0]), missing) if original else None
     chart = ordered_marginal(SimpleNamespace(name="age", kind="integer"), labels, counts, K)  # type: ignore[arg-type]
     return [*chart.labels], chart.before, chart.after
