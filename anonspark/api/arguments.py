@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.json_schema import known_schema
+from anonspark.config.key_paths import places_of
+from anonspark.config.problems import did_you_mean, one_of
 from anonspark.config.reading import TextReader
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, UnknownKeywordError
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)|^DATA(?=:)")
 
 Names = Sequence[str]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# What other tools and our YAML file call arguments whose names are not near.
+_OTHER_NAMES = {
+    "qi": "quasi_identifiers", "qis": "quasi_identifiers", "keyVars": "quasi_identifiers",
+    "sens_att": "sensitive", "sensibleVar": "sensitive", "ident": "identifiers",
+    "supp_level": "suppression_limit", "l_diversity": "l", "t_closeness": "t",
+}  # fmt: skip
+
+
+def suggesting(function: _Function) -> _Function:
+    """Let a function refuse keywords that it does not have with the nearest that it has.
+
+    Raises
+    ------
+    UnknownKeywordError
+        When it is called.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        for name in keywords.keys() - set(names):
+            raise UnknownKeywordError(f"{function.__qualname__}: {_unknown(name, names)}")
+        return function(*args, **keywords)
+
+    return checked  # type: ignore[return-value]
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    """Describe an unknown keyword, and what to do."""
+    remedy = did_you_mean(_OTHER_NAMES.get(name, name), names, f"Expected {one_of(names)}")
+    keys = places_of(name, known_schema()) if remedy[0] == "E" and "config" in names else []
+    remedy = f"Pass {one_of(keys)} in a mapping as config" if keys else remedy
+    return f"found the unknown keyword {name!r}. {remedy}"
 
 
 def given_input(config: Mapping[str, Any]) -> dict[str, object]:
@@ -278,6 +319,65 @@ def wanted_configuration(
             )
         wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
     return wanted
+
+
+def sensitive_of(document: Mapping[str, Any], argument: str) -> list[str]:
+    """Return the sensitive columns of :func:`wanted_configuration`, which an argument is about.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are none.
+    """
+    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
+    if not names:
+        raise ConfigurationError(
+            f"{argument}: found it without a sensitive column. Name one with sensitive, or leave "
+            f"{argument} out"
+        )
+    return names
+
+
+def with_options(
+    document: Mapping[str, Any],
+    t: float | None,
+    suppression_limit: float | None,
+    hierarchies: Mapping[str, object],
+) -> dict[str, Any]:
+    """Return what keywords ask for, with t-closeness, a limit of suppression and hierarchies.
+
+    Parameters
+    ----------
+    document : mapping
+        Of :func:`wanted_configuration`, made of keywords.
+    t : float or None
+        For every sensitive attribute.
+    suppression_limit : float or None
+    hierarchies : mapping
+        Path of a file, or rule, by name of a column.
+
+    Raises
+    ------
+    ConfigurationError
+        If one is of another type, is about no column, or is given twice.
+    """
+    attributes, privacy = dict(document["attributes"]), dict(document["privacy"])
+    model = dict(document.get("model", {}))
+    if t is not None:
+        names = sensitive_of(document, "t")
+        privacy["t_closeness"] = [{"attribute": name, "t": real_number("t", t)} for name in names]
+    if suppression_limit is not None:
+        if "suppression_limit" in model:
+            require_alone({}, "the key of model", suppression_limit=suppression_limit)
+        model["suppression_limit"] = real_number("suppression_limit", suppression_limit)
+    for name, rule in hierarchies.items():
+        if name not in attributes:
+            hint = did_you_mean(name, attributes, "Name it in quasi_identifiers")
+            raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
+        path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
+        attributes[name] = {"role": attributes[name], "hierarchy": path}
+    options = {"model": model} if model else {}
+    return {**document, "attributes": attributes, "privacy": privacy, **options}
 
 
 def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from anonspark.api.adapters import Adapter
-from anonspark.api.arguments import whole_number
+from anonspark.api.arguments import sensitive_of, whole_number
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain
-from anonspark.errors import ConfigurationError
 from anonspark.verification.homogeneity import homogeneity_of
 from anonspark.verification.sensitive import describe_values
 
@@ -45,18 +44,14 @@ def with_diversity(
     -----
     Where l is proposed, one job for each sensitive column.
     """
-    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
-    if l is None or (l == PROPOSED and not names):
+    if l is None or (l == PROPOSED and "sensitive" not in document["attributes"].values()):
         return dict(document)
+    names = sensitive_of(document, "l")
     if l == PROPOSED:
         with adapter.tables(table) as (given,):
             bounds = _proposed(given, names)
-    elif names:
-        bounds = dict.fromkeys(names, whole_number("l", l, 2))
     else:
-        raise ConfigurationError(
-            "l: found it without a sensitive column. Name one with sensitive, or leave l out"
-        )
+        bounds = dict.fromkeys(names, whole_number("l", l, 2))
     criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
     return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}
 
