@@ -19,7 +19,7 @@ from cases import night
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
 from helpers import command, metrics, of_any_run, published, summary
-from places import HIERARCHIES
+from places import HIERARCHIES, require_data
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -47,6 +47,7 @@ CLOSE = {"t_closeness": {"attribute": "native-country", "t": 0.2}}
 
 @pytest.fixture(scope="module")
 def adult(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_data(data_directory / ADULT_OF_ARX.file)
     options = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     table = pc.read_csv(
         data_directory / ADULT_OF_ARX.file,
