@@ -112,7 +112,8 @@ def base_of(folder: Path, source: str, columns: tuple[str, ...]) -> dict[str, An
             **{name: {"role": "quasi_identifier"} for name in columns},
             "diagnosis": {"role": "sensitive"},
         },
-        "privacy": {"k": K},
+        # For the strategy that nothing is required of recipients together.
+        "privacy": {"k": K, "allow_k_1": True},
         "model": {"name": "smondrian"},
         "execution": {"seed": 2**40 + 1},
     }

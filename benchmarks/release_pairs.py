@@ -48,7 +48,7 @@ def main() -> None:
             ]
             pq.write_table(pa.table({"x": labels[0], "y": labels[1], "value": payload}), path)
             paths.append(str(path))
-        roles = Roles(("x", "y"), ("value",), 1)
+        roles = Roles(("x", "y"), ("value",), 2)
         wall, processor = time.perf_counter(), time.process_time()
         found = audit_releases(
             LocalEngine(), paths, roles=roles, attack=Attack("same people", joint_k=5)

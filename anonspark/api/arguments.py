@@ -267,7 +267,7 @@ def wanted_configuration(
     k: int | None,
     model: str | Mapping[str, Any] | None,
     seed: int | None = None,
-    **others: object,
+    **others: Any,
 ) -> Mapping[str, Any] | Configuration:
     """Return what keywords ask for, or the configuration that is given instead of them.
 
@@ -282,12 +282,14 @@ def wanted_configuration(
     seed : int or None
         Key of all random choices, a secret. None draws one.
     **others : object
-        Other keywords that a configuration has, too. None counts as absent.
+        Other keywords that a configuration has, too: ``t`` for every sensitive column,
+        ``suppression_limit``, and ``hierarchies``, a path or a rule by column. None counts as
+        absent.
 
     Raises
     ------
     ConfigurationError
-        If both are given, or neither, or k is not said.
+        If both are given, or neither, k is not said, or one is of another type or about no column.
     """
     if config is not None:
         require_configuration(config)
@@ -305,9 +307,15 @@ def wanted_configuration(
         )
     if missing:
         raise ConfigurationError(*missing)
-    wanted: dict[str, object] = {
-        "attributes": dict(roles),
-        "privacy": {"k": as_integer(k)},
+    privacy: dict[str, object] = {"k": as_integer(k)}
+    if (t := others.get("t")) is not None:
+        bounds = [
+            {"attribute": name, "t": real_number("t", t)} for name in sensitive_of(roles, "t")
+        ]
+        privacy["t_closeness"] = bounds
+    wanted: dict[str, Any] = {
+        "attributes": dict(_with_hierarchies(roles, others.get("hierarchies") or {})),
+        "privacy": privacy,
         # The default of a configuration is known to everybody.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
     }
@@ -318,18 +326,23 @@ def wanted_configuration(
                 "with its name and options"
             )
         wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
+    if (limit := others.get("suppression_limit")) is not None:
+        section = wanted.setdefault("model", {})
+        if "suppression_limit" in section:
+            require_alone({}, "the key of model", suppression_limit=limit)
+        section["suppression_limit"] = real_number("suppression_limit", limit)
     return wanted
 
 
-def sensitive_of(document: Mapping[str, Any], argument: str) -> list[str]:
-    """Return the sensitive columns of :func:`wanted_configuration`, which an argument is about.
+def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
+    """Return the sensitive columns, which an argument is about.
 
     Raises
     ------
     ConfigurationError
         If there are none.
     """
-    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
+    names = [name for name, role in roles.items() if role == "sensitive"]
     if not names:
         raise ConfigurationError(
             f"{argument}: found it without a sensitive column. Name one with sensitive, or leave "
@@ -338,46 +351,24 @@ def sensitive_of(document: Mapping[str, Any], argument: str) -> list[str]:
     return names
 
 
-def with_options(
-    document: Mapping[str, Any],
-    t: float | None,
-    suppression_limit: float | None,
-    hierarchies: Mapping[str, object],
-) -> dict[str, Any]:
-    """Return what keywords ask for, with t-closeness, a limit of suppression and hierarchies.
-
-    Parameters
-    ----------
-    document : mapping
-        Of :func:`wanted_configuration`, made of keywords.
-    t : float or None
-        For every sensitive attribute.
-    suppression_limit : float or None
-    hierarchies : mapping
-        Path of a file, or rule, by name of a column.
+def _with_hierarchies(
+    roles: Mapping[str, str], hierarchies: Mapping[str, object]
+) -> Iterator[tuple[str, object]]:
+    """Yield the settings of each column.
 
     Raises
     ------
     ConfigurationError
-        If one is of another type, is about no column, or is given twice.
+        If a hierarchy is about no column, or they are no mapping.
     """
-    attributes, privacy = dict(document["attributes"]), dict(document["privacy"])
-    model = dict(document.get("model", {}))
-    if t is not None:
-        names = sensitive_of(document, "t")
-        privacy["t_closeness"] = [{"attribute": name, "t": real_number("t", t)} for name in names]
-    if suppression_limit is not None:
-        if "suppression_limit" in model:
-            require_alone({}, "the key of model", suppression_limit=suppression_limit)
-        model["suppression_limit"] = real_number("suppression_limit", suppression_limit)
-    for name, rule in hierarchies.items():
-        if name not in attributes:
-            hint = did_you_mean(name, attributes, "Name it in quasi_identifiers")
-            raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
+    require_mapping("hierarchies", hierarchies)
+    for name in hierarchies.keys() - roles.keys():
+        hint = did_you_mean(name, roles, "Name it in quasi_identifiers")
+        raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
+    for name, role in roles.items():
+        rule = hierarchies.get(name)
         path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
-        attributes[name] = {"role": attributes[name], "hierarchy": path}
-    options = {"model": model} if model else {}
-    return {**document, "attributes": attributes, "privacy": privacy, **options}
+        yield name, {"role": role, "hierarchy": path} if name in hierarchies else role
 
 
 def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:

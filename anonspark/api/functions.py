@@ -30,7 +30,6 @@ from anonspark.api.arguments import (
     wanted_configuration,
     whole_number,
     with_arguments,
-    with_options,
 )
 from anonspark.api.display import Page
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan
@@ -202,13 +201,11 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     )
     asked = None if l == PROPOSED else l
     options = {"t": t, "suppression_limit": suppression_limit, "hierarchies": hierarchies}
-    require_mapping("hierarchies", hierarchies or {})
     wanted = wanted_configuration(config, roles, k, model, seed, l=asked, **options)
     staging, shown = as_place("staging", staging), progress_for(progress)
     with adapter_for_table(table) as adapter:
         if config is None and not isinstance(wanted, Configuration):
-            wanted = with_diversity(wanted, l, table, adapter)
-            wanted = with_options(wanted, t, suppression_limit, hierarchies or {})
+            wanted = with_diversity(wanted, roles, l, table, adapter)
         with staged(adapter, staging, "release") as (path, remove):
             read = adapter.engine.files.read_document
             configuration = given_configuration(wanted, path, read)
@@ -530,7 +527,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     document = _document(config, roles, k, model, rank_by, l=asked)
     with adapter_for_table(table) as adapter:
         if config is None:
-            base = with_diversity(document["base"], l, table, adapter)
+            base = with_diversity(document["base"], roles, l, table, adapter)
             document = {**document, "base": base}
         files = adapter.engine.files
         with adapter.tables(table) as (given,), staged(adapter, staging, "cells") as (path, remove):

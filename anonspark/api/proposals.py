@@ -18,6 +18,7 @@ PROPOSED: Final = "proposed"
 
 def with_diversity(
     document: Mapping[str, Any],
+    roles: Mapping[str, str],
     l: int | str | None,  # noqa: E741 - its name in the literature
     table: Any,
     adapter: Adapter,
@@ -28,6 +29,8 @@ def with_diversity(
     ----------
     document : mapping
         Of :func:`anonspark.api.arguments.wanted_configuration`, made of keywords.
+    roles : mapping of str to str
+        Of :func:`anonspark.api.arguments.roles_of`.
     l : int, str or None
         For every sensitive attribute. None asks for none.
     table : DataFrame
@@ -44,9 +47,9 @@ def with_diversity(
     -----
     Where l is proposed, one job for each sensitive column.
     """
-    if l is None or (l == PROPOSED and "sensitive" not in document["attributes"].values()):
+    if l is None or (l == PROPOSED and "sensitive" not in roles.values()):
         return dict(document)
-    names = sensitive_of(document, "l")
+    names = sensitive_of(roles, "l")
     if l == PROPOSED:
         with adapter.tables(table) as (given,):
             bounds = _proposed(given, names)

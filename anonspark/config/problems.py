@@ -249,15 +249,12 @@ def explain(
         if detail["type"] == "extra_forbidden":
             known = _keys_at(schema, location[:-1], document)
             name = str(location[-1])
-            near = nearest(name, known)
             elsewhere = places_of(name, schema, [str(step) for step in location[:-1]])
-            if near is None and elsewhere:
+            remedy = f"Expected {one_of(known)}. Remove it" if known else "Remove it"
+            if elsewhere:
                 remedy = f"Did you mean {one_of(elsewhere)}?"
-            elif near is None:
-                remedy = f"Expected {one_of(known)}. Remove it" if known else "Remove it"
-            else:
-                remedy = f"Did you mean {near!r}?"
-                meant.add((*location[:-1], near))
+            remedy = did_you_mean(name, known, remedy)
+            meant.add((*location[:-1], nearest(name, known) or ""))
             findings.append(Finding(location, f"unknown key. {remedy}"))
         elif detail["type"] == "missing":
             expected = _SHORT_FORMS.get(location) or _expectation(
