@@ -277,8 +277,8 @@ def _mark(x: float, top: float, bottom: float) -> Markup:
 
 def _short_number(value: float) -> str:
     if value.is_integer() or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 1 else f"{value:.2g}"
+        return f"{value:z,.0f}"
+    return f"{value:z.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 _SIDE_WIDTH = 90.0

@@ -138,7 +138,7 @@ def _scores(learning: Learning) -> Chart:
         found = getattr(one, kept.measure)
         margin = "" if found.standard_error is None else f" ±{1.96 * found.standard_error:.4f}"
         scores = {side: f"{own[one.learner]:.4f}" for side, own in by_side.items()}
-        difference = f"{found.difference:+.4f}{margin}"
+        difference = f"{found.difference:+z.4f}{margin}"
         rows.append([one.learner, *scores.values(), difference, found.verdict or "too few records"])
         words.append([*words_of(one.learner, scores), f"difference: {difference}"])
     guessing = f"{kept.guessing:.4f}"
