@@ -278,7 +278,7 @@ def enough_of_people(number: int) -> str | None:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draft, "_roles", lambda *_: {})
-        return refused(lambda: draft.draft_configuration(profile, Answers(None, K, "out"), {}, ""))  # type: ignore[arg-type]
+        return refused(lambda: draft.draft_configuration(profile, Answers(None, K, "out")))  # type: ignore[arg-type]
 
 
 def card_of(dropped: int) -> str:
