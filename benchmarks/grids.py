@@ -69,18 +69,20 @@ def numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 def release(folder: Path, table: pa.Table, model: str, k: int, grid: str) -> tuple[Path, Any]:
     """Anonymize a table."""
+    attributes = {
+        name: {
+            "role": "quasi_identifier",
+            "grid": None if pa.types.is_string(table.schema.field(name).type) else grid,
+        }
+        for name in table.schema.names
+    }
     document = {
         "input": {"path": str(folder / "table.parquet")},
-        "attributes": {
-            name: {"role": "quasi_identifier", "grid": grid} for name in table.schema.names
-        },
+        "attributes": attributes,
         "privacy": {"k": k},
         "model": {"name": model},
         "output": {"path": str(folder / "out"), "style": "bounds", "mode": "overwrite"},
     }
-    for name, one in document["attributes"].items():
-        if pa.types.is_string(table.schema.field(name).type):
-            one["grid"] = None
     return folder / "out", run(LocalEngine(), parse_configuration(document))
 
 

@@ -8,6 +8,7 @@ WarningCode = Literal[
     "blank_rows",
     "codes_as_numbers",
     "column_identifies",
+    "delivered_twice",
     "equal_values",
     "exact_ends",
     "gives_away",
