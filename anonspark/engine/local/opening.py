@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import UnreadType, WantedColumns
 from anonspark.engine.reading_errors import (
     TableAddress,
+    note_nanoseconds,
     on_spark,
     type_not_read,
 )
@@ -131,12 +132,13 @@ def _open_columnar(
     def asks(name: str) -> bool:
         return wanted is None or wanted.asks(name)
 
-    opened = [
-        one.without_lost_digits(asks, asked.where)
-        for one in open_columnar(found.files, asked.data_format, asked.where)
-    ]
+    opened = open_columnar(found.files, asked.data_format, asked.where)
+    if wanted is not None and wanted.skips_malformed:
+        # No old day is an error then.
+        opened = [replace(one, other_calendar=False) for one in opened]
     unread: dict[str, str] = {}
     for one in opened:
+        note_nanoseconds(asked.key, filter(asks, one.nanoseconds))
         for name, kind in one.unread.items():
             if wanted is None:
                 unread[name] = kind
