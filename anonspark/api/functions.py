@@ -275,7 +275,7 @@ def distribute(
         parsed = parse_plan(given_plan(plan, path), adapter.engine.files.read_document)
         conditions = [one.column for recipient in parsed.recipients for one in recipient.conditions]
         names = {*parsed.source.attributes, *parsed.file.subject, *conditions}
-        with adapter.source(table, parsed.base, names) as given:
+        with adapter.source(with_texts(table), parsed.base, names) as given:
             made = carry_out(adapter.engine, parsed, run_id=run_id, table=given, progress=shown)
             releases: dict[str, Release[Frame]] = {
                 name: Release(one, adapter, partial(remove_files, adapter, one.path))

@@ -43,7 +43,7 @@ class LocalAdapter:
     def input(self, frame: Any, configuration: Configuration, _: str) -> Iterator[Table]:
         """Yield a table that is anonymized."""
         _require_engine(configuration)
-        yield self.engine.wrap(as_arrow(frame))
+        yield self.engine.wrap(as_arrow(frame, configuration))
 
     @contextmanager
     def source(

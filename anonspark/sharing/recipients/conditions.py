@@ -15,10 +15,13 @@ import pyarrow.compute as pc
 from anonspark.config.problems import found
 from anonspark.core.arrays import Flags
 from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
+from anonspark.engine.values.file_types import INSTANT
 from anonspark.engine.values.value_texts import parse
 from anonspark.sharing.recipients.plan_file import ConditionFile
 
 Value = str | int | float | bool
+
+_LARGEST = 2**53
 
 _BLANKS = " "
 
@@ -36,6 +39,16 @@ class Condition:
 
     column: str
     asked: ConditionFile
+
+    @property
+    def type_of_texts(self) -> pa.DataType | None:
+        """The type that values without one are read as: that of the plan's. None for texts."""
+        values = self._values()
+        # No float has all whole numbers beyond.
+        large = any(isinstance(value, int) and abs(value) > _LARGEST for value in values)
+        types = (pa.bool_(), pa.decimal128(38, 0) if large else pa.float64(), INSTANT)
+        fits = (own for own in types if all(_typed(value, own) is not None for value in values))
+        return next(fits, None) if values else None
 
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return what is wrong with the condition for a column of a type.

@@ -203,7 +203,7 @@ def read(
         cut = [(0, len(given) // 2), (len(given) // 2, len(given))]
     forms = Forms()
     for start, end in cut:
-        forms |= Forms.of_text(reader.infer(reader.blocks(file, path, start, end)).to_text())
+        forms |= Forms.of_texts([reader.infer(reader.blocks(file, path, start, end)).to_text()])
     schema = reader.schema(forms)
     batches = [
         batch
@@ -517,4 +517,4 @@ def test_records_in_folders_of_missing_values_decide_nothing(
         reader = reader.with_header("a,b")
     for folder, is_left_out in (("00501", False), (" NA", True), ("9.0", False), (None, True)):
         forms = reader.in_folders({"Zip": folder}).infer(blocks)
-        assert [bool(forms.columns[name]) for name in "ab"] == [not is_left_out] * 2
+        assert [bool(forms.columns.get(name)) for name in "ab"] == [not is_left_out] * 2
