@@ -136,7 +136,8 @@ def _of_objects(table: Any, values: Any, configuration: Configuration | None) ->
 
     Of the others, values that do not fit are missing, as in files of texts.
     """
-    if configuration is None or values.dtype != object or _are_texts(values):
+    kind_of_objects = kinds.get_pandas().api.types.infer_dtype
+    if configuration is None or values.dtype != object or kind_of_objects(values) == "string":
         return pa.array(values, from_pandas=True)
     stays = np.ones(len(values), bool)
     for name in configuration.required:
@@ -145,18 +146,13 @@ def _of_objects(table: Any, values: Any, configuration: Configuration | None) ->
             column = pa.array(texts, pa.string(), from_pandas=True)
             stays &= ~flags(mean_missing(column, configuration.input.missing_markers, numbers=True))
     kind = pa.array(values[stays], from_pandas=True).type
-    if not _fits(values, kind):
-        values = values.where(stays | [_fits([value], kind) for value in values], None)
-    return pa.array(values, kind, from_pandas=True)
+    fit = (stay or _fits(value, kind) for value, stay in zip(values, stays, strict=True))
+    return pa.array(values.where(list(fit), None), kind, from_pandas=True)
 
 
-def _are_texts(values: Any) -> bool:
-    return bool(kinds.get_pandas().api.types.infer_dtype(values, skipna=True) == "string")
-
-
-def _fits(values: Any, kind: pa.DataType) -> bool:
+def _fits(value: Any, kind: pa.DataType) -> bool:
     try:
-        return len(pa.array(values, kind, from_pandas=True)) >= 0
+        return bool(pa.scalar(value, kind).type == kind)
     except _NOT_CONVERTED:
         return False
 

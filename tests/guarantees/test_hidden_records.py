@@ -43,7 +43,7 @@ from anonspark.sharing.selection.request import open_wanted
 from anonspark.sharing.selection.settings import parse_selection
 
 Row = dict[str, Any]
-EXAMPLES = int(os.environ.get("ANONSPARK_FUZZ", "4"))
+EXAMPLES = int(os.environ.get("ANONSPARK_FUZZ", "3"))
 FORMATS = ("csv", "json", "parquet")
 SCHEMA = pa.schema(
     [
@@ -386,7 +386,7 @@ def test_conditions_hold_for_the_same_records_in_all_formats(
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("data_format", ["csv", "parquet"])
+@pytest.mark.parametrize("data_format", ["csv", "parquet", "orc"])
 def test_select(tmp_path: Path, data_format: str) -> None:
     path = tmp_path / f"t.{data_format}"
     days = [f"2024-05-01 {hour:02}:00:00" for hour in range(24)]

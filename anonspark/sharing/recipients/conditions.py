@@ -21,8 +21,6 @@ from anonspark.sharing.recipients.plan_file import ConditionFile
 
 Value = str | int | float | bool
 
-_LARGEST = 2**53
-
 _BLANKS = " "
 
 
@@ -44,9 +42,10 @@ class Condition:
     def type_of_texts(self) -> pa.DataType | None:
         """The type that values without one are read as: that of the plan's. None for texts."""
         values = self._values()
+        largest = max((abs(value) for value in values if isinstance(value, int)), default=0)
         # No float has all whole numbers beyond.
-        large = any(isinstance(value, int) and abs(value) > _LARGEST for value in values)
-        types = (pa.bool_(), pa.decimal128(38, 0) if large else pa.float64(), INSTANT)
+        exact = pa.decimal128(38, 0) if 2**53 < largest < 10**38 else pa.float64()
+        types = (pa.bool_(), exact, INSTANT)
         fits = (own for own in types if all(_typed(value, own) is not None for value in values))
         return next(fits, None) if values else None
 

@@ -352,7 +352,8 @@ class OpenFrozen:
         One job, two where recipients share the ranges of quasi-identifiers, and so their types.
         """
         configuration, given = opened.configuration, opened.given
-        names = {column.name for column in given if is_text(column.type)}
+        names = {name for name in configuration.attributes if name in given.names}
+        names = {name for name in names if is_text(given.field(name).type)}
         shared = names.intersection(
             configuration.quasi_identifiers if self.frozen.has_atoms else ()
         )
