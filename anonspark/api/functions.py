@@ -35,9 +35,10 @@ from anonspark.api.display import Page
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan
 from anonspark.api.progress import progress_for
 from anonspark.api.proposals import PROPOSED, with_diversity
-from anonspark.api.release import Release, anonymized, claim_of, made_report, place_of
+from anonspark.api.release import Release, claim_of, made_report, place_of
 from anonspark.api.results import (
     Comparison,
+    Conversion,
     JointVerification,
     Profile,
     Selection,
@@ -50,8 +51,11 @@ from anonspark.api.tables import GIVEN, Frame, no_table, with_texts
 from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
+from anonspark.conversion.convert import Options
+from anonspark.conversion.convert import convert as convert_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
+from anonspark.pipeline.run import run
 from anonspark.profiling.profile import SAMPLE_ROWS, profile_table
 from anonspark.profiling.source import Source, find_source
 from anonspark.reading.published import PublishedRelease, open_published
@@ -197,7 +201,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
             read = adapter.engine.files.read_document
             configuration = given_configuration(wanted, path, read)
             with adapter.input(table, configuration, f"{path}-given") as given:
-                made = anonymized(adapter.engine, configuration, given, shown)
+                made = run(adapter.engine, configuration, progress=shown, table=given)
                 return Release(made, adapter, remove)
 
 
@@ -716,6 +720,76 @@ def profile(
             engine, source, shown, k=k, sample=sample, seed=seed, show_values=show_values
         )
     return as_result(Profile, found)
+
+
+def convert(  # noqa: PLR0913 - each keyword says something else
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    *,
+    overwrite: bool = False,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    hidden: Literal["keep", "drop"] | None = None,
+    encoding: str | None = None,
+    catalog: str | PathLike[str] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> Conversion:
+    """Convert files of Stata, SPSS, SAS or Excel to one Parquet file.
+
+    Parameters
+    ----------
+    files : str, path or sequence of (str or path)
+        Files of one table, which have the same columns. Directories and patterns name several.
+    out : str or path
+        The Parquet file to write.
+    overwrite : bool
+        Whether a file at ``out`` is replaced.
+    sheet : str or None
+        Sheet of a workbook. None takes the only visible one with values.
+    header_row : int or None
+        Row of the sheet that names the columns, 0 if none does. None finds it.
+    hidden : str or None
+        Whether hidden rows are kept or dropped. None refuses a table that has some.
+    encoding : str or None
+        Encoding of texts in files of a statistics package that do not name it.
+    catalog : str, path or None
+        File of SAS with the value labels.
+    types : mapping of str to str or None
+        ``number`` or ``text`` for columns that are read without labels and display format.
+
+    Returns
+    -------
+    Conversion
+        ``rows``, ``columns`` (name, format in the file, type in Parquet, note) and ``notes``.
+
+    Raises
+    ------
+    ConfigurationError
+        If arguments are wrong, or a workbook has several sheets, hidden rows or no clear header.
+    DataError
+        If a file is damaged or takes too much, or a column has no certain type.
+    PublishingError
+        If ``out`` cannot be written.
+
+    Notes
+    -----
+    The work is that of ``anonspark convert``. A process of its own reads the files.
+
+    Examples
+    --------
+    >>> import anonspark, pandas, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = pandas.DataFrame({"age": [20, 30]})
+    ...     people.to_stata(f"{folder}/p.dta", write_index=False)
+    ...     anonspark.convert(f"{folder}/p.dta", f"{folder}/p.parquet").columns
+    [['age', '%12.0g', 'int64', '']]
+    """
+    named = [files] if isinstance(files, str | PathLike) else files
+    labels = None if catalog is None else str(catalog)
+    options = Options(sheet, header_row, hidden, encoding, labels, types or {})
+    with named_as_arguments({"--type": "types"}):
+        found = convert_files(list(map(str, named)), str(out), options, overwrite=overwrite)
+    return as_result(Conversion, found)
 
 
 def verify(  # noqa: PLR0913 - each keyword says something else

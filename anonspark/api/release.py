@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Generic
 
 import pyarrow as pa
@@ -17,13 +16,10 @@ from anonspark.api.results import Verification, as_result
 from anonspark.api.tables import GIVEN, Frame, as_arrow, as_polars
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError, exit_code_of
-from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.errors import ConfigurationError
 from anonspark.pipeline.context import Release as Released
-from anonspark.pipeline.run import run
 from anonspark.presentation.card import Card
 from anonspark.presentation.release import release_card
-from anonspark.progress import Progress
 from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
@@ -76,31 +72,6 @@ def made_report(
         if place is not None:
             place_report(files, release, place, html)
     return Page(html, place)
-
-
-def anonymized(
-    engine: Engine, configuration: Configuration, table: Table, progress: Progress
-) -> Released:
-    """Anonymize a table, and report the result to Prometheus where that is asked for."""
-    started = datetime.now(UTC)
-    summary = None
-    code = 0
-    try:
-        made = run(engine, configuration, progress=progress, table=table)
-        summary = made.summary
-        return made
-    except BaseException as error:
-        code = exit_code_of(error)
-        raise
-    finally:
-        write_textfile(
-            configuration,
-            progress,
-            started=started,
-            exit_code=code,
-            summary=summary,
-            files=engine.files,
-        )
 
 
 def claim_of(

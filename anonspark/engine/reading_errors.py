@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from anonspark.engine.encodings import likely_encodings
-from anonspark.engine.foreign_formats import CONVERTED, remedy_for
+from anonspark.engine.foreign_formats import remedy_for
 from anonspark.errors import ConfigurationError, DataError
 
 _LOGGER = logging.getLogger("anonspark")
@@ -279,11 +279,6 @@ def another_format(where: str, found: str) -> DataError:
         The format by its first bytes.
     """
     remedy = remedy_for(found)
-    if remedy in CONVERTED:
-        return DataError(
-            f"{where}: the file is {found} by its first bytes, not CSV. Say "
-            f"{format_of(where, remedy)}"
-        )
     if remedy is not None:
         return DataError(
             f"{where}: the file is {found} by its first bytes, which is not read. {remedy}"

@@ -1,4 +1,4 @@
-"""Writes a drafted configuration, its seed and its hierarchies: all of them, or none."""
+"""Write a drafted configuration and its seed: both, or none."""
 
 from __future__ import annotations
 
@@ -136,6 +136,12 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
         "execution:",
         f"  seed_file: {_scalar(seed_file)}  # a secret, drawn at random: keep it apart from this",
     ]
+    if draft.weights is not None:
+        lines += [
+            "",
+            "evaluate:  # how many people each row stands for: measures the risk from an outsider",
+            f"  risk: {{weights: {_scalar(draft.weights)}}}",
+        ]
     if draft.target is not None:
         lines += [
             "",
@@ -253,9 +259,8 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     Returns
     -------
     list of str
-        The files that were written, the configuration first. The seed, and hierarchies, which hold
-        values of the data, can be read by their owner alone. A JSON Schema that is there already
-        is left as it is.
+        The files that were written, the configuration first. Only its owner can read the seed. A
+        JSON Schema that is there already is left as it is.
 
     Raises
     ------
@@ -266,7 +271,7 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     """
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
-    private = {seed: f"{secrets.randbits(64) - 2**63}\n", **draft.hierarchies}
+    private = {seed: f"{secrets.randbits(64) - 2**63}\n"}
     public = {path: yaml_text(draft, path, seed, SCHEMA)}
     if not os.path.lexists(schema):
         public[schema] = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

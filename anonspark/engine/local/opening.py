@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from anonspark.engine.data_files import DataFiles, FileSchemas, find_files, lacking_columns
 from anonspark.engine.files import Files
-from anonspark.engine.foreign_formats import CONVERTED
+from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.columnar_files import (
     ColumnarFile,
     Read,
@@ -30,7 +30,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
 
-FORMATS = ("parquet", "csv", "orc", "json", *CONVERTED)
+FORMATS = ("parquet", "csv", "orc", "json")
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def open_files(
     -----
     Footers are read, or of texts whose types are inferred all of them once.
     """
+    refuse_foreign(paths, data_format)
     if data_format.lower() not in FORMATS:
         raise ConfigurationError(
             f"{key if section is None else f'{section}.format'}: the local engine has no data "

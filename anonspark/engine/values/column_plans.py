@@ -27,14 +27,13 @@ from anonspark.engine.struct_fields import DOT, fields_of, written_fields
 from anonspark.engine.values.file_types import LISTS
 from anonspark.errors import DataError
 
-_IMPLIED_TYPES: dict[str | None, str] = {"intervals": "number", "calendar": "date"}
-
 _TYPES_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "integer": ("number",),
     "float": ("number",),
     "decimal": ("number",),
     "date": ("date",),
-    "timestamp": ("timestamp",),
+    # pandas has no days, but midnights.
+    "timestamp": ("timestamp", "date"),
     "boolean": ("boolean",),
     "category": ("text",),
 }
@@ -112,7 +111,7 @@ def plan_column(
     kind, type_text = kind_of(found), type_name(found)
     if kind is None:
         return unfit(name, found)
-    declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
+    declared: str | None = attribute.declared_type
     if attribute.order or (brought_order and declared is None):
         declared = "text"
     has_hierarchy = attribute.hierarchy is not None
@@ -126,7 +125,8 @@ def plan_column(
     elif has_hierarchy:
         declared = "text"
     read_as = None
-    if texts and declared is not None and declared in _READ_AS:
+    becomes_day = (kind, declared) == ("timestamp", "date")
+    if declared is not None and declared in _READ_AS and (texts or becomes_day):
         read_as, kind = _READ_AS[declared]
     elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
         return (
@@ -258,15 +258,6 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
         "express, and output.copies asks for CSV. Leave one of them out"
         for name in configuration.published_as_is
         if "csv" in configuration.output.copies and not is_plain(types[name])
-    ]
-    pseudonyms = configuration.output.pseudonyms.values()
-    problems += [
-        f"output.copies: found iceberg, which names what is in the column {outer} as if it stood "
-        f"in columns {outer}{DOT}..., and the column {name} is one. Rename it, or leave it out"
-        for outer in configuration.published_as_is
-        if "iceberg" in configuration.output.copies and pa.types.is_nested(types[outer])
-        for name in (*configuration.quasi_identifiers, *configuration.published_as_is, *pseudonyms)
-        if name.lower().startswith(f"{outer}{DOT}".lower())
     ]
     if problems:
         raise DataError(*problems)

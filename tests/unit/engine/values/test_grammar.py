@@ -312,6 +312,19 @@ def test_why_a_column_stays_text_is_logged_once(caplog: pytest.LogCaptureFixture
     assert [line for line in caplog.messages if line.startswith(said)] == caplog.messages[-1:]
 
 
+@pytest.mark.parametrize(("attributes", "logged"), [(None, "ab"), (("b",), "b"), ((), "")])
+def test_only_attributes_that_stay_text_are_logged(
+    caplog: pytest.LogCaptureFixture, attributes: tuple[str, ...] | None, logged: str
+) -> None:
+    caplog.set_level("INFO")
+    where = f"input.path: of {logged!r}"
+    reader = CsvReader(where, header=True, infers=True, attributes=attributes)
+    with_header = reader.with_header("a,b,c")
+    with_header.schema(with_header.infer([b"007,008,9\n"]))
+    columns = [line.split("column ")[1][1] for line in caplog.messages]
+    assert "".join(columns) == logged
+
+
 def test_names_of_columns() -> None:
     assert list(read("a,,A\n1,2,3\n")[0]) == ["a0", "_c1", "A2"]
     assert list(read("1,2\n", options={"header": "false"})[0]) == ["_c0", "_c1"]
