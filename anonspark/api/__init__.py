@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
+
+from anonspark.api.arguments import suggesting
 from anonspark.api.distribution import Distribution
 from anonspark.api.functions import (
     anonymize,
@@ -53,3 +56,6 @@ __all__ = [
     "verify",
     "verify_together",
 ]
+
+# Here, where they become public, because examples in their docstrings run in their modules.
+globals().update({name: suggesting(one) for name, one in globals().items() if isfunction(one)})

@@ -92,6 +92,9 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     l: int | Literal["proposed"] | None = PROPOSED,  # noqa: E741 - its name in the literature
+    t: float | None = None,
+    suppression_limit: float | None = None,
+    hierarchies: Mapping[str, str | PathLike[str] | Mapping[str, Any]] | None = None,
     model: str | Mapping[str, Any] | None = None,
     seed: int | None = None,
     staging: str | PathLike[str] | None = None,
@@ -107,7 +110,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         this process all others.
     config : mapping, Configuration or None
         The mapping of the YAML file, without ``input.path`` and ``output.path``. It replaces the
-        keywords for columns, k, l, model and seed.
+        keywords for columns, k, l, t, suppression_limit, hierarchies, model and seed.
     k : int
         Smallest number of records in a class.
     quasi_identifiers : sequence of str
@@ -123,6 +126,15 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         default, each column gets the l that ``anonspark init`` proposes: 2, or 3 for a column with
         ten values or more. None requires nothing, and the release then warns about classes with
         one value.
+    t : float or None
+        Largest distance, from 0 to 1, between the values of every sensitive column in a class and
+        those of the whole table (t-closeness, with equal distances). None requires nothing.
+    suppression_limit : float or None
+        Largest share of the records that the model may leave out. None takes the model's default.
+    hierarchies : mapping or None
+        Groups by which quasi-identifiers are generalized: by column the path of a CSV file, or a
+        rule such as ``{"intervals": [5, 10]}``, ``{"prefix": [1, 2]}``, ``{"keep": [3, 1]}`` or
+        ``{"calendar": ["month", "year"]}``. The models full-domain and rho-gain need them.
     model : str, mapping or None
         Name of a model, or the section ``model``. None takes the default model.
     seed : int or None
@@ -192,11 +204,12 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         insensitive=insensitive,
     )
     asked = None if l == PROPOSED else l
-    wanted = wanted_configuration(config, roles, k, model, seed, l=asked)
+    options = {"t": t, "suppression_limit": suppression_limit, "hierarchies": hierarchies}
+    wanted = wanted_configuration(config, roles, k, model, seed, l=asked, **options)
     staging, shown = as_place("staging", staging), progress_for(progress)
     with adapter_for_table(table) as adapter:
         if config is None and not isinstance(wanted, Configuration):
-            wanted = with_diversity(wanted, l, table, adapter)
+            wanted = with_diversity(wanted, roles, l, table, adapter)
         with staged(adapter, staging, "release") as (path, remove):
             read = adapter.engine.files.read_document
             configuration = given_configuration(wanted, path, read)
@@ -518,7 +531,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     document = _document(config, roles, k, model, rank_by, l=asked)
     with adapter_for_table(table) as adapter:
         if config is None:
-            base = with_diversity(document["base"], l, table, adapter)
+            base = with_diversity(document["base"], roles, l, table, adapter)
             document = {**document, "base": base}
         files = adapter.engine.files
         with adapter.tables(table) as (given,), staged(adapter, staging, "cells") as (path, remove):

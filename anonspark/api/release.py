@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
+import numpy as np
 import pyarrow as pa
 
 from anonspark.api.adapters import Adapter
-from anonspark.api.arguments import given_configuration, named_as_arguments
+from anonspark.api.arguments import given_configuration, named_as_arguments, suggesting
 from anonspark.api.display import Closing, Page, Picture, Shown, picture
 from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
 from anonspark.api.results import Verification, as_result
@@ -23,6 +24,7 @@ from anonspark.presentation.release import release_card
 from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
+from anonspark.release.regions import distinct_rows, published_attributes
 from anonspark.reporting.making import make_report
 from anonspark.reporting.placing import place_report, report_place
 from anonspark.verification.audit import audit_table
@@ -222,6 +224,18 @@ class Release(Shown, Closing, Generic[Frame]):
         """One row for each attacker, in each round and for the whole release."""
         return self._table("risk")
 
+    @suggesting
+    def head(self, n: int = 5) -> Frame:
+        """Return a record of each of ``n`` classes, read in the memory of this process.
+
+        The first records of :attr:`data` are of one class, and so look alike.
+        """
+        records, attributes = self.to_arrow(), published_attributes(self._manifest)
+        labels = [records.column(name) for one in attributes for name in one.columns]
+        firsts = np.unique(distinct_rows(labels)[1], return_index=True)[1]
+        shown: Frame = self._adapter.convert(records.take(np.sort(firsts)[: max(n, 0)]))
+        return shown
+
     def to_arrow(self) -> pa.Table:
         """Return the published records as a table of Arrow, in the memory of this process."""
         if self._closed and not self._adapter.is_lazy:
@@ -243,6 +257,7 @@ class Release(Shown, Closing, Generic[Frame]):
         """
         return as_polars(self.to_arrow())
 
+    @suggesting
     def verify(
         self, *, original: Frame | None = None, population: Frame | None = None
     ) -> Verification:
@@ -266,6 +281,7 @@ class Release(Shown, Closing, Generic[Frame]):
             )
         return as_result(Verification, found)
 
+    @suggesting
     def report(self, path: str | None = None, *, original: Frame | None = None) -> Page:
         """Write the report, one HTML page, as :func:`anonspark.report` does.
 

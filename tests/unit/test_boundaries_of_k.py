@@ -95,8 +95,8 @@ def marginal(missing: float, untold: float = 0.0, *, original: bool = True) -> A
     regions, numbers = read_regions([pa.array(["10", "40", "missing", "*"])], published)
     records = np.bincount(numbers, [20.0, 20.0, missing, untold], len(regions))
     bins = Bins("whole", (20.0,))
-    labels = OrderedLabels(numbers_axis(published), regions, records, bins, 10.0, 41.0)
-    counts = BinCounts(np.array([20.0, 20.0]), missing, 10.0, 41.0) if original else None
+    labels = OrderedLabels(numbers_axis(published), regions, records, bins)
+    counts = BinCounts(np.array([20.0, 20.0]), missing) if original else None
     chart = ordered_marginal(SimpleNamespace(name="age", kind="integer"), labels, counts, K)  # type: ignore[arg-type]
     return [*chart.labels], chart.before, chart.after
 
@@ -278,7 +278,7 @@ def enough_of_people(number: int) -> str | None:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draft, "_roles", lambda *_: {})
-        return refused(lambda: draft.draft_configuration(profile, Answers(None, K, "out"), {}, ""))  # type: ignore[arg-type]
+        return refused(lambda: draft.draft_configuration(profile, Answers(None, K, "out")))  # type: ignore[arg-type]
 
 
 def card_of(dropped: int) -> str:

@@ -346,14 +346,15 @@ class _Reading:
         for one in recipients:
             model = one.configuration.model
             where = "base" if one.request.model is None else f"recipients.{one.name}"
-            options = [own for own in _LEFT_OUT if getattr(model, own[0], None) == own[1]]
+            # Null may mean suppress.
+            options = [own for own in _LEFT_OUT if getattr(model, own[0], "") in (own[1], None)]
             if isinstance(model, CuttingOptions) and model.suppression_limit:
                 options.append(("suppression_limit", str(model.suppression_limit), "0"))
             self.problems += [
-                f"{where}.model.{key}: found {value}. Expected {other} in a plan with a ledger, "
-                "because the number of records that a model leaves out shows by the difference of "
-                "two nights what became of a single one. Set it"
-                for key, value, other in options
+                f"{where}.model.{key}: found {getattr(model, key) or 'null'}. Expected {other} in "
+                "a plan with a ledger, because the number of records that a model leaves out shows "
+                "by the difference of two nights what became of a single one. Set it"
+                for key, _, other in options
             ]
 
     def _check_record(self) -> None:
