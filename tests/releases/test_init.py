@@ -176,7 +176,7 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert command(capsys, "init", "odd.csv", "--quiet").code == 0
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
-    options = {"header": "true", "inferSchema": "true", "sep": ";"}
+    options = {"header": "true", "inferSchema": "true", "sep": ";", "decimal": ","}
     assert document["input"]["options"] == options
     assert document["attributes"]["zip: code"] == {
         "role": "quasi_identifier",

@@ -13,7 +13,14 @@ from anonspark.config import Configuration
 from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.raw_columns import Reading, flags, is_text, require_read, type_name
+from anonspark.engine.raw_columns import (
+    Reading,
+    batch_with_one_zero,
+    flags,
+    is_text,
+    require_read,
+    type_name,
+)
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.text_forms import mean_missing
@@ -96,7 +103,7 @@ class FreezeRows:
         """Yield the records of a task."""
         first = _MOST_IN_TASK * task_number()
         listed = list(dict.fromkeys([*self.columns, *self.subject, *self.record]))
-        for rows in batches:
+        for rows in map(batch_with_one_zero, batches):
             plainly = self.late.plain if self.late is not None else lambda values: values
             texts = pa.RecordBatch.from_arrays(
                 [plainly(one) if is_text(one.type) else one for one in rows.columns],
