@@ -231,7 +231,7 @@ class Statements:
         """
         summary = self.manifest["summary"]
         if self.manifest.get("recipient"):
-            # Made of some records of the original.
+            # Ranges are those of the plan, and counts leave out what it withholds.
             return []
         measured: dict[str, Any] = {
             "rows_in": rows,

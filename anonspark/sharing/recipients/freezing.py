@@ -13,14 +13,14 @@ from anonspark.config import Configuration
 from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.raw_columns import Reading, flags, require_read, type_name
+from anonspark.engine.raw_columns import Reading, require_read, type_name
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.value_texts import blank_rows, plain, read_values, write
 from anonspark.engine.values.value_validation import judge
 from anonspark.errors import DataError
+from anonspark.release.conditions import Condition, read_column
 from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
-from anonspark.sharing.recipients.conditions import Condition
 
 PATTERN = "pattern"
 """64-bit integer. Bit i is set where a record satisfies the i-th recipient's conditions, and has
@@ -112,7 +112,8 @@ class FreezeRows:
             for condition in request.conditions:
                 name = condition.column
                 if name not in read:
-                    read[name] = self._read(name, batch.column(name))
+                    column = batch.column(name)
+                    read[name] = read_column(column, self.read_as(name), self.markers)
                 holds &= condition.holds(*read[name])
             for name in request.present:
                 if name not in gone:
@@ -120,11 +121,6 @@ class FreezeRows:
                 holds &= ~gone[name]
             patterns |= holds.astype(np.int64) << bit
         return patterns
-
-    def _read(self, name: str, column: pa.Array) -> tuple[pa.Array, Flags]:
-        reading = Reading(name, name, self.read_as(name), self.markers)
-        values, missing = read_values(reading, plain(column))
-        return values, flags(missing)
 
     def read_as(self, name: str) -> pa.DataType | None:
         """Return the type that a column's texts are read as, None where they are left."""

@@ -1,26 +1,69 @@
-"""Conditions: which records a recipient may have, judged batch by batch."""
+"""Conditions: which records a recipient may have, judged batch by batch.
+
+A plan's source is divided by them, and so is the original that a recipient's release is matched
+with, by what the manifest says of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
-from anonspark.config.problems import found
+from anonspark.config.problems import Finding, found
+from anonspark.config.section import Section
 from anonspark.core.arrays import Flags
-from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
-from anonspark.engine.values.value_texts import parse
-from anonspark.sharing.recipients.plan_file import ConditionFile
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import (
+    Reading,
+    flags,
+    is_number,
+    is_readable,
+    is_text,
+    is_time,
+    type_name,
+)
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.value_texts import parse, plain, read_values
+from anonspark.errors import DataError
 
 Value = str | int | float | bool
 
+_Scalar = Annotated[Value, Field(union_mode="left_to_right")]
+
 _BLANKS = " "
+
+
+class ConditionFile(Section):
+    """What the records of a recipient have in one column."""
+
+    among: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(default=None, alias="in")
+    """Values, one of which the column has."""
+
+    not_in: Annotated[list[_Scalar], Field(min_length=1)] | None = None
+    """Values, none of which the column has. It may be missing."""
+
+    min: _Scalar | None = None
+    """Smallest value, included."""
+
+    max: _Scalar | None = None
+    """Largest value, included."""
+
+    missing: bool | None = None
+    """Whether the value is missing."""
+
+    def _problems(self) -> Iterator[Finding]:
+        if not self.model_fields_set:
+            yield Finding(
+                (), "found an empty mapping. Expected in, not_in, min, max or missing. Add one"
+            )
 
 
 @dataclass(frozen=True)
@@ -111,11 +154,76 @@ class Condition:
         return found_flags
 
 
+def read_column(
+    column: pa.Array, read_as: pa.DataType | None, markers: tuple[str, ...]
+) -> tuple[pa.Array, Flags]:
+    """Return the values of a column, and which are missing, as :meth:`Condition.holds` takes them.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+    read_as : pyarrow.DataType or None
+        What texts are read as. None where they are left.
+    markers : tuple of str
+        Texts that mean missing.
+    """
+    values, missing = read_values(Reading("", "", read_as, markers), plain(column))
+    return values, flags(missing)
+
+
 def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
     """Return conditions as ledger and manifest write them."""
     return {
         one.column: one.asked.model_dump(by_alias=True, exclude_none=True) for one in conditions
     }
+
+
+# In an original without the configuration of its plan, texts are read as what conditions compare.
+_READ_AS = (pa.float64(), pa.timestamp("us"), pa.bool_(), pa.string())
+
+
+def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]) -> Table:
+    """Return the records of an original that satisfy conditions as a manifest writes them.
+
+    Raises
+    ------
+    DataError
+        If the original lacks a column of theirs, or it has another type.
+    """
+    types = dict(zip(table.schema.names, table.schema.types, strict=True))
+    asked: list[tuple[Condition, pa.DataType]] = []
+    problems = []
+    for name, one in told.items():
+        condition = Condition(name, ConditionFile.model_validate(one))
+        found_type = types.get(name, pa.null())
+        fitting = [each for each in (found_type, *_READ_AS) if not condition.problems(each)]
+        fitting = [each for each in fitting if is_readable(found_type, each)]
+        if name not in types or not fitting:
+            problems.append(
+                f"original: column {name!r} is not there, or is of another type than recipient.where "
+                "of the release's manifest compares it with. Give the source of the plan"
+            )
+        else:
+            asked.append((condition, fitting[0]))
+    if problems:
+        raise DataError(*problems)
+    select = _SelectRecords(tuple(asked), tuple(markers))
+    return table.map_batches(select, table.schema) if asked else table
+
+
+@dataclass(frozen=True)
+class _SelectRecords:
+    """Yields the records that satisfy conditions, of columns that are read as some type."""
+
+    asked: tuple[tuple[Condition, pa.DataType], ...]
+    markers: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for condition, read_as in self.asked:
+                column = read_column(batch.column(condition.column), read_as, self.markers)
+                batch = batch.filter(pa.array(condition.holds(*column)))
+            yield batch
 
 
 def _typed(value: Value, data_type: pa.DataType) -> Any:
