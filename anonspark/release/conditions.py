@@ -200,8 +200,8 @@ def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]
         fitting = [each for each in fitting if is_readable(found_type, each)]
         if name not in types or not fitting:
             problems.append(
-                f"original: column {name!r} is not there, or is of another type than recipient.where "
-                "of the release's manifest compares it with. Give the source of the plan"
+                f"original: column {name!r} is not there, or has another type than the values of "
+                "recipient.where in the manifest. Give the source of the plan"
             )
         else:
             asked.append((condition, fitting[0]))
@@ -220,10 +220,11 @@ class _SelectRecords:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
+            holds = np.ones(len(batch), bool)
             for condition, read_as in self.asked:
-                column = read_column(batch.column(condition.column), read_as, self.markers)
-                batch = batch.filter(pa.array(condition.holds(*column)))
-            yield batch
+                column = batch.column(condition.column)
+                holds &= condition.holds(*read_column(column, read_as, self.markers))
+            yield batch.filter(pa.array(holds))
 
 
 def _typed(value: Value, data_type: pa.DataType) -> Any:

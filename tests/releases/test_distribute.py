@@ -127,7 +127,7 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
     ],
 )
 def test_the_original_of_a_recipient_is_what_its_conditions_select(
-    tmp_path: Path, where: dict[str, Any], ledger: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, where: dict[str, Any], ledger: bool
 ) -> None:
     moments = [datetime(2026, 1, 1) + timedelta(hours=7 * row) for row in range(ROWS)]
     days = [None if row % 9 == 0 else f"{one:%Y-%m-%d}" for row, one in enumerate(moments)]

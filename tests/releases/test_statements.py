@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -217,6 +218,42 @@ def test_classes_that_are_not_those_of_the_labels(made: Made) -> None:
     ):
         found = made.missed(replace(made.said, classes=replace(classes, **changes)))
         assert any(told in problem for problem in found), (changes, found)
+
+
+@pytest.mark.parametrize(
+    ("split", "named"), [("strict", "class_id (of labels of their own)"), ("relaxed", None)]
+)
+def test_sizes_that_no_label_shows(made: Made, split: str, named: str | None) -> None:
+    """A class that is divided is refused if the model never does it, and else is a claim."""
+    classes = made.said.classes
+    assert classes is not None
+    whole, model = classes.total, dict(made.said.manifest["configuration"]["model"])
+    size = max(whole.sizes)
+    parts = Counter(whole.sizes) + Counter([size // 2, size - size // 2]) - Counter([size])
+    model |= {"name": "smondrian", "split": split}
+    manifest = changed(made.said.manifest, {"configuration.model": model})
+    sizes = {"metrics/classes: size", "manifest: summary.dm", "metrics/summary: dm"}
+    for rounds, is_divided in (({1: whole}, False), ({1: replace(whole, sizes=parts)}, True)):
+        said = replace(
+            made.said, manifest=manifest, classes=replace(classes, rounds=rounds), claimed=set()
+        )
+        found = made.missed(said)
+        assert any(str(named) in one for one in found) == (is_divided and named is not None)
+        assert not any("bounds and sizes" in one for one in found)
+        assert (sizes <= set(said.unproven)) == is_divided
+
+
+@pytest.mark.parametrize("figure", ["baseline_classes", "rule_gain"])
+def test_figures_of_rounds_that_are_null(made: Made, figure: str) -> None:
+    """A model with rounds has them, so that none of its releases may leave them out."""
+    names = [name for name in made.said.manifest["summary"] if name.startswith(figure[:8])]
+    names += ["rule_a", "rule_b", "rule_c"] if figure.startswith("baseline") else []
+    nothing = dict.fromkeys(names)
+    manifest = changed(made.said.manifest, {f"summary.{name}": None for name in names})
+    (row,) = made.said.tables["summary"]
+    tables = {**made.said.tables, "summary": [{**row, **nothing}]}
+    found = replace(made.said, manifest=manifest, tables=tables).contradictions()
+    assert any(f"summary.{figure}: found nothing, expected" in one for one in found), found
 
 
 def test_figures_that_the_original_refutes(made: Made) -> None:

@@ -20,6 +20,7 @@ _NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
 RecipientName = Annotated[str, Field(pattern=_NAME)]
 
+
 def _as_condition(value: object) -> object:
     """Write a value, or a list of them, as a condition."""
     if isinstance(value, list):
