@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
 
+from anonspark.config.variables import escaped
 from anonspark.core.criterion import proposed_l
 from anonspark.core.recognition.names import unit_of_name
 from anonspark.core.recognition.values import DISEASE
@@ -278,15 +279,16 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
         options["type"] = "text"
         reason += ". Its numbers stand for names. If they have an order, take the type away"
     elif file is not None:
-        hierarchy = {"hierarchy": json_text(file)}
+        hierarchy = {"hierarchy": json_text(escaped(file))}
         if one.counts.distinct > _LONGEST_SET:
             options |= hierarchy
             reason += ". Its rare values are one group in that file, which you can edit"
         else:
-            hint = f"{{role: quasi_identifier, hierarchy: {json_text(file)}}}  # rare values as one"
+            group = f"{{role: quasi_identifier, hierarchy: {hierarchy['hierarchy']}}}"
+            hint = f"{group}  # rare values as one"
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
-        options["order"] = f"[{', '.join(map(json_text, one.order))}]"
+        options["order"] = f"[{', '.join(map(json_text, escaped(list(one.order))))}]"
         reason += ". In this order, because letters would order its groups otherwise"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]

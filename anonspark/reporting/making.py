@@ -317,7 +317,7 @@ def report_release(
     report = make_report(
         engine, release, table, original, target=target, holdout=holdout, internal=internal
     )
-    place_report(files, release, path, report.html)
+    place_report(files, release, path, report.html, internal=internal)
     return WrittenReport(path, report.holds)
 
 

@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from cases import cases, changed
 from helpers import command, configuration_file, published, write_table
+from release_folders import save_manifest
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.release.manifest import manifest_text, read_manifest
+from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import audit_release
 from anonspark.verification.class_table import class_schema, read_class_table
@@ -185,7 +186,7 @@ def test_commands_with_a_changed_manifest(
     release = tmp_path / "release"
     shutil.copytree(made.path, release)
     manifest = changed(made.said.manifest, {"published.rows": 301})
-    (release / "manifest.json").write_text(manifest_text(manifest))
+    save_manifest(release, manifest)
     outcome = command(capsys, name, release)
     if name == "verify":
         assert outcome.code == 4
@@ -194,7 +195,7 @@ def test_commands_with_a_changed_manifest(
         assert outcome.code == 0
         assert "The guarantee does not hold" in (release / "report.html").read_text()
     del manifest["published"]["rows"], manifest["configuration"]["input"]["missing_markers"]
-    (release / "manifest.json").write_text(manifest_text(manifest))
+    save_manifest(release, manifest)
     outcome = command(capsys, name, release)
     assert outcome.code == 4
     assert "manifest.json: not a manifest of anonspark" in outcome.err

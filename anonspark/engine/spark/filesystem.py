@@ -303,11 +303,11 @@ class FileSystem(Files):
             file_system.rename(self._open(f"{target}/{name}")[1], source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
-    def replace(self, path: str, content: bytes, temporary: str) -> None:
+    def replace(self, path: str, content: bytes, temporary: str, *, private: bool = False) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
         local = self.local_path(path)
         if local is not None:
-            LocalFiles().replace(local, content, temporary)
+            LocalFiles().replace(local, content, temporary, private=private)
             return
         if self.rename_copies(path):
             # An object is there as a whole, or the earlier one is.
@@ -316,6 +316,8 @@ class FileSystem(Files):
         aside = f"{self.parent(path)}/{temporary}"
         try:
             self.write_bytes(aside, content)
+            if private:
+                self._allow(aside, "600")
             if not self._rename_over(aside, path):
                 self.delete(path)
                 self.rename(aside, path)
@@ -324,6 +326,12 @@ class FileSystem(Files):
             if self.exists(path):
                 self.delete(aside)
             raise
+
+    def _allow(self, path: str, mode: str) -> None:
+        """Set the permissions of a file or directory."""
+        file_system, java_path = self._open(path)
+        permission = java_class(self.spark, "org.apache.hadoop.fs.permission.FsPermission")(mode)
+        file_system.setPermission(java_path, permission)
 
     def _rename_over(self, source: str, target: str) -> bool:
         """Rename a file in one step to where another one may be. False where nothing is known."""
