@@ -99,20 +99,17 @@ def escaped(value: Any) -> Any:
     >>> escaped({"${A}": ["cost ${B}", 3]})
     {'${A}': ['cost $${B}', 3]}
     """
-    match value:
-        case str():
-            return _FORM.sub(r"$\g<0>", value)
-        case list():
-            return [escaped(entry) for entry in value]
-        case dict():
-            return {key: escaped(entry) for key, entry in value.items()}
-    return value
+    if isinstance(value, dict):
+        return {key: escaped(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [*map(escaped, value)]
+    return _FORM.sub(r"$\g<0>", value) if isinstance(value, str) else value
 
 
-def configuration_yaml(document: Mapping[str, Any], width: float = 80) -> str:
+def configuration_yaml(document: dict[str, Any], width: float = 80) -> str:
     """Return a configuration, or a part of one, as YAML that means the same to all who read it."""
-    written = escaped(dict(document))
-    return str(yaml.safe_dump(written, sort_keys=False, allow_unicode=True, width=width))
+    text = yaml.safe_dump(escaped(document), sort_keys=False, allow_unicode=True, width=width)
+    return str(text)
 
 
 def run_date(environment: Mapping[str, str] = os.environ) -> date:

@@ -311,7 +311,7 @@ class Files(Protocol):
         temporary : str
             Name to write under in the same directory. Hidden, so that readers pass over it.
         private : bool
-            Whether its owner alone may read it, where the file system knows owners.
+            Whether its owner alone may read it, on local disks.
 
         Raises
         ------

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,15 +21,7 @@ from anonspark.config.problems import Finding, found
 from anonspark.config.section import Section
 from anonspark.core.arrays import Flags
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import (
-    Reading,
-    flags,
-    is_number,
-    is_readable,
-    is_text,
-    is_time,
-    type_name,
-)
+from anonspark.engine.raw_columns import Reading, flags, is_number, is_text, is_time, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.value_texts import parse, plain, read_values
 from anonspark.errors import DataError
@@ -89,14 +81,14 @@ class Condition:
             That the column's values are read as.
         """
         low, high = self.asked.min, self.asked.max
-        bounded = low is not None or high is not None
-        if bounded and not (is_number(data_type) or is_time(data_type)):
+        bounds = [bound for bound in (low, high) if bound is not None]
+        if bounds and not (is_number(data_type) or is_time(data_type)):
             return [
                 f"found min or max, but the column has type {type_name(data_type)}. Expected a "
                 "number, date or timestamp. Use in or not_in"
             ]
         problems = []
-        for value in self._values():
+        for value in (*(self.asked.among or ()), *(self.asked.not_in or ()), *bounds):
             if _typed(value, data_type) is None:
                 problems.append(
                     f"found {found(value)}, but the column has type {type_name(data_type)}. "
@@ -107,11 +99,6 @@ class Condition:
             if low > high:
                 problems.append("found a min above max. Expected at most max. Correct one of them")
         return problems
-
-    def _values(self) -> list[Value]:
-        asked = self.asked
-        bounds = [one for one in (asked.min, asked.max) if one is not None]
-        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
 
     def holds(self, values: pa.Array, missing: Flags) -> Flags:
         """Return which records satisfy the condition.
@@ -141,16 +128,15 @@ class Condition:
             holds &= ~(there & self._is_in(values, asked.not_in))
         for bound, compare in ((asked.min, pc.greater_equal), (asked.max, pc.less_equal)):
             if bound is not None:
-                of = pa.scalar(_typed(bound, values.type))
-                found_flags = pc.fill_null(compare(values, of), False)
-                holds &= there & found_flags.to_numpy(zero_copy_only=False)
+                is_within = compare(values, pa.scalar(_typed(bound, values.type)))
+                holds &= there & flags(pc.fill_null(is_within, False))
         return holds
 
     def _is_in(self, values: pa.Array, wanted: Sequence[Value]) -> Flags:
         found_flags = np.zeros(len(values), bool)
         for value in wanted:
-            equal = pc.fill_null(pc.equal(values, pa.scalar(_typed(value, values.type))), False)
-            found_flags |= equal.to_numpy(zero_copy_only=False)
+            equal = pc.equal(values, pa.scalar(_typed(value, values.type)))
+            found_flags |= flags(pc.fill_null(equal, False))
         return found_flags
 
 
@@ -179,7 +165,7 @@ def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]
 
 
 # In an original without the configuration of its plan, texts are read as what conditions compare.
-_READ_AS = (pa.float64(), pa.timestamp("us"), pa.bool_(), pa.string())
+_OF_TEXTS = (pa.float64(), pa.timestamp("us"), pa.bool_())
 
 
 def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]) -> Table:
@@ -190,41 +176,32 @@ def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]
     DataError
         If the original lacks a column of theirs, or it has another type.
     """
-    types = dict(zip(table.schema.names, table.schema.types, strict=True))
-    asked: list[tuple[Condition, pa.DataType]] = []
-    problems = []
+    asked = []
     for name, one in told.items():
         condition = Condition(name, ConditionFile.model_validate(one))
-        found_type = types.get(name, pa.null())
-        fitting = [each for each in (found_type, *_READ_AS) if not condition.problems(each)]
-        fitting = [each for each in fitting if is_readable(found_type, each)]
-        if name not in types or not fitting:
-            problems.append(
+        found_type = table.schema.field(name).type if name in table.schema.names else pa.null()
+        types = [found_type, *(_OF_TEXTS if is_text(found_type) else [pa.string()])]
+        fitting = [each for each in types if not condition.problems(each)]
+        if pa.types.is_null(found_type) or not fitting:
+            raise DataError(
                 f"original: column {name!r} is not there, or has another type than the values of "
                 "recipient.where in the manifest. Give the source of the plan"
             )
-        else:
-            asked.append((condition, fitting[0]))
-    if problems:
-        raise DataError(*problems)
-    select = _SelectRecords(tuple(asked), tuple(markers))
+        asked.append((condition, fitting[0]))
+    select = partial(_select_records, asked, tuple(markers))
     return table.map_batches(select, table.schema) if asked else table
 
 
-@dataclass(frozen=True)
-class _SelectRecords:
-    """Yields the records that satisfy conditions, of columns that are read as some type."""
-
-    asked: tuple[tuple[Condition, pa.DataType], ...]
-    markers: tuple[str, ...]
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            holds = np.ones(len(batch), bool)
-            for condition, read_as in self.asked:
-                column = batch.column(condition.column)
-                holds &= condition.holds(*read_column(column, read_as, self.markers))
-            yield batch.filter(pa.array(holds))
+def _select_records(
+    asked: Sequence[tuple[Condition, pa.DataType]], markers: tuple[str, ...], batches: Batches
+) -> Batches:
+    """Yield the records that satisfy conditions, of columns that are read as some type."""
+    for batch in batches:
+        holds = np.ones(len(batch), bool)
+        for condition, read_as in asked:
+            column = batch.column(condition.column)
+            holds &= condition.holds(*read_column(column, read_as, markers))
+        yield batch.filter(pa.array(holds))
 
 
 def _typed(value: Value, data_type: pa.DataType) -> Any:
@@ -238,20 +215,11 @@ def _typed(value: Value, data_type: pa.DataType) -> Any:
             return None
         # As it is written: a decimal of 0.1 is one tenth.
         return Decimal(repr(value)) if pa.types.is_decimal(data_type) else value
-    if is_time(data_type):
-        return _time(value, data_type)
+    if is_time(data_type) and isinstance(value, str):
+        is_day = pa.types.is_date(data_type)
+        read_as = pa.date32() if is_day else pa.timestamp("us", data_type.tz)
+        return parse(pa.array([value]), read_as)[0].as_py()
     return None
-
-
-def _time(value: Value, data_type: pa.DataType) -> date | datetime | None:
-    if not isinstance(value, str):
-        return None
-    if pa.types.is_date(data_type):
-        read = parse(pa.array([value]), pa.date32())
-    else:
-        read = parse(pa.array([value]), pa.timestamp("us", data_type.tz))
-    found_time: date | datetime | None = read[0].as_py()
-    return found_time
 
 
 def _expected(data_type: pa.DataType) -> str:

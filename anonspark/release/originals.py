@@ -47,11 +47,9 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     # A union says nothing of tables that it was not made of.
     if data_format is None or (suffix_format is not None and suffix_format != data_format):
         return open_by_suffix(engine, path, key)
+    names = {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()}
     wanted = WantedColumns(
-        {
-            **{name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
-            **dict.fromkeys(manifest.recipient.get("where", ()), True),
-        },
+        names | dict.fromkeys(manifest.recipient.get("where", ()), True),
         described.get("missing_columns", "error"),
         markers=manifest.missing_markers,
         required=manifest.required,

@@ -60,9 +60,7 @@ def report_place(files: Files, release: str, out: str | None, *, internal: bool 
     return path
 
 
-def place_report(
-    files: Files, release: str, path: str, report: str, *, internal: bool = False
-) -> None:
+def place_report(files: Files, release: str, path: str, report: str, *, internal: bool) -> None:
     """Write a report. That of a release becomes one of the files that its manifest lists.
 
     Parameters

@@ -12,13 +12,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from anonspark.config.models import (
-    CuttingOptions,
-    FullDomainOptions,
-    ModelOptions,
-    MondrianOptions,
-    options_classes,
-)
+from anonspark.config import models
 from anonspark.core.decision_rules import Baseline
 from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import read_levels
@@ -128,13 +122,12 @@ class Derivation:
     readers: tuple[BoundsReader, ...]
 
     @cached_property
-    def model(self) -> ModelOptions | None:
+    def model(self) -> models.ModelOptions | None:
         """Options of the model. None in a plan, and of a model of another package."""
         said = (self.manifest.get("chosen_model") or self.manifest["configuration"])["model"]
-        options = options_classes()[said["name"]]
-        is_ours = options.__module__ == ModelOptions.__module__
-        plain = is_ours and not self.manifest.get("recipient")
-        return options.model_validate(said) if plain else None
+        options = models.options_classes()[said["name"]]
+        is_ours = options.__module__ == models.__name__ and not self.manifest.get("recipient")
+        return options.model_validate(said) if is_ours else None
 
     @property
     def keeps_equal_labels_together(self) -> bool:
@@ -143,13 +136,10 @@ class Derivation:
         Cells of a tree are apart, and so are classes of one recoding. Later rounds, means and
         labels of hierarchies may agree by chance, and other models share out equal records.
         """
-        if len(self.classes.rounds) > 1:
-            return False
-        if isinstance(self.model, MondrianOptions):
-            own = ("label", "set", "bounds")
-            plain = all(one.content in own and not one.has_hierarchy for one in self.readers)
-            return self.model.split == "strict" and plain
-        return isinstance(self.model, FullDomainOptions)
+        model, plain = self.model, isinstance(self.model, models.FullDomainOptions)
+        if isinstance(model, models.MondrianOptions) and model.split == "strict":
+            plain = not any(one.has_hierarchy or one.content == "mean" for one in self.readers)
+        return plain and len(self.classes.rounds) == 1
 
     @property
     def rows(self) -> int:
@@ -258,13 +248,10 @@ class Derivation:
         if model is not None:
             gains = model.most_rounds > 1
             compared = gains or self.manifest["configuration"]["evaluate"].get("compare_baseline")
-            compared &= not (isinstance(model, CuttingOptions) and model.suppression_limit)
+            compared &= not (isinstance(model, models.CuttingOptions) and model.suppression_limit)
         if compared:
-            mean = said.get("baseline_mean_class_size")
-            penalty = said.get("baseline_gcp_total")
-            baseline = Baseline(
-                first.classes, said.get("baseline_dm") or 0, penalty or 0, mean or 0
-            )
+            names = ("baseline_dm", "baseline_gcp_total", "baseline_mean_class_size")
+            baseline = Baseline(first.classes, *(said.get(name) or 0 for name in names))
         figures: dict[str, object] = {
             **summary_figures(
                 rounds,

@@ -75,15 +75,13 @@ _TOLERANCE = 1e-12
 # Sections that say how a release was made, not what it promises.
 _SETTINGS = ("attributes", "evaluate", "execution", "input", "metrics", "model", "output", "report")
 
-_SIZES = ("mean_class_size", "median_class_size", "min_class_size", "max_class_size", "aecs")
 _OF_SIZES = (
-    "metrics/classes: size",
-    *(f"manifest: summary.{name}" for name in (*_SIZES, "classes", "dm", "baseline_classes")),
-    *(f"manifest: summary.{name}" for name in ("rule_b", "rule_gain")),
-    "manifest: summary.mean_class_size_with_suppressed",
-    *(f"metrics/rounds: {name}" for name in ("classes", "classes_total", "dm", "dm_total")),
-    *(f"metrics/rounds: {name}" for name in ("mean_class_size", "mean_class_size_with_outliers")),
-    "metrics/risk: figures of rounds",
+    *("metrics/classes: size", "metrics/risk: figures of rounds", "metrics/rounds: classes"),
+    *("metrics/rounds: classes_total", "metrics/rounds: dm", "metrics/rounds: dm_total"),
+    *("metrics/rounds: mean_class_size", "metrics/rounds: mean_class_size_with_outliers"),
+    *(f"manifest: summary.{name}" for name in ("classes", "dm", "aecs", "rule_b", "rule_gain")),
+    *(f"manifest: summary.{name}_class_size" for name in ("mean", "median", "min", "max")),
+    *("manifest: summary.baseline_classes", "manifest: summary.mean_class_size_with_suppressed"),
 )
 """What follows from the sizes of classes, that of records with equal labels no label shows."""
 
@@ -508,12 +506,14 @@ class Statements:
         if self.derivation is None:
             yield Statement("summary.classes", self.manifest["summary"].get("classes"), 0)
             return
-        self._claim_sizes(published)
-        if self.derivation.keeps_equal_labels_together:
-            most = min(classes.total.classes, published.classes)
-            yield Statement(
-                "class_id (of labels of their own)", classes.total.classes, most, "classes"
-            )
+        # Records without a class have a label of their own, mostly.
+        sizes, without = Counter(published.sizes), published.rows - classes.total.rows
+        sizes.subtract([without] if without > 0 else [])
+        if +sizes != Counter(classes.total.sizes):
+            self.claimed.update(_OF_SIZES)
+        alone = classes.total.classes <= published.classes
+        alone |= not self.derivation.keeps_equal_labels_together
+        yield Statement("class_id (of labels of their own)", alone, True, "classes")
         agree = self._bounds_agree(published.rows, read.bounds, labels, classes)
         yield Statement("rows that no run writes", classes.unsound, 0, "classes")
         yield Statement("class_id (all different)", classes.different, True, "classes")
@@ -524,16 +524,6 @@ class Statements:
         if total is not None:
             penalty = self.derivation.penalty(attributes)
             yield Statement("ncp_total (of all, weighted)", penalty, total, "attributes")
-
-    def _claim_sizes(self, published: PublishedClasses) -> None:
-        """Claim what depends on how records with equal labels are shared out, where they are."""
-        if self.classes is None:
-            return
-        sizes, total = Counter(published.sizes), self.classes.total
-        # Records without a class have a label of their own, mostly.
-        sizes.subtract({published.rows - total.rows: 1} if published.rows > total.rows else {})
-        if +sizes != Counter(total.sizes):
-            self.claimed.update(_OF_SIZES)
 
     def _bounds_agree(
         self, rows: int, bounds: int, labels: ClassLabels, classes: ClassTable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 import shlex
+import stat
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path

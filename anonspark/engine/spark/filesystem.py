@@ -316,8 +316,6 @@ class FileSystem(Files):
         aside = f"{self.parent(path)}/{temporary}"
         try:
             self.write_bytes(aside, content)
-            if private:
-                self._allow(aside, "600")
             if not self._rename_over(aside, path):
                 self.delete(path)
                 self.rename(aside, path)
@@ -326,12 +324,6 @@ class FileSystem(Files):
             if self.exists(path):
                 self.delete(aside)
             raise
-
-    def _allow(self, path: str, mode: str) -> None:
-        """Set the permissions of a file or directory."""
-        file_system, java_path = self._open(path)
-        permission = java_class(self.spark, "org.apache.hadoop.fs.permission.FsPermission")(mode)
-        file_system.setPermission(java_path, permission)
 
     def _rename_over(self, source: str, target: str) -> bool:
         """Rename a file in one step to where another one may be. False where nothing is known."""
