@@ -229,7 +229,7 @@ class BlockwiseModel(Model):
     @property
     def rounds(self) -> int:
         """Rounds at most. 1 where outliers are not handled."""
-        return self._round_options.rho if self._round_options else 1
+        return self._round_options.most_rounds if self._round_options else 1
 
     @property
     def minimum_gain(self) -> float:

@@ -204,7 +204,8 @@ def audit_table(
         tell("matching with the original")
         by_original = match_original(data, claim, published, original)
         linkage["original"] = by_original.linkage
-        warnings = [*warnings, *linked_values_warnings(by_original.with_values)]
+        linked = linked_values_warnings(by_original.with_values)
+        warnings = [*warnings, *by_original.warnings, *linked]
     if population is not None:
         tell("attacking with the population")
         by_population = match_population(data, claim, population)
