@@ -136,10 +136,10 @@ class HierarchyRule(Section):
     [1, 2, 3]."""
 
     keep: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
-        default=None, min_length=1, json_schema_extra=unique_entries
+        default=None, json_schema_extra=unique_entries
     )
     """For codes of any lengths such as ICD codes: numbers of first characters kept, descending,
-    such as [3, 1]."""
+    such as [3, 1]. An empty list has only * above the values."""
 
     calendar: list[CalendarLevel] | None = Field(
         default=None, min_length=1, json_schema_extra=unique_entries

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from anonspark.config import Configuration
 from anonspark.engine.files import files_at
-from anonspark.engine.foreign_formats import CONVERTED
+from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.memory import available_memory
 from anonspark.engine.spark.embedded import read_spark_defaults
@@ -39,7 +39,7 @@ def engine_name(found: str) -> EngineName:
             )
 
 
-READ_FORMATS = ("parquet", "csv", "json", "orc", *CONVERTED)
+READ_FORMATS = ("parquet", "csv", "json", "orc")
 WRITTEN_FORMATS = ("parquet", "orc")
 
 # Of the memory that is available, what files may have on the disk. Records in memory take some
@@ -112,11 +112,16 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
     ------
     ConfigurationError
         If the local engine and a master are both asked for, or the local engine cannot do it.
+    DataError
+        If files are of another program, which no engine reads.
 
     Notes
     -----
     Looks at the sizes of local files. No Spark is started and pyspark is not imported.
     """
+    if work is not None:
+        for data_format in work.formats:
+            refuse_foreign(work.read, data_format)
     if wanted == "spark":
         return Choice("spark", "execution.engine says so")
     obstacle = None if work is None else _obstacle(work)

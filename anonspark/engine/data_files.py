@@ -274,7 +274,7 @@ def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
 def _is_hidden(name: str) -> bool:
     return (
         (name.startswith("_") and "=" not in name)
-        or name.startswith(".")
+        or name.startswith((".", "~$"))  # a lock of an office program
         or name.endswith("._COPYING_")
     )
 

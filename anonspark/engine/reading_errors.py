@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from anonspark.engine.encodings import likely_encodings
-from anonspark.engine.foreign_formats import CONVERTED, remedy_for
+from anonspark.engine.foreign_formats import remedy_for
 from anonspark.errors import ConfigurationError, DataError
 
 _LOGGER = logging.getLogger("anonspark")
@@ -131,6 +131,16 @@ class TableAddress:
     def not_of_the_format(self, reason: str) -> DataError:
         """Return the error of files that are not of the format, for a reason."""
         return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
+
+
+def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
+    """Log that columns of nanoseconds are read as microseconds, whatever their values are."""
+    for name in columns:
+        log_once(
+            logging.INFO,
+            f"{key}: the column {name!r} has nanoseconds. It is read in microseconds, and digits "
+            "beyond them are cut off",
+        )
 
 
 def type_not_read(where: str, found: str, *, column: str | None = None) -> DataError:
@@ -269,11 +279,6 @@ def another_format(where: str, found: str) -> DataError:
         The format by its first bytes.
     """
     remedy = remedy_for(found)
-    if remedy in CONVERTED:
-        return DataError(
-            f"{where}: the file is {found} by its first bytes, not CSV. Say "
-            f"{format_of(where, remedy)}"
-        )
     if remedy is not None:
         return DataError(
             f"{where}: the file is {found} by its first bytes, which is not read. {remedy}"

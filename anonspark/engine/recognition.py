@@ -26,7 +26,7 @@ from anonspark.engine.encodings import (
     likely_encodings,
 )
 from anonspark.engine.files import Files, FilesError, open_parts
-from anonspark.engine.foreign_formats import CONVERTED, foreign_format, remedy_for
+from anonspark.engine.foreign_formats import foreign_format, refuse_foreign, remedy_for
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
     another_format,
@@ -187,9 +187,9 @@ def recognize(
         raise nothing_in_files(f"{key}: {', '.join(paths)}")
     where = f"{key}: {file}"
     found = _format_of_bytes(content)
-    known = remedy_for(found) or found
-    if kind is None and known in ("parquet", "orc", "json", *CONVERTED):
-        return Recognized(known)
+    refuse_foreign(paths, remedy_for(found) or "")
+    if kind is None and found in ("parquet", "orc", "json"):
+        return Recognized(found)
     if found not in ("csv", "json"):
         raise another_format(where, found)
     if file.lower().endswith(UNKNOWN_COMPRESSIONS):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from helpers import command, summary
-from places import REPOSITORY
+from places import REPOSITORY, require_data
 from typer.testing import CliRunner
 
 from anonspark.cli.application import application
@@ -127,6 +127,7 @@ def test_public_tables_are_right_without_an_edit(
     tables = {}
     for file in files:
         name = file.partition(".")[0]
+        require_data(data_directory / file)
         tables[name] = _some(data_directory / file, folder / f"{name}.csv", 4_000)
     for name, path in tables.items():
         made = command(capsys, "init", str(path), "--quiet")

@@ -49,7 +49,7 @@ SampleRows = Annotated[
 SampleSeed = Annotated[int, typer.Option("--seed", help="Draw another sample.")]
 
 
-def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
+def parsed_options(given: Sequence[str] | None, option: str = "--option") -> dict[str, str]:
     """Return options by their names.
 
     Raises
@@ -61,7 +61,7 @@ def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
     for one in given or ():
         name, equals, value = one.partition("=")
         if not equals or not name:
-            raise ConfigurationError(f"--option: found {one!r}. Expected NAME=VALUE. Correct it")
+            raise ConfigurationError(f"{option}: found {one!r}. Expected NAME=VALUE. Correct it")
         found[name] = value
     return found
 

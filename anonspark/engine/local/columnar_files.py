@@ -63,7 +63,7 @@ class ColumnarFile:
     unread : mapping of str to str
         Columns of types that Spark reads in no file, which `schema` lacks, and the types.
     nanoseconds : tuple of str
-        Columns of times whose last digits are not read, if there are any.
+        Columns of times of which digits beyond microseconds are not read.
     """
 
     file: DataFile
@@ -73,30 +73,6 @@ class ColumnarFile:
     other_calendar: bool = False
     unread: Mapping[str, str] = field(default_factory=dict)
     nanoseconds: tuple[str, ...] = ()
-
-    def without_lost_digits(self, asks: Callable[[str], bool], where: str) -> ColumnarFile:
-        """Return the file without the times that microseconds cannot express. Reads such columns.
-
-        Parameters
-        ----------
-        asks : callable
-            Takes a column's name, and returns whether it is asked for.
-        where : str
-            As of :func:`reading_file`.
-        """
-        with reading_file(where):
-            own = set(self.nanoseconds).intersection(self.schema.names)
-            lost = [name for name in own if asks(name) and self._loses_digits(name)]
-        schema = pa.schema([field for field in self.schema if field.name not in lost])
-        kinds = dict.fromkeys(lost, "timestamp[ns], with digits beyond microseconds")
-        return replace(self, schema=schema, unread={**self.unread, **kinds})
-
-    def _loses_digits(self, name: str) -> bool:
-        columns = (batch.column(0) for n in range(self.parts) for batch in self.read(n, [name]))
-        return any(
-            pc.any(pc.not_equal(one, pc.floor_temporal(one, unit="microsecond"))).as_py()
-            for one in columns
-        )
 
 
 @contextmanager

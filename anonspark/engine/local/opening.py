@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
 from anonspark.engine.data_files import DataFiles, FileSchemas, find_files, lacking_columns
 from anonspark.engine.files import Files
-from anonspark.engine.foreign_formats import CONVERTED
+from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.columnar_files import (
     ColumnarFile,
     Read,
@@ -21,6 +21,7 @@ from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import UnreadType, WantedColumns
 from anonspark.engine.reading_errors import (
     TableAddress,
+    note_nanoseconds,
     on_spark,
     type_not_read,
 )
@@ -29,7 +30,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
 
-FORMATS = ("parquet", "csv", "orc", "json", *CONVERTED)
+FORMATS = ("parquet", "csv", "orc", "json")
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ def open_files(
     -----
     Footers are read, or of texts whose types are inferred all of them once.
     """
+    refuse_foreign(paths, data_format)
     if data_format.lower() not in FORMATS:
         raise ConfigurationError(
             f"{key if section is None else f'{section}.format'}: the local engine has no data "
@@ -131,12 +133,13 @@ def _open_columnar(
     def asks(name: str) -> bool:
         return wanted is None or wanted.asks(name)
 
-    opened = [
-        one.without_lost_digits(asks, asked.where)
-        for one in open_columnar(found.files, asked.data_format, asked.where)
-    ]
+    opened = open_columnar(found.files, asked.data_format, asked.where)
+    if wanted is not None and wanted.skips_malformed:
+        # No old day is an error then.
+        opened = [replace(one, other_calendar=False) for one in opened]
     unread: dict[str, str] = {}
     for one in opened:
+        note_nanoseconds(asked.key, filter(asks, one.nanoseconds))
         for name, kind in one.unread.items():
             if wanted is None:
                 unread[name] = kind

@@ -13,8 +13,8 @@ from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.columnar_files import Read, reading_file
 from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import Reader
 from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_reader import Reader
 
 # Bytes that a task reads; of one table, so that threads have something to share.
 _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import log_once, type_not_read
+from anonspark.engine.reading_errors import log_once, note_nanoseconds, type_not_read
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.file_schemas import (
     NANOSECONDS,
@@ -23,8 +23,6 @@ from anonspark.engine.spark.file_schemas import (
 from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
 from anonspark.redaction import redact
-
-_LOST = "timestamp[ns], with digits beyond microseconds"
 
 
 def read_stored_columns(
@@ -57,12 +55,8 @@ def read_stored_columns(
     Raises
     ------
     DataError
-        If a wanted column has digits beyond microseconds, or files in folders that name columns
+        If a wanted column has nanoseconds inside of others, or files in folders that name columns
         differ in how columns are stored.
-
-    Notes
-    -----
-    A job for files that are stored alike, which looks for such digits.
     """
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for file, place in zip(footers.files, footers.places, strict=True):
@@ -84,8 +78,11 @@ def read_stored_columns(
             for field in schema
             if field.name.lower() in stored and (wanted is None or wanted.asks(field.name))
         ]
-        for name, kind in _unread_columns(part, asked, stored).items():
-            unread.setdefault(name, (kind, files[0]))
+        kinds_of = {name: stored[name.lower()] for name in asked}
+        for name, kind in kinds_of.items():
+            if kind == NESTED_NANOSECONDS:
+                unread.setdefault(name, (kind, files[0]))
+        note_nanoseconds(path_key, (name for name in asked if kinds_of[name] == NANOSECONDS))
         columns = [_as_read(field, stored.get(field.name.lower())) for field in schema]
         parts.append(part.select(*columns))
     for name, (kind, file) in unread.items():
@@ -136,25 +133,13 @@ def _schema_as_stored(schema: StructType, stored: Mapping[str, str]) -> StructTy
     )
 
 
-def _unread_columns(
-    part: DataFrame, asked: Sequence[str], stored: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the columns that cannot be read, and what they are. One job if there are times."""
-    unread = {
-        name: NESTED_NANOSECONDS for name in asked if stored[name.lower()] == NESTED_NANOSECONDS
-    }
-    times = [name for name in asked if stored[name.lower()] == NANOSECONDS]
-    if times:
-        row = part.agg(*(sf.max(sf.col(quoted(name)) % 1000 != 0) for name in times)).head()
-        unread |= {name: _LOST for name, loses in zip(times, row or (), strict=True) if loses}
-    return unread
-
-
 def _as_read(field: StructField, kind: str | None) -> Column:
     column = sf.col(quoted(field.name))
     if kind == NO_VALUES:
         column = sf.lit(None).cast(field.dataType)
     elif kind == NANOSECONDS:
-        # Where microseconds lose nothing, no digit is left.
-        column = sf.timestamp_micros(sf.expr(f"{quoted(field.name)} div 1000")).cast(field.dataType)
+        name = quoted(field.name)
+        # A division alone takes digits off towards 1970.
+        micros = sf.expr(f"{name} div 1000 - if({name} % 1000 < 0, 1, 0)")
+        column = sf.timestamp_micros(micros).cast(field.dataType)
     return column.alias(field.name)

@@ -12,15 +12,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from anonspark.config.input import CATALOG_TABLE
-from anonspark.engine.converted_files import read_converted
 from anonspark.engine.data_files import folder_text, lacking_columns, typed_folders
 from anonspark.engine.files import literal
-from anonspark.engine.foreign_formats import CONVERTED
+from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import TableAddress, nothing_there
+from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.spark.arrow import arrow_schema, spark_type
-from anonspark.engine.spark.converted_files import hand_to_tasks
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_lacking
 from anonspark.engine.spark.file_contents import SourceFiles
@@ -98,6 +96,7 @@ def open_table(
     ConfigurationError
         If Spark does not know the format, or the data source does not take its options.
     """
+    refuse_foreign(paths, data_format)
     if data_format.lower() == CATALOG_TABLE:
         with opening_table(paths, data_format, path_key, section):
             return OpenedTable(open_catalog_table(spark, paths, options, path_key))
@@ -110,9 +109,6 @@ def open_table(
     if problems:
         raise DataError(*problems)
     require_plain_files(files, paths, data_format, path_key)
-    if data_format.lower() in CONVERTED:
-        address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
-        return OpenedTable(hand_to_tasks(spark, read_converted(files, address, options, wanted)))
     if is_text:
         with opening_table(paths, data_format, path_key, section):
             return OpenedTable(

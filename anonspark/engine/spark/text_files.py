@@ -27,15 +27,15 @@ from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import Reader, open_reader, read_schema
+from anonspark.engine.text_tables import open_reader, read_schema
 from anonspark.engine.values.csv_reader import CsvReader
-from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_forms import FORMS, Forms
+from anonspark.engine.values.text_reader import Reader
 
 # Lines that are read at once, and what is looked at to find a file's first line.
 _BLOCK, _BEGINNING = 8 * 2**20, 2**20
 
 _ORIGIN, _CONTENT = "origin", "content"
-_FORMS = pa.schema([("forms", pa.string())])
 
 
 def open_text_files(
@@ -72,8 +72,8 @@ def open_text_files(
     contents = _contents(spark, paths, files, lines, most)
 
     def infer() -> Forms:
-        forms = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
-        return reduce(Forms.__or__, (Forms.of_text(one.forms) for one in forms), Forms())
+        forms = stage_of(contents, _InferForms(rows), FORMS).frame().collect()
+        return Forms.of_texts(one.forms for one in forms)
 
     schema = read_schema(address, reader, infer)
     whole = with_struct_fields(found.schema(schema))
@@ -207,7 +207,7 @@ class _InferForms:
         forms = Forms()
         for folders, blocks in self.rows.blocks(batches):
             forms |= self.rows.reader.in_folders(folders).infer(blocks)
-        yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=_FORMS)
+        yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=FORMS)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonspark.config import Attribute, Configuration
+from anonspark.config import Attribute, Configuration, HierarchyRule
+from anonspark.config.problems import did_you_mean
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
@@ -26,6 +26,8 @@ from anonspark.engine.raw_columns import (
 from anonspark.engine.struct_fields import DOT, fields_of, written_fields
 from anonspark.engine.values.file_types import LISTS
 from anonspark.errors import DataError
+
+_TOP_ALONE = HierarchyRule(keep=[])
 
 _TYPES_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "integer": ("number",),
@@ -116,6 +118,12 @@ def plan_column(
         declared = "text"
     has_hierarchy = attribute.hierarchy is not None
     texts = is_text(found)
+    if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
+        return (
+            f"found no hierarchy for the type {type_text}. Expected one, such as {{intervals: [5, "
+            "10]} or {calendar: [month, year]}. Add it, or set the type to text, which has "
+            "only * above its values"
+        )
     if has_hierarchy and declared in _READ_AS:
         if not texts and declared not in _TYPES_OF_KIND[kind]:
             return (
@@ -226,11 +234,9 @@ def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
             "one character in the one, two in the other). Copy the name from the first line of the "
             "file, or rename the column"
         )
-    near = difflib.get_close_matches(name, schema.names, n=1, cutoff=0.5)
-    near = near or [other for other in schema.names if other.lower() == name.lower()]
-    hint = f"Did you mean {near[0]!r}? " if near else ""
     columns = ", ".join(map(repr, schema.names)) or "no columns"
-    return f"the input has no such column. {hint}It has {columns}"
+    hint = did_you_mean(name, schema.names)
+    return f"the input has no such column. {hint}{' ' * bool(hint)}It has {columns}"
 
 
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
@@ -258,15 +264,6 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
         "express, and output.copies asks for CSV. Leave one of them out"
         for name in configuration.published_as_is
         if "csv" in configuration.output.copies and not is_plain(types[name])
-    ]
-    pseudonyms = configuration.output.pseudonyms.values()
-    problems += [
-        f"output.copies: found iceberg, which names what is in the column {outer} as if it stood "
-        f"in columns {outer}{DOT}..., and the column {name} is one. Rename it, or leave it out"
-        for outer in configuration.published_as_is
-        if "iceberg" in configuration.output.copies and pa.types.is_nested(types[outer])
-        for name in (*configuration.quasi_identifiers, *configuration.published_as_is, *pseudonyms)
-        if name.lower().startswith(f"{outer}{DOT}".lower())
     ]
     if problems:
         raise DataError(*problems)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from anonspark.engine.csv_beginning import without_separator_line
-from anonspark.engine.raw_columns import Reading
+from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.reading_errors import (
     different_headers,
     header_with_line_break,
@@ -336,10 +336,30 @@ class CsvReader(TextLines):
                 forms[name] = merged(forms[name], more)
         return Forms(forms)
 
+    def plain(self, values: pa.Array) -> pa.Array:
+        """Return values that were read without types as plain texts, days as ISO 8601 has them."""
+        return values if self.days is None else self.days.iso(values)
+
+    def forms(self, batch: pa.RecordBatch) -> Forms:
+        """Return the forms of values that were read without types."""
+        columns = zip(batch.schema.names, map(self._without_markers, batch.columns), strict=True)
+        return Forms({name: forms_of(values, self.days) for name, values in columns})
+
+    def typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+        """Return values that were read without types, in the types of a schema."""
+        return [
+            convert(
+                values if is_text(field.type) else self._without_markers(values),
+                field.type,
+                self.days,
+            )
+            for values, field in zip(batch.columns, schema, strict=True)
+        ]
+
     def schema(self, forms: Forms) -> pa.Schema:
         """Return the columns with their types. See :meth:`TextLines.schema`."""
         fields = []
-        for name in self.names:
+        for name in self.names or forms.columns:
             kind, reason = type_of(forms.columns.get(name, {}))
             fields.append(pa.field(name, kind))
             if reason is not None and (self.attributes is None or name in self.attributes):

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from anonspark.config.problems import found
 from anonspark.core.arrays import Flags
 from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
+from anonspark.engine.values.file_types import INSTANT
 from anonspark.engine.values.value_texts import parse
 from anonspark.sharing.recipients.plan_file import ConditionFile
 
@@ -36,6 +37,17 @@ class Condition:
 
     column: str
     asked: ConditionFile
+
+    @property
+    def type_of_texts(self) -> pa.DataType | None:
+        """The type that values without one are read as: that of the plan's. None for texts."""
+        values = self._values()
+        largest = max((abs(value) for value in values if isinstance(value, int)), default=0)
+        # No float has all whole numbers beyond.
+        exact = pa.decimal128(38, 0) if 2**53 < largest < 10**38 else pa.float64()
+        types = (pa.bool_(), exact, INSTANT)
+        fits = (own for own in types if all(_typed(value, own) is not None for value in values))
+        return next(fits, None) if values else None
 
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return what is wrong with the condition for a column of a type.
