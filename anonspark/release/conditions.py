@@ -185,7 +185,7 @@ def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]
 _OF_TEXTS = (pa.float64(), pa.timestamp("us"), pa.bool_())
 
 
-def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]) -> Table:
+def select_records(table: Table, conditions: Mapping[str, Any], markers: Iterable[str]) -> Table:
     """Return the records of an original that satisfy conditions as a manifest writes them.
 
     Raises
@@ -194,8 +194,8 @@ def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]
         If the original lacks a column of theirs, or it has another type.
     """
     asked = []
-    for name, one in told.items():
-        condition = Condition(name, ConditionFile.model_validate(one))
+    for name, stated in conditions.items():
+        condition = Condition(name, ConditionFile.model_validate(stated))
         found_type = table.schema.field(name).type if name in table.schema.names else pa.null()
         types = [found_type, *(_OF_TEXTS if is_text(found_type) else [pa.string()])]
         fitting = [each for each in types if not condition.problems(each)]
