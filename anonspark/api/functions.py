@@ -11,7 +11,6 @@ from os import PathLike
 from typing import Any, Literal
 
 import pyarrow as pa
-import yaml
 
 from anonspark.api.adapters import adapter_for_table, as_text, opened, remove_files, staged
 from anonspark.api.arguments import (
@@ -51,6 +50,7 @@ from anonspark.api.tables import GIVEN, Frame, no_table, with_texts
 from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
+from anonspark.config.variables import configuration_yaml
 from anonspark.conversion.convert import Options
 from anonspark.conversion.convert import convert as convert_files
 from anonspark.engine.protocol import Engine, Table
@@ -537,7 +537,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         with adapter.tables(table) as (given,), staged(adapter, staging, "cells") as (path, remove):
             is_grid = "base" in document
             output = path if is_grid else {**document.get("output", {}), "path": path}
-            text = yaml.safe_dump({**document, "output": output}, sort_keys=False)
+            text = configuration_yaml({**document, "output": output})
 
             def read(place: str) -> str:
                 return text if place == _GRID else str(files.read_document(place))

@@ -234,6 +234,9 @@ def as_given(found: pa.Table, like: Any) -> Any:
     """
     if kinds.is_pandas_dataframe(like):
         return as_pandas(found)
+    if kinds.is_pyarrow_table(like):
+        # Narwhals takes no table with a name twice.
+        return found
     known = nw.from_native(like, pass_through=True)
     if not isinstance(known, nw.DataFrame | nw.LazyFrame):
         return found

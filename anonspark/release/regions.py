@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal, Protocol
 
@@ -171,7 +172,7 @@ class PublishedAttribute:
         ``date``, ``prefix`` and ``keep`` with ``category``.
     weight : float
         What its loss counts.
-    ends : tuple of float, or None
+    ends : tuple of Fraction, or None
         Ends of the range that was declared: numbers, days, microseconds. None where it is that of
         the original.
     """
@@ -183,7 +184,7 @@ class PublishedAttribute:
     type: str | None = None
     rule: Rule | None = None
     weight: float = 1.0
-    ends: tuple[float, float] | None = None
+    ends: tuple[Fraction, Fraction] | None = None
 
     @property
     def is_category(self) -> bool:
@@ -245,7 +246,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
 
 def _declared_ends(
     name: str, bounds: Any, kind: Kind, data_type: str | None
-) -> tuple[float, float] | None:
+) -> tuple[Fraction, Fraction] | None:
     """Return the ends of a declared range. None of texts."""
     if bounds is None or kind in ("category", "boolean"):
         return None
@@ -255,7 +256,7 @@ def _declared_ends(
         raise DataError(
             f"manifest.json: configuration.attributes.{name}.range is none of a {kind}"
         ) from error
-    return float(low), float(high)
+    return low, high
 
 
 KIND_OF_RULE: dict[Rule, Kind] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 import numpy as np
@@ -101,7 +102,7 @@ def measure_loss(
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
 
 
-def _extremes(records: Table, attributes: int) -> list[tuple[float, float]]:
+def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]]:
     """Return where the ends of each attribute lie, 0 without records.
 
     Places are as regions say them: in days, in microseconds, or as numbers.
@@ -111,18 +112,20 @@ def _extremes(records: Table, attributes: int) -> list[tuple[float, float]]:
     both = records.select({**lows, **highs})
     found = both.aggregate([], least=list(lows), most=list(highs)).collect()
     ends = [(found[low][0], found[high][0]) for low, high in zip(lows, highs, strict=True)]
-    return [(_place(low), _place(high)) if low.is_valid else (0.0, 0.0) for low, high in ends]
+    return [(_place(low), _place(high)) for low, high in ends]
 
 
-def _place(value: pa.Scalar) -> float:
+def _place(value: pa.Scalar) -> Fraction:
     if is_time(value.type):
         value = time_numbers(value)
-    # Of decimals the nearest number, which Arrow's own cast is not always.
-    return float(value.as_py())
+    return Fraction(value.as_py() or 0)
 
 
-def _share(region: OrderedRegion, width: float) -> float:
-    """Return the share of the range that a region covers, in [0, 1]."""
+def _share(region: OrderedRegion, width: Fraction) -> float:
+    """Return the share of the range that a region covers, in [0, 1].
+
+    Ends are subtracted as they are: as floats those of large numbers would be equal.
+    """
     if region.intervals is None:
         return 1.0
     if not region.intervals:
@@ -131,6 +134,6 @@ def _share(region: OrderedRegion, width: float) -> float:
     if region.missing:
         # A class with values and missing ones tells nothing for sure.
         return 1.0
-    low = min(float(interval.low) for interval in region.intervals)
-    high = max(float(interval.high) for interval in region.intervals)
-    return min((high - low) / width, 1.0) if width > 0 else 0.0
+    low = min(Fraction(interval.low) for interval in region.intervals)
+    high = max(Fraction(interval.high) for interval in region.intervals)
+    return min(float((high - low) / width), 1.0) if width > 0 else 0.0

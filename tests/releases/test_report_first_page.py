@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import stat
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -79,6 +80,7 @@ def inside(adult: Path) -> str:
     out = adult / "inside.html"
     arguments = ["report", str(adult / "release"), "--internal", "--out", str(out), "--quiet"]
     assert main(arguments) == 0
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
     return out.read_text()
 
 

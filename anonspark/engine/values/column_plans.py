@@ -178,8 +178,16 @@ def plan_columns(
         plan = plan_column(name, attribute, found, hierarchies.get(name), order)
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
-        else:
-            plans.append(plan)
+            continue
+        plans.append(plan)
+        output = configuration.output
+        is_set = plan.column.kind in ("category", "boolean") and output.style == "bounds"
+        if is_set and "csv" in output.copies:
+            problems.append(
+                f"attributes.{name}: output.style bounds publishes a list of its values, which CSV "
+                "cannot express, and output.copies asks for CSV. Set output.style to interval, or "
+                "leave csv out"
+            )
     if problems:
         raise DataError(*problems)
     return plans

@@ -94,6 +94,8 @@ class TextLines(ABC):
 
     def in_folders(self, folders: Mapping[str, str | None]) -> Self:
         """Return the reader of a file whose folders name values, which may be missing."""
+        if not folders:
+            return self
         named = {name.lower(): text for name, text in folders.items()}
         texts = [named[name.lower()] for name in self.required if name.lower() in named]
         return replace(

@@ -85,7 +85,7 @@ def text_reader(
         said.setdefault(lower, option)
     if data_format == "csv":
         separator = settings.get("separator", CsvReader.separator)
-        for name in ("quote", "escape", "comment"):
+        for name in ("quote", "escape", "comment", "decimal"):
             if separator == settings.get(name, getattr(CsvReader, name)):
                 raise ConfigurationError(
                     f"{prefix}sep: found {separator!r}, which is {name}, too. Expected another "
@@ -187,6 +187,7 @@ _OPTIONS: dict[str, dict[str, _Option]] = {
         "comment": _Option("comment", _letter_or_nothing, f"{_LETTER}, or nothing"),
         "ignoreLeadingWhiteSpace": _Option("trim_left", _flag, _FLAG),
         "ignoreTrailingWhiteSpace": _Option("trim_right", _flag, _FLAG),
+        "decimal": _Option("decimal", {".": "", ",": ","}.__getitem__, "a point or a comma"),
         "dateFormat": _Option(
             "days", _days, "dd or d, MM or M, and yyyy, with one of . / - or a blank between them"
         ),

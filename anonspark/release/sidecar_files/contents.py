@@ -177,7 +177,9 @@ With a spreadsheet or R: `copies` holds the same records as CSV, a file for each
 UTF-8 with a byte order mark (in R `read.csv(..., fileEncoding = "UTF-8-BOM")`). The fields of texts
 are in quotes, and an empty field without quotes is a missing value. A text that begins with `=`,
 `+`, `-`, `@`, an apostrophe, a tab or a line break, and is no number, has an apostrophe in front of
-it, so that no spreadsheet runs it as a formula. Remove the first apostrophe to get the text."""
+it, so that no spreadsheet runs it as a formula. So have these signs inside of a text, behind a
+semicolon, a tab or a line break (and quotes), where some programs begin a cell. Remove an
+apostrophe at each of these places to get the text."""
     return text
 
 

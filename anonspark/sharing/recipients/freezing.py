@@ -13,7 +13,14 @@ from anonspark.config import Configuration
 from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.raw_columns import Reading, flags, is_text, require_read, type_name
+from anonspark.engine.raw_columns import (
+    Reading,
+    batch_with_one_zero,
+    flags,
+    is_text,
+    require_read,
+    type_name,
+)
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.text_forms import mean_missing
@@ -21,8 +28,8 @@ from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.engine.values.value_texts import blank_rows, plain, read_values, write
 from anonspark.engine.values.value_validation import judge
 from anonspark.errors import DataError
+from anonspark.release.conditions import Condition, read_column
 from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
-from anonspark.sharing.recipients.conditions import Condition
 
 PATTERN = "pattern"
 """64-bit integer. Bit i is set where a record satisfies the i-th recipient's conditions, and has
@@ -96,7 +103,7 @@ class FreezeRows:
         """Yield the records of a task."""
         first = _MOST_IN_TASK * task_number()
         listed = list(dict.fromkeys([*self.columns, *self.subject, *self.record]))
-        for rows in batches:
+        for rows in map(batch_with_one_zero, batches):
             plainly = self.late.plain if self.late is not None else lambda values: values
             texts = pa.RecordBatch.from_arrays(
                 [plainly(one) if is_text(one.type) else one for one in rows.columns],
@@ -122,7 +129,8 @@ class FreezeRows:
             for condition in request.conditions:
                 name, read_as = condition.column, self.read_as(condition)
                 if (name, read_as) not in read:
-                    read[name, read_as] = self._read(name, batch.column(name), read_as)
+                    column = batch.column(name)
+                    read[name, read_as] = read_column(column, read_as, self.markers)
                 holds &= condition.holds(*read[name, read_as])
             for name in request.present:
                 if name not in gone:
@@ -134,12 +142,6 @@ class FreezeRows:
                 holds &= ~gone[name]
             patterns |= holds.astype(np.int64) << bit
         return patterns
-
-    def _read(
-        self, name: str, column: pa.Array, read_as: pa.DataType | None
-    ) -> tuple[pa.Array, Flags]:
-        values, missing = read_values(Reading(name, name, read_as, self.markers), plain(column))
-        return values, flags(missing)
 
     def read_as(self, condition: Condition) -> pa.DataType | None:
         """Return the type that texts are read as for a condition, None where they are left."""

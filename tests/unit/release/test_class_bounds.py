@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -147,6 +149,23 @@ def test_no_text_is_a_formula() -> None:
     assert read["'=name"].to_list() == expected
     # The first apostrophe can be removed from every text.
     assert [text.removeprefix("'") for text in read["'=name"]] == TEXTS
+
+
+def test_no_cell_that_begins_inside_of_a_text_is_a_formula() -> None:
+    """Readers that split at other signs begin one there, and a quote opens it no more."""
+    inside = [
+        f"{sign}{quotes}{text}" for sign in ";\t\n\r" for quotes in ("", '"') for text in TEXTS
+    ]
+    texts = [f"x{text}y" for text in inside] + ["a;b", "a;'", ";'=1;-2", "it's; it's", *inside]
+    table = pa.table({"plain": ["a"] * len(texts), "x;=1": texts})
+    copied = csv_copy(content_of(table)).decode("utf-8-sig")
+    for delimiter in ";\t":
+        rows = csv.reader(io.StringIO(copied, newline=""), delimiter=delimiter)
+        assert not [cell for row in rows for cell in row if cell[:1] in tuple("=+-@")]
+    header, *rows = csv.reader(io.StringIO(copied, newline=""))
+    assert header == ["plain", "x;'=1"]
+    shown = [text.removeprefix("'") for _, text in rows]
+    assert [re.sub("([;\t\n\r]\"*)'", r"\1", text) for text in shown] == texts
 
 
 def test_values_are_written_as_they_are() -> None:

@@ -282,6 +282,18 @@ FILES: list[tuple[str | bytes, dict[str, Any], list[str], list[tuple[Any, ...]]]
         [("\u6771\u4eac",)],
     ),
     ("a\n1\n".encode("cp037"), {"encoding": "cp037"}, ["int32"], [(1,)]),
+    (
+        "a;b;c\n1,5;1.5;2\n-2;7,0;x\n",
+        {"sep": ";", "decimal": ","},
+        ["double", "string", "string"],
+        [(1.5, "1.5", "2"), (-2.0, "7,0", "x")],
+    ),
+    (
+        "a;b\n1,5;x\nno;y\n",
+        {"sep": ";", "decimal": ",", "numbers": ("a",)},
+        ["string", "string"],
+        [("1.5", "x"), ("no", "y")],
+    ),
     ("a,,A\n1,2,3\n", {}, ["int32", "int32", "int32"], [(1, 2, 3)]),
     (
         "a,b\n1,7\nx,NaN\ny,+999\n",

@@ -1,27 +1,62 @@
-"""Conditions: which records a recipient may have, judged batch by batch."""
+"""Conditions: which records a recipient may have, judged batch by batch.
+
+A plan's source is divided by them, and so is the original that a recipient's release is matched
+with, by what the manifest says of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
-from anonspark.config.problems import found
+from anonspark.config.problems import Finding, found
+from anonspark.config.section import Section
 from anonspark.core.arrays import Flags
-from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, flags, is_number, is_text, is_time, type_name
+from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import INSTANT
-from anonspark.engine.values.value_texts import parse
-from anonspark.sharing.recipients.plan_file import ConditionFile
+from anonspark.engine.values.value_texts import parse, plain, read_values
+from anonspark.errors import DataError
 
 Value = str | int | float | bool
 
+_Scalar = Annotated[Value, Field(union_mode="left_to_right")]
+
 _BLANKS = " "
+
+
+class ConditionFile(Section):
+    """What the records of a recipient have in one column."""
+
+    among: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(default=None, alias="in")
+    """Values, one of which the column has."""
+
+    not_in: Annotated[list[_Scalar], Field(min_length=1)] | None = None
+    """Values, none of which the column has. It may be missing."""
+
+    min: _Scalar | None = None
+    """Smallest value, included."""
+
+    max: _Scalar | None = None
+    """Largest value, included."""
+
+    missing: bool | None = None
+    """Whether the value is missing."""
+
+    def _problems(self) -> Iterator[Finding]:
+        if not self.model_fields_set:
+            yield Finding(
+                (), "found an empty mapping. Expected in, not_in, min, max or missing. Add one"
+            )
 
 
 @dataclass(frozen=True)
@@ -48,6 +83,11 @@ class Condition:
         types = (pa.bool_(), exact, INSTANT)
         fits = (own for own in types if all(_typed(value, own) is not None for value in values))
         return next(fits, None) if values else None
+
+    def _values(self) -> list[Value]:
+        asked = self.asked
+        bounds = [bound for bound in (asked.min, asked.max) if bound is not None]
+        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
 
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return what is wrong with the condition for a column of a type.
@@ -77,11 +117,6 @@ class Condition:
                 problems.append("found a min above max. Expected at most max. Correct one of them")
         return problems
 
-    def _values(self) -> list[Value]:
-        asked = self.asked
-        bounds = [one for one in (asked.min, asked.max) if one is not None]
-        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
-
     def holds(self, values: pa.Array, missing: Flags) -> Flags:
         """Return which records satisfy the condition.
 
@@ -110,17 +145,33 @@ class Condition:
             holds &= ~(there & self._is_in(values, asked.not_in))
         for bound, compare in ((asked.min, pc.greater_equal), (asked.max, pc.less_equal)):
             if bound is not None:
-                of = pa.scalar(_typed(bound, values.type))
-                found_flags = pc.fill_null(compare(values, of), False)
-                holds &= there & found_flags.to_numpy(zero_copy_only=False)
+                is_within = compare(values, pa.scalar(_typed(bound, values.type)))
+                holds &= there & flags(pc.fill_null(is_within, False))
         return holds
 
     def _is_in(self, values: pa.Array, wanted: Sequence[Value]) -> Flags:
         found_flags = np.zeros(len(values), bool)
         for value in wanted:
-            equal = pc.fill_null(pc.equal(values, pa.scalar(_typed(value, values.type))), False)
-            found_flags |= equal.to_numpy(zero_copy_only=False)
+            equal = pc.equal(values, pa.scalar(_typed(value, values.type)))
+            found_flags |= flags(pc.fill_null(equal, False))
         return found_flags
+
+
+def read_column(
+    column: pa.Array, read_as: pa.DataType | None, markers: tuple[str, ...]
+) -> tuple[pa.Array, Flags]:
+    """Return the values of a column, and which are missing, as :meth:`Condition.holds` takes them.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+    read_as : pyarrow.DataType or None
+        What texts are read as. None where they are left.
+    markers : tuple of str
+        Texts that mean missing.
+    """
+    values, missing = read_values(Reading("", "", read_as, markers), plain(column))
+    return values, flags(missing)
 
 
 def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
@@ -128,6 +179,46 @@ def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]
     return {
         one.column: one.asked.model_dump(by_alias=True, exclude_none=True) for one in conditions
     }
+
+
+# In an original without the configuration of its plan, texts are read as what conditions compare.
+_OF_TEXTS = (pa.float64(), pa.timestamp("us"), pa.bool_())
+
+
+def select_records(table: Table, told: Mapping[str, Any], markers: Iterable[str]) -> Table:
+    """Return the records of an original that satisfy conditions as a manifest writes them.
+
+    Raises
+    ------
+    DataError
+        If the original lacks a column of theirs, or it has another type.
+    """
+    asked = []
+    for name, one in told.items():
+        condition = Condition(name, ConditionFile.model_validate(one))
+        found_type = table.schema.field(name).type if name in table.schema.names else pa.null()
+        types = [found_type, *(_OF_TEXTS if is_text(found_type) else [pa.string()])]
+        fitting = [each for each in types if not condition.problems(each)]
+        if pa.types.is_null(found_type) or not fitting:
+            raise DataError(
+                f"original: column {name!r} is not there, or has another type than the values of "
+                "recipient.where in the manifest. Give the source of the plan"
+            )
+        asked.append((condition, fitting[0]))
+    select = partial(_select_records, asked, tuple(markers))
+    return table.map_batches(select, table.schema) if asked else table
+
+
+def _select_records(
+    asked: Sequence[tuple[Condition, pa.DataType]], markers: tuple[str, ...], batches: Batches
+) -> Batches:
+    """Yield the records that satisfy conditions, of columns that are read as some type."""
+    for batch in batches:
+        holds = np.ones(len(batch), bool)
+        for condition, read_as in asked:
+            column = batch.column(condition.column)
+            holds &= condition.holds(*read_column(column, read_as, markers))
+        yield batch.filter(pa.array(holds))
 
 
 def _typed(value: Value, data_type: pa.DataType) -> Any:
@@ -141,20 +232,11 @@ def _typed(value: Value, data_type: pa.DataType) -> Any:
             return None
         # As it is written: a decimal of 0.1 is one tenth.
         return Decimal(repr(value)) if pa.types.is_decimal(data_type) else value
-    if is_time(data_type):
-        return _time(value, data_type)
+    if is_time(data_type) and isinstance(value, str):
+        is_day = pa.types.is_date(data_type)
+        read_as = pa.date32() if is_day else pa.timestamp("us", data_type.tz)
+        return parse(pa.array([value]), read_as)[0].as_py()
     return None
-
-
-def _time(value: Value, data_type: pa.DataType) -> date | datetime | None:
-    if not isinstance(value, str):
-        return None
-    if pa.types.is_date(data_type):
-        read = parse(pa.array([value]), pa.date32())
-    else:
-        read = parse(pa.array([value]), pa.timestamp("us", data_type.tz))
-    found_time: date | datetime | None = read[0].as_py()
-    return found_time
 
 
 def _expected(data_type: pa.DataType) -> str:
