@@ -29,6 +29,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import anonspark
+from anonspark.api.local import LocalAdapter
+from anonspark.api.tables import with_texts
 from anonspark.core.columns import SUBJECT
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError
@@ -431,6 +433,21 @@ def test_select(tmp_path: Path, data_format: str) -> None:
             assert diag is None or (more - less).sum() == 1
 
     one_record_is_one_cell()
+
+
+@pytest.mark.parametrize("value", [datetime(2020, 1, 5, 12), "old", 3.5, b"x", {"a": 1}])
+def test_no_value_in_memory_decides_a_type_of_a_plan_or_of_select(value: Any) -> None:
+    """Pandas has no days but midnights, and objects of any kind."""
+    moments = pd.DataFrame({"x": pd.Series([row["since"] for row in PEOPLE], dtype=object)})
+    if isinstance(value, datetime):
+        moments["x"] = pd.to_datetime(moments["x"])
+    more = pd.concat([moments, pd.DataFrame({"x": [value]}, dtype=moments["x"].dtype)])
+    schemas = []
+    for frame in (moments, more):
+        with LocalAdapter(frame).source(with_texts(frame), None, ["x"]) as table:
+            schemas.append(table.schema)
+    assert schemas[0] == schemas[1]
+    assert not pa.types.is_date(schemas[0].field("x").type)
 
 
 def test_formats_without_types_are_refused_whatever_they_hold(tmp_path: Path) -> None:
