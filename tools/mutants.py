@@ -651,6 +651,9 @@ BOUNDARIES = [
 
 ROUNDING = "no figure is exactly the bound and what rounding may add to it"
 EQUIVALENT: dict[str, str] = {
+    "kernels/criteria.py _hierarchical_distance: parent >= 0 -> >": (
+        "node 0 is a value, and no value is above another one"
+    ),
     "kernels/criteria.py judge: kind >= LEAST_ADDRESS -> >": "no function is at that address",
     "kernels/criteria.py judge: tail > 0 -> >=": (
         "a quotient by 0 is infinite in plain Python, and machine code raises an error"

@@ -310,6 +310,10 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     ),
     "missing values of dropped records": (lambda n: told_missing([n], n, K), [[None], [5], [6]]),
     "what one attribute leaves of them": (
+        lambda n: told_missing([40 - n, 20], 40, K),
+        [[None] * 2, [35, 20], [34, 20]],
+    ),
+    "values that are missing twice": (
         lambda n: told_missing([20, 20 + n], 40, K),
         [[None] * 2, [20, 25], [20, 26]],
     ),
@@ -587,6 +591,10 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
             )
         ],
         [None, 2, 2, 3, 2, 3, None],
+    ),
+    "records of fewer people than one": (
+        lambda: count_units(records_about(3, records=3), ["patient"], 1).of_fewer_than_k,
+        0,
     ),
     "gates of at least": (
         lambda: [GateResult("gcp", n, 2.0, None).describe() for n in (2.0, 2.5)],
