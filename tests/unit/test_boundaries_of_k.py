@@ -5,7 +5,7 @@ A row of the tables is a rule. ``tools/mutants.py`` puts each comparison one off
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,11 +21,13 @@ from anonspark.core.columns import SUBJECT, UNIT
 from anonspark.core.criteria import Criteria, Units
 from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
 from anonspark.core.figure_text import share_of_records
+from anonspark.core.labels import _date_label
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.evaluate.withholding import is_few, told_counts, told_missing
+from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.people import count_units, has_units, satisfied_by_people
 from anonspark.pipeline.rounds import Residual
@@ -117,6 +119,40 @@ def has_k_units(people: int, records: int) -> bool:
     rows = records_about(people, records=records - people + 1)
     criteria = Criteria(K, units=Units(100, 4, 8))
     return has_units(rows, records, criteria)  # type: ignore[arg-type]
+
+
+def questions_about_people(rows: int) -> int | bool:
+    """Return how many sides of a cut are asked for their people, or what it says without asking."""
+    node = SimpleNamespace(number=0, rows=rows + 100)
+    criteria = Criteria(K, units=Units(100, 2, K))
+    asking = cutting.sides_have_units(node, None, rows, criteria)  # type: ignore[arg-type]
+    try:
+        return len(list(next(asking)))
+    except StopIteration as stopped:
+        return bool(stopped.value)
+
+
+def boundaries_further_out(left_rows: int) -> int:
+    """Return how many boundaries of a node are looked at, if there is one with so many records."""
+    node, boundaries = SimpleNamespace(number=0, rows=100), []
+
+    def runs(*_: object) -> Iterator[None]:
+        yield
+        return [(7, left_rows, 0)]  # type: ignore[return-value]
+
+    def count(_: object, listed: list[object], __: object) -> Iterator[None]:
+        boundaries.extend(listed)
+        yield
+        return [[] for _ in listed]  # type: ignore[return-value]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(median_cut, "find_ranks", runs)
+        patch.setattr(median_cut, "_values_before", count)
+        request = SimpleNamespace(key=0)
+        asking = median_cut._further_out(node, request, None, Criteria(K), [])  # type: ignore[arg-type]
+        next(asking)
+        next(asking, None)
+    return len(boundaries)
 
 
 def people_satisfy(people: int, rows: int) -> bool:
@@ -398,6 +434,12 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     ),
     "people of records that are left": (lambda n: people_satisfy(n, n), [False, True, True]),
     "few people of many records": (lambda n: people_satisfy(n, 9), [False, True, True]),
+    "sides of a cut whose people are counted": (questions_about_people, [1, 1, True]),
+    "people of a side": (
+        lambda n: cutting._satisfy(SimpleNamespace(number=n), Criteria(K)),  # type: ignore[arg-type]
+        [False, True, True],
+    ),
+    "boundaries further out": (boundaries_further_out, [0, 1, 1]),
     "people with different values": (
         lambda n: (
             Criteria(
@@ -595,6 +637,10 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     "records of fewer people than one": (
         lambda: count_units(records_about(3, records=3), ["patient"], 1).of_fewer_than_k,
         0,
+    ),
+    "days beside those of years that Python does not know": (
+        lambda: [_date_label(days) for days in (19_000, -800_000)],
+        ["2022-01-08", "-0221-09-04"],
     ),
     "gates of at least": (
         lambda: [GateResult("gcp", n, 2.0, None).describe() for n in (2.0, 2.5)],
