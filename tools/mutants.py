@@ -652,6 +652,39 @@ BOUNDARIES = [
 
 ROUNDING = "no figure is exactly the bound and what rounding may add to it"
 EQUIVALENT: dict[str, str] = {
+    "sharing/pairs/figures.py _absences: records > 0 -> >=": (
+        "an absence of no record is bounded by 0"
+    ),
+    "layers/generalize/classes.py _mean: np.abs(whole) < 2 ** 53 -> <=": (
+        "2^53 and less than 1 more are one float"
+    ),
+    "layers/generalize/classes.py _exact_means: np.abs(own).max(initial=0.0) > 2.0 ** 900 -> >=": (
+        "a factor that is a power of two changes no digit"
+    ),
+    "release/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,
+    "verification/measures.py matched_values: found < most -> <=": (
+        "more values than asked for count as so many"
+    ),
+    "verification/measures.py matched_values: found[place] + len(owners) >= most -> >": (
+        "more values than asked for count as so many"
+    ),
+    "verification/linkage.py measure_linkage: figure < 0 -> <=": (
+        "the records in the region of class 0 are read by no one"
+    ),
+    "verification/linkage.py _CountCandidates.__call__: inside[of_one] > 0 -> >=": (
+        "classes without records of the table are left out afterwards"
+    ),
+    "verification/criteria.py satisfies: figures >= criterion.limit - slack -> >": ROUNDING,
+    "verification/criteria.py satisfies: figures <= criterion.limit + slack -> <": ROUNDING,
+    "sharing/pairs/classes.py _comparison: ordered <= {'integer'} -> <": (
+        "whole numbers are compared as decimals, with the same result"
+    ),
+    "sharing/pairs/classes.py _comparison: ordered <= {'integer', 'decimal', 'float'} -> <": (
+        "two releases have two kinds at most"
+    ),
+    "sharing/pairs/figures.py bound_unknowns: rounds < _MOST_ROUNDS -> <=": (
+        "a limit of effort: bounds hold after any number of rounds"
+    ),
     "layers/partition/median_cut.py MedianCut.__call__: node.rows < max(2 * self.criteria.k, 2)"
     " -> <=": "a node that is left whole here is cut by the kernel of its task",
     "layers/partition/median_cut.py MedianCut.__call__: lowest[chosen] < highest[chosen] -> <=": (

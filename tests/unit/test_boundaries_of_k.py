@@ -27,6 +27,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.evaluate.withholding import is_few, told_counts, told_missing
+from anonspark.layers.generalize.classes import _level
 from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.people import count_units, has_units, satisfied_by_people
@@ -39,6 +40,7 @@ from anonspark.profiling import draft
 from anonspark.profiling.counting import _Totals
 from anonspark.profiling.draft import Answers
 from anonspark.profiling.uniqueness import _measured
+from anonspark.release.class_bounds import Bounds, BoundsReader
 from anonspark.release.regions import read_regions
 from anonspark.reporting.axes import numbers_axis
 from anonspark.reporting.bins import Bins, merge_bins
@@ -58,14 +60,28 @@ from anonspark.sharing.recipients.nested import _DivideAtoms
 from anonspark.staged.records import Rows
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import satisfies
-from anonspark.verification.linkage import _FEWER, Linkage, _CountCandidates
+from anonspark.verification.homogeneity import homogeneity_of
+from anonspark.verification.linkage import (
+    _FEWER,
+    Linkage,
+    _CountCandidates,
+    measure_linkage,
+)
 from anonspark.verification.matching import INSENSITIVE, linked_values_warnings
+from anonspark.verification.measures import (
+    PeopleOfClasses,
+    ValueCounts,
+    _ranks_and_mass,
+    matched_values,
+)
 from anonspark.verification.people import MeasuredUnits, unknown_people
 from anonspark.verification.population import broken_promises
+from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verifier import check_release
 
 K = 5
 RULES = Disclosure(K)
+NO_NODES = np.zeros(0, np.int64)
 FEW, ALL_BUT_FEW = "fewer than 5 records", "all but fewer than 5 records"
 
 
@@ -241,6 +257,61 @@ def candidates_of_a_record(candidates: int) -> int:
     (counts,) = _CountCandidates(search, np.array([candidates]), K)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
     rows = dict(zip(counts["figure"].to_pylist(), counts["records"].to_pylist(), strict=True))
     return rows[_FEWER]
+
+
+def linkage_of(*figures: tuple[int, int, int]) -> list[int]:
+    """Return who is singled out by a proof, from figures, their records and those alone."""
+    columns = [list(column) for column in zip((-1, 9, 0), (-2, 9, 0), *figures, strict=True)]
+    table = pa.table({**dict(zip(("figure", "records", "alone"), columns, strict=True))})
+    table = table.append_column("smallest", pa.array([1] * len(table), pa.int64()))
+    records = SimpleNamespace(map_batches=lambda *_: LocalEngine().table(table))
+    labels = SimpleNamespace(
+        classes=pa.table({"records": [1, 1, 3]}),
+        attributes=[],
+        prepare=lambda *_, **__: SimpleNamespace(records=records),
+        search=lambda _: None,
+    )
+    linkage = measure_linkage(labels, None, k=K)  # type: ignore[arg-type]
+    return [linkage.singled_out, linkage.re_identified]
+
+
+def words_for_values(values: int) -> str:
+    """Return the advice for a sensitive attribute of so many values, of which one has no record."""
+    shares = np.array([1 / values] * values + [0.0])
+    column = SensitiveValues(
+        "d", pa.array(range(values + 1)), shares, NO_NODES, NO_NODES, as_text=False, is_ordered=True
+    )
+    privacy = configuration("privacy.k=5").privacy
+    return homogeneity_of(column, 100, None)._remedy("d", privacy, is_only=True)
+
+
+def counts_of_people_with_two_values() -> list[int]:
+    one = np.array([2], np.int64)
+    people = PeopleOfClasses(one, one + 1, NO_NODES, NO_NODES, NO_NODES)
+    table = ValueCounts(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]), people)
+    counts: list[int] = table.least_even().counts.tolist()
+    return counts
+
+
+def values_with_people(people: int) -> int:
+    """Return the values that have another person each, of which two have so many people."""
+    nobody = PeopleOfClasses(np.array([9]), np.array([9]), NO_NODES, NO_NODES, NO_NODES)
+    table = ValueCounts(np.array([0, 0]), np.array([0, 1]), np.array([people, 9]), nobody)
+    return int(matched_values(table, nobody, 2)[0])
+
+
+def labels_of_several_values() -> list[bool]:
+    published = published_attribute("a", "category")
+    reader = BoundsReader(
+        published, "category", pa.string(), has_hierarchy=False, tells_missing=True
+    )
+    wider: list[bool] = reader.read([pa.array(["a", "{a, b}", "missing"])]).wider.tolist()
+    return wider
+
+
+def as_floats(low: int, high: int) -> bool:
+    flags = np.ones(1, bool)
+    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 4).fine[0])
 
 
 def candidates_in_a_pair(candidates: int) -> int:
@@ -641,6 +712,38 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     "days beside those of years that Python does not know": (
         lambda: [_date_label(days) for days in (19_000, -800_000)],
         ["2022-01-08", "-0221-09-04"],
+    ),
+    "a record without candidates": (lambda: candidates_of_a_record(0), 0),
+    "classes of one record, in a proof": (
+        lambda: [linkage_of((0, 2, 2), (1, 1, 1)), linkage_of((0, 1, 1), (1, 1, 1))],
+        [[1, 1], [2, 2]],
+    ),
+    "advice for values": (
+        lambda: [words_for_values(n).split()[:3] for n in (1, 2)],
+        [["Apart", "from", "missing"], ["Require", "at", "least"]],
+    ),
+    "people who stand for one of two values": (counts_of_people_with_two_values, [2]),
+    "values of as many people as asked for": (
+        lambda: [values_with_people(n) for n in (1, 2, 3)],
+        [1, 2, 2],
+    ),
+    "a hierarchy of one value": (
+        lambda: [
+            array.tolist() for array in _ranks_and_mass(np.array([1.0]), np.array([-1], np.int64))
+        ],
+        [[0], [1.0]],
+    ),
+    "whole numbers that floats tell apart": (
+        lambda: [as_floats(2**53 - 1, 2**53), as_floats(-(2**53), 1), as_floats(1, 2**53 + 2)],
+        [False, False, True],
+    ),
+    "labels of several values": (
+        labels_of_several_values,
+        [False, True, False],
+    ),
+    "levels without a hierarchy": (
+        lambda: _level(SimpleNamespace(hierarchy=None), None, np.array([0.0, 0.5])).tolist(),  # type: ignore[arg-type]
+        [0, 1],
     ),
     "gates of at least": (
         lambda: [GateResult("gcp", n, 2.0, None).describe() for n in (2.0, 2.5)],

@@ -156,6 +156,13 @@ def test_people_for_whom_there_is_no_place() -> None:
         attack(first, second, "same people", 2)
 
 
+def test_pairs_that_certainly_hold_no_one_are_left_out() -> None:
+    first = read_release({"age": ["1-4", "1-2"], "disease": ["flu"] * 2}, {"age": "integer"})
+    second = read_release({"age": ["1-2", "3-4"], "disease": ["flu"] * 2}, {"age": "integer"})
+    _, bounded, figures = attack(first, second, "same people", 2)
+    assert (figures.pairs, len(bounded.upper), figures.proven, figures.possible) == (3, 2, 2, 2)
+
+
 @cases(__file__, "kind", "first", "second", "pairs")
 def test_what_meets(kind: Any, first: str | None, second: str | None, pairs: int) -> None:
     """Intervals that touch meet, and so do missing values; sets need a common member."""
@@ -170,6 +177,9 @@ def test_too_many_pairs(monkeypatch: pytest.MonkeyPatch, limit: str, told: str) 
     with pytest.raises(DataError, match=told) as found:
         attack(*ten_people(), "same people", 3)
     assert "ledger" in str(found.value)
+    # No pair is one too many.
+    monkeypatch.setattr(class_pairs, limit, 12)
+    attack(*ten_people(), "same people", 3)
 
 
 OF_RULES = {
@@ -178,6 +188,7 @@ OF_RULES = {
     "widths": attribute("x", "decimal", rule="intervals"),
     "whole": attribute("x", "integer"),
     "floats": attribute("x", "float"),
+    "decimals": attribute("x", "decimal"),
     "months": attribute("x", "date", rule="calendar"),
     "days": attribute("x", "date"),
     "flags": attribute("x", "boolean"),
