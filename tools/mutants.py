@@ -646,12 +646,25 @@ BOUNDARIES = [
     Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     # Publishing.
-    Boundaries("layers/publish/division.py", f"{LAYERS}test_division.py"),
+    Boundaries("layers/publish/division.py", f"{FEW} {LAYERS}test_division.py"),
     Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
 ]
 
 ROUNDING = "no figure is exactly the bound and what rounding may add to it"
 EQUIVALENT: dict[str, str] = {
+    "sharing/pairs/original.py count_pair_candidates: bounded.second < counts[1] -> <=": (
+        "of two pairs with one number that of people in both releases is the last, and is taken"
+    ),
+    "layers/publish/division.py divide: largest <= most -> <": "no class is found to be larger",
+    "sharing/pairs/original.py _type_of_labels: table.num_rows > _MOST_LABELS -> >=": (
+        "a limit of effort: one label more or less is of no account"
+    ),
+    "sharing/pairs/figures.py _with_absences: of_absence >= 0 -> >": (
+        "absences are numbered after the classes, of which there is one at least"
+    ),
+    "sharing/pairs/original.py count_pair_candidates: bounded.first < counts[0] -> <=": (
+        "the numbers of pairs of someone absent from the first release are no pair's"
+    ),
     "sharing/pairs/figures.py _absences: records > 0 -> >=": (
         "an absence of no record is bounded by 0"
     ),

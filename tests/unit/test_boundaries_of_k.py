@@ -17,7 +17,7 @@ from references import attribute_of
 
 from anonspark.config.loading import parse_configuration
 from anonspark.core.atom_reuse import AtomDemand, Soundness, Stratum
-from anonspark.core.columns import SUBJECT, UNIT
+from anonspark.core.columns import CLASS_ID, SIZE, SUBJECT, UNIT
 from anonspark.core.criteria import Criteria, Units
 from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
 from anonspark.core.figure_text import share_of_records
@@ -31,6 +31,7 @@ from anonspark.layers.generalize.classes import _level
 from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.people import count_units, has_units, satisfied_by_people
+from anonspark.layers.publish.division import MoreThan, _LargeClasses
 from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.settings import blank_row_warnings, dropped_record_warnings
@@ -535,6 +536,14 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         ),
         [False, True, True],
     ),
+    "records of a class that stay together": (
+        lambda n: len(next(_LargeClasses(K)(iter([pa.record_batch({CLASS_ID: [1], SIZE: [n]})])))),
+        [0, 0, 1],
+    ),
+    "equal records that stay together": (
+        lambda n: len(next(MoreThan("rows", K)(iter([pa.record_batch({"rows": [n]})])))),
+        [0, 0, 1],
+    ),
     # What is counted.
     "people with the most records": (
         units_of,
@@ -714,6 +723,7 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
         ["2022-01-08", "-0221-09-04"],
     ),
     "a record without candidates": (lambda: candidates_of_a_record(0), 0),
+    "a record without candidates in two releases": (lambda: candidates_in_a_pair(0), 0),
     "classes of one record, in a proof": (
         lambda: [linkage_of((0, 2, 2), (1, 1, 1)), linkage_of((0, 1, 1), (1, 1, 1))],
         [[1, 1], [2, 2]],
