@@ -46,6 +46,7 @@ def label(kind: Any, of_type: str, text: str | None, **options: Any) -> tuple[bo
         ("integer", "uint64", "18446744073709551615", 2**64 - 1, 2**64 - 1),
         ("float", "double", "[0.5-1e+300]", 0.5, 1e300),
         ("float", "float", "0.1", 0.10000000149011612, 0.10000000149011612),
+        ("decimal", "decimal128(10, 0)", "12", 12, 12),
         ("date", "date32[day]", "[2020-01-31/2020-03-01]", 18292, 18322),
         ("date", "date32[day]", "12345-01-02", 3789392, 3789392),
         ("timestamp", "timestamp[us, tz=UTC]", "1970-01-01 00:00:01", 1_000_000, 1_000_000),
