@@ -28,8 +28,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # What other tools and our YAML file call arguments whose names are not near.
 _OTHER_NAMES = {
-    "qi": "quasi_identifiers", "qis": "quasi_identifiers", "keyVars": "quasi_identifiers",
-    "sens_att": "sensitive", "sensibleVar": "sensitive", "ident": "identifiers",
+    "qi": "quasi_identifiers", "keyVars": "quasi_identifiers", "sens_att": "sensitive",
     "supp_level": "suppression_limit", "l_diversity": "l", "t_closeness": "t",
 }  # fmt: skip
 
@@ -46,19 +45,18 @@ def suggesting(function: _Function) -> _Function:
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
-        for name in keywords.keys() - set(names):
-            raise UnknownKeywordError(f"{function.__qualname__}: {_unknown(name, names)}")
+        for name in sorted(keywords.keys() - set(names)):
+            keys = places_of(name, known_schema()) if "config" in names else []
+            remedy = f"Pass {one_of(keys)} in a mapping as config" if keys else ""
+            remedy = did_you_mean(
+                _OTHER_NAMES.get(name, name), names, remedy or f"Expected {one_of(names)}"
+            )
+            raise UnknownKeywordError(
+                f"{function.__qualname__}: found the unknown keyword {name!r}. {remedy}"
+            )
         return function(*args, **keywords)
 
     return checked  # type: ignore[return-value]
-
-
-def _unknown(name: str, names: Sequence[str]) -> str:
-    """Describe an unknown keyword, and what to do."""
-    remedy = did_you_mean(_OTHER_NAMES.get(name, name), names, f"Expected {one_of(names)}")
-    keys = places_of(name, known_schema()) if remedy[0] == "E" and "config" in names else []
-    remedy = f"Pass {one_of(keys)} in a mapping as config" if keys else remedy
-    return f"found the unknown keyword {name!r}. {remedy}"
 
 
 def given_input(config: Mapping[str, Any]) -> dict[str, object]:
@@ -307,6 +305,15 @@ def wanted_configuration(
         )
     if missing:
         raise ConfigurationError(*missing)
+    attributes: dict[str, Any] = dict(roles)
+    hierarchies = others.get("hierarchies") or {}
+    require_mapping("hierarchies", hierarchies)
+    for name, rule in hierarchies.items():
+        if name not in roles:
+            hint = did_you_mean(name, roles, "Name it in quasi_identifiers")
+            raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
+        path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
+        attributes[name] = {"role": roles[name], "hierarchy": path}
     privacy: dict[str, object] = {"k": as_integer(k)}
     if (t := others.get("t")) is not None:
         bounds = [
@@ -314,7 +321,7 @@ def wanted_configuration(
         ]
         privacy["t_closeness"] = bounds
     wanted: dict[str, Any] = {
-        "attributes": dict(_with_hierarchies(roles, others.get("hierarchies") or {})),
+        "attributes": attributes,
         "privacy": privacy,
         # The default of a configuration is known to everybody.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
@@ -349,26 +356,6 @@ def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
             f"{argument} out"
         )
     return names
-
-
-def _with_hierarchies(
-    roles: Mapping[str, str], hierarchies: Mapping[str, object]
-) -> Iterator[tuple[str, object]]:
-    """Yield the settings of each column.
-
-    Raises
-    ------
-    ConfigurationError
-        If a hierarchy is about no column, or they are no mapping.
-    """
-    require_mapping("hierarchies", hierarchies)
-    for name in hierarchies.keys() - roles.keys():
-        hint = did_you_mean(name, roles, "Name it in quasi_identifiers")
-        raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
-    for name, role in roles.items():
-        rule = hierarchies.get(name)
-        path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
-        yield name, {"role": role, "hierarchy": path} if name in hierarchies else role
 
 
 def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:
