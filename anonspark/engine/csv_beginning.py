@@ -109,13 +109,11 @@ def separator_of(
 
 def has_decimal_comma(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether a column has numbers with a comma, and none has one with a point."""
-    columns = [[value.strip() for value in column] for column in zip(*rows, strict=False)]
-    filled = [[value for value in column if value not in _NOTHING] for column in columns]
-    whole = any(
-        any("," in value for value in column) and all(map(_WITH_COMMA.fullmatch, column))
-        for column in filled
-    )
-    return whole and not any(_WITH_POINT.fullmatch(value) for row in filled for value in row)
+    stripped = ([value.strip() for value in column] for column in zip(*rows, strict=False))
+    columns = [[value for value in column if value not in _NOTHING] for column in stripped]
+    return any(
+        "," in "".join(column) and all(map(_WITH_COMMA.fullmatch, column)) for column in columns
+    ) and not any(_WITH_POINT.fullmatch(value) for column in columns for value in column)
 
 
 _WITH_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -17,7 +18,7 @@ from anonspark.engine.raw_columns import UnreadType, WantedColumns, type_name
 from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.file_types import wider, widest
+from anonspark.engine.values.file_types import wider
 from anonspark.engine.values.text_forms import convert, forms_of, mean_missing, type_of
 from anonspark.engine.values.text_lines import TextLines
 from anonspark.errors import DataError
@@ -125,18 +126,16 @@ _BYTES_OF_A_BUNDLE = 1 << 18
 _Piece = TypeVar("_Piece")
 
 
-def bundled(
-    pieces: Iterable[tuple[DataFile, _Piece]],
-) -> list[list[tuple[DataFile, _Piece]]]:
+def bundled(pieces: Iterable[tuple[DataFile, _Piece]]) -> list[list[_Piece]]:
     """Bundle pieces of small files in a row in the same folders: tasks cost more than they."""
-    bundles: list[list[tuple[DataFile, _Piece]]] = []
-    size = 0
+    bundles: list[list[_Piece]] = []
+    size, folders = 0, None
     for file, piece in pieces:
         size += file.bytes
-        if not bundles or size > _BYTES_OF_A_BUNDLE or bundles[-1][0][0].folders != file.folders:
+        if size > _BYTES_OF_A_BUNDLE or file.folders != folders:
             bundles.append([])
-            size = file.bytes
-        bundles[-1].append((file, piece))
+            size, folders = file.bytes, file.folders
+        bundles[-1].append(piece)
     return bundles
 
 
@@ -401,36 +400,29 @@ def lacking_columns(
 
 
 def _unlike(
-    found: FileSchemas, name: str, fields: Mapping[int, pa.Field], path_key: str, *, is_field: bool
+    listed: FileSchemas, name: str, fields: Mapping[int, pa.Field], path_key: str, *, is_field: bool
 ) -> list[str]:
     """Return the error of a column that no type holds as it is in all files, or nothing."""
-    # Of Spark's own types the metadata tells.
-    types = {
-        place: UnreadType("void") if own.metadata and pa.types.is_null(own.type) else own.type
-        for place, own in fields.items()
-    }
-    # Fields of structs are read in one type.
-    if len({own for own in types.values() if not pa.types.is_null(own)}) < 2 or not (
-        is_field or widest(types.values()) is None
-    ):
-        return []
-    # In the order of the files, whichever was looked at first.
-    ordered = sorted(types, key=lambda place: _a_file(found, [place]))
-    first, other = next(
-        (
-            (first, other)
-            for at, other in enumerate(ordered)
-            for first in ordered[:at]
-            if types[first] != types[other] and (is_field or not wider(types[first], types[other]))
-        ),
-        ordered[:2],
-    )
-    return [
-        f"{path_key}: the column {name!r} has type {type_name(types[first])} in "
-        f"{_a_file(found, [first])} and {type_name(types[other])} in {_a_file(found, [other])}. "
-        "Expected one type in all files, or numbers of which one type holds all values. Write the "
-        "column anew in one of them"
-    ]
+    schemas = list(fields)
+    if len({field.type for field in fields.values()}) > 1:
+        # In the order of the files, whichever was looked at first.
+        schemas.sort(key=lambda schema: _a_file(listed, [schema]))
+    types: dict[pa.DataType, int] = {}
+    for schema in schemas:
+        field = fields[schema]
+        # Of Spark's own types the metadata tells. A column without values fits every type.
+        if field.metadata or not pa.types.is_null(field.type):
+            types.setdefault(UnreadType("void") if field.metadata else field.type, schema)
+    for first, second in combinations(types, 2):
+        # Fields of structs are read in one type.
+        if is_field or wider(first, second) is None:
+            return [
+                f"{path_key}: the column {name!r} has type {type_name(first)} in "
+                f"{_a_file(listed, [types[first]])} and {type_name(second)} in "
+                f"{_a_file(listed, [types[second]])}. Expected one type in all files, or numbers "
+                "of which one type holds all values. Write the column anew in one of them"
+            ]
+    return []
 
 
 def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:

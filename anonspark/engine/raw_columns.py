@@ -139,17 +139,17 @@ def with_one_zero(values: pa.Array) -> pa.Array:
 
     They are equal, so that nothing else decides their order.
     """
-    own = values.type
-    if pa.types.is_floating(own):
-        zero, nan = pa.scalar(0.0, own), pa.scalar(float("nan"), own)
+    kind = values.type
+    if pa.types.is_floating(kind):
+        zero, nan = pa.scalar(0.0, kind), pa.scalar(float("nan"), kind)
         return pc.if_else(pc.is_nan(values), nan, pc.add(values, zero))
-    if pa.types.is_list(own):
+    if pa.types.is_list(kind):
         inner = [with_one_zero(values.values)]
         buffers = values.buffers()[:2]
-        return pa.Array.from_buffers(own, len(values), buffers, -1, values.offset, inner)
-    if pa.types.is_struct(own):
-        inner = [with_one_zero(values.field(place)) for place in range(own.num_fields)]
-        return pa.StructArray.from_arrays(inner, fields=list(own), mask=values.is_null())
+        return pa.Array.from_buffers(kind, len(values), buffers, -1, values.offset, inner)
+    if pa.types.is_struct(kind):
+        inner = [with_one_zero(values.field(number)) for number in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(inner, fields=list(kind), mask=values.is_null())
     return values
 
 

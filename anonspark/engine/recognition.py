@@ -223,20 +223,15 @@ def recognize(
     if asks and header is None:
         is_alone = is_whole and len(filled) == 1 and len(rows) == 1
         raise no_record_below_header(where) if is_alone else header_not_known(where)
-    settings = {"header": "true"} if header else {}
-    settings |= {"sep": separator} if separator != "," else {}
-    if guesses and separator != "," and has_decimal_comma(rows[1:] if header else rows):
-        settings["decimal"] = ","
-    settings |= {"encoding": encoding} if encoding != UTF_8 else {}
-    return Recognized(
-        "csv",
-        file,
-        header,
-        separator,
-        encoding,
-        is_guess,
-        {name: value for name, value in settings.items() if name not in said},
+    has_comma = guesses and separator != "," and has_decimal_comma(rows[1:] if header else rows)
+    settings = (
+        ("header", "true", header),
+        ("sep", separator, separator != ","),
+        ("decimal", ",", has_comma),
+        ("encoding", encoding, encoding != UTF_8),
     )
+    unsaid = {name: value for name, value, is_odd in settings if is_odd and name not in said}
+    return Recognized("csv", file, header, separator, encoding, is_guess, unsaid)
 
 
 def separator_in_words(separator: str) -> str:

@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[pa.DataType, Draw]] = {
     "day": (pa.date32(), lambda draw: DAY + timedelta(draw.randint(0, 400))),
     "old day": (pa.date32(), lambda draw: date(1500 + draw.randint(0, 200), 3, 1)),
     "time": (pa.timestamp("us"), lambda draw: datetime(2020, 1, 1) + timedelta(0, draw.random())),
-    "zone": (pa.timestamp("us", "UTC"), lambda draw: datetime(2020, 1, draw.randint(1, 9))),
+    "zone": (pa.timestamp("us", "UTC"), lambda draw: datetime(2020, 1, draw.randint(1, 9), 12)),
     "fine time": (pa.timestamp("ns"), lambda draw: draw.choice([0, 1000, 1001])),
     "nothing": (pa.null(), lambda _: None),
     "list": (pa.list_(pa.float64()), lambda draw: draw.choice([[], [0.0], [-0.0, None], None])),

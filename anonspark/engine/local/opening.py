@@ -174,21 +174,20 @@ def table_of_columnar(
         inner |= {field.name.lower() for field in fields} - own
     schema = found.schema(fields)
     columns = [field.name for field in fields]
-    reads = [
-        (one.file, read)
-        for one in opened
-        for read in reads_of(one, found, columns, inner, asked.where)
-    ]
-    together = (partial(_read_together, [read for _, read in own]) for own in bundled(reads))
-    return Opened(schema, tuple(together))
+    reads = (
+        (file.file, read)
+        for file in opened
+        for read in reads_of(file, found, columns, inner, asked.where)
+    )
+    return Opened(schema, tuple(partial(_read_together, bundle) for bundle in bundled(reads)))
 
 
 def _with_type(field: pa.Field, schemas: Collection[pa.Schema]) -> pa.Field:
     """Return a column with the type that holds its values in all files, text where none has any."""
     name = field.name.lower()
-    types = [own.type for one in schemas for own in one if own.name.lower() == name]
-    own = field.type if (known := widest([field.type, *types])) is None else known
-    return field.with_type(pa.string() if pa.types.is_null(own) else own)
+    columns = (column for schema in schemas for column in schema if column.name.lower() == name)
+    joined = widest([field.type, *(column.type for column in columns)]) or field.type
+    return field.with_type(pa.string() if pa.types.is_null(joined) else joined)
 
 
 def _read_together(reads: Sequence[Read], wanted: pa.Schema) -> Batches:

@@ -64,8 +64,7 @@ class TextFiles:
         if self.reader.multi_line:
             # Each file is one text.
             return [[part] for part in parts]
-        pairs = ((part.file, part) for part in parts)
-        return [[part for _, part in own] for own in bundled(pairs)]
+        return bundled((part.file, part) for part in parts)
 
     def _parts_of(self, file: DataFile, size: int) -> Sequence[Part]:
         with reading_file(self.reader.where, file.address), Path(file.path).open("rb") as content:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from anonspark.engine.data_files import FileSchemas
 from anonspark.engine.raw_columns import WantedColumns
@@ -62,9 +63,9 @@ def read_stored_columns(
     read = _types_as_read(schema, found)
     schema = StructType([read.get(field.name.lower(), field) for field in schema])
     by_schema = []
-    for one, own in zip(found.schemas, stored, strict=True):
-        kinds = {name.lower(): kind for name, kind in own.items()}
-        by_schema.append((kinds, _schema_as_stored(schema, one, kinds, read)))
+    for of_file, kinds_of_file in zip(found.schemas, stored, strict=True):
+        kinds = {name.lower(): kind for name, kind in kinds_of_file.items()}
+        by_schema.append((kinds, _schema_as_stored(schema, of_file, kinds, read)))
     alike: dict[str, list[int]] = {}
     for at, place in enumerate(found.places):
         alike.setdefault(by_schema[place][1].json(), []).append(at)
@@ -100,21 +101,21 @@ def read_stored_columns(
     )
 
 
-def _types_as_read(schema: StructType, found: FileSchemas) -> dict[str, StructField]:
+def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructField]:
     """Return the columns, by their names in small letters, in the type that files show for them."""
-    types: dict[str, list[pa.Field]] = {}
-    for own in (own for one in found.schemas for own in one):
-        types.setdefault(own.name.lower(), []).append(own)
+    columns: dict[str, list[pa.Field]] = {}
+    for column in chain.from_iterable(listed.schemas):
+        columns.setdefault(column.name.lower(), []).append(column)
+    for name in listed.folders:
+        columns.pop(name.lower(), None)
     read = {}
     for field in schema:
-        name = field.name.lower()
-        of_files = types.get(name, ())
-        known = widest(own.type for own in of_files)
-        is_folder = name in map(str.lower, found.folders)
+        of_files = columns.get(field.name.lower(), ())
+        joined = widest(column.type for column in of_files)
         # Of types that Arrow does not have the metadata tells.
-        if known is not None and of_files and not (is_folder or any(o.metadata for o in of_files)):
-            known = pa.string() if pa.types.is_null(known) else known
-            read[name] = StructField(field.name, spark_type(known))
+        if of_files and joined is not None and not any(column.metadata for column in of_files):
+            joined = pa.string() if pa.types.is_null(joined) else joined
+            read[field.name.lower()] = StructField(field.name, spark_type(joined))
     return read
 
 
@@ -122,18 +123,19 @@ def _schema_as_stored(
     schema: StructType, of_file: pa.Schema, kinds: Mapping[str, str], read: Collection[str]
 ) -> StructType:
     """Return the columns that Spark reads in files that are stored alike."""
-    types = {own.name.lower(): own.type for own in of_file}
-    fields = []
-    for field in schema:
-        name = field.name.lower()
-        own = field
-        if kinds.get(name) == NANOSECONDS:
-            own = StructField(field.name, LongType())
-        elif name in read and name in types and name not in kinds:
-            own = StructField(field.name, spark_type(types[name]))
-        if kinds.get(name) != NO_VALUES:
-            fields.append(own)
-    return StructType(fields)
+    stored: dict[str, DataType] = {
+        column.name.lower(): spark_type(column.type)
+        for column in of_file
+        if column.name.lower() in {*read}.difference(kinds)
+    }
+    stored |= {name: LongType() for name, kind in kinds.items() if kind == NANOSECONDS}
+    return StructType(
+        [
+            StructField(field.name, stored.get(field.name.lower(), field.dataType))
+            for field in schema
+            if kinds.get(field.name.lower()) != NO_VALUES
+        ]
+    )
 
 
 def _as_read(field: StructField, kind: str | None) -> Column:

@@ -28,10 +28,7 @@ from anonspark.engine.local.columnar_files import open_columnar
 from anonspark.engine.local.opening import table_of_columnar
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import (
-    TableAddress,
-    nothing_there,
-)
+from anonspark.engine.reading_errors import TableAddress, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema, spark_type
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields, with_lacking
@@ -158,8 +155,7 @@ def open_table(
             found = read_file_schemas(table, data_format, own, options)
         except (PySparkException, Py4JError):
             address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
-            stage = _decoded_orc(spark, address, wanted, own, options)
-            if stage is None:
+            if (stage := _decoded_orc(spark, address, wanted, own, options)) is None:
                 raise
             return OpenedTable(stage)
         if isinstance(found, ListedSchemas) and found.schema_of_first is not None:

@@ -145,15 +145,14 @@ class CsvReader(TextLines):
             blank = len(lines) - len(lines.lstrip(b"\n"))
             line, _, rest = lines[blank:].partition(b"\n")
             if line:
-                lines_differ = line.decode() != self.header_line
-                if lines_differ and self._lower(line.decode()) != self._lower(self.header_line):
+                # Of two that are one text no names are read, which takes longer than a small file.
+                headers = {line.decode(), self.header_line}
+                names = ([name.lower() for name in self.values(header)] for header in headers)
+                if len(headers) > 1 and next(names) != next(names):
                     raise different_headers(block.locate(None))
                 has_header = False
             if rest:
                 yield Lines(b"\n" * (blank + 1) + rest, block.locate)
-
-    def _lower(self, line: str) -> list[str]:
-        return [name.lower() for name in self.values(line)]
 
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
-from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -101,35 +100,34 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         inner = wider(first.value_type, second.value_type)
         return None if inner is None else pa.list_(pa.field("element", inner))
     if any(map(pa.types.is_decimal, pair)):
-        pair = [_EXACT.get(own, own) for own in pair]
+        pair = [_EXACT.get(kind, kind) for kind in pair]
     try:
-        schemas = [pa.schema([("column", own)]) for own in pair]
+        schemas = [pa.schema([("column", kind)]) for kind in pair]
         joined = pa.unify_schemas(schemas, promote_options="permissive").types[0]
     except pa.ArrowException:
         return None
-    return joined if all(_is_kept(own, joined) for own in pair) else None
+    return joined if all(_is_kept(kind, joined) for kind in pair) else None
 
 
-_EXACT = {
-    own: pa.decimal128(digits, 0)
-    for own, digits in ((pa.int8(), 3), (pa.int16(), 5), (pa.int32(), 10), (pa.int64(), 19))
-}
+_INTEGERS = pa.int8(), pa.int16(), pa.int32(), pa.int64()
+_EXACT = dict(zip(_INTEGERS, (pa.decimal128(digits) for digits in (3, 5, 10, 19)), strict=True))
 
 
-def _is_kept(own: pa.DataType, joined: pa.DataType) -> bool:
+def _is_kept(kind: pa.DataType, joined: pa.DataType) -> bool:
     """Return whether all values of a type are values of one that Arrow promotes it to."""
-    if pa.types.is_integer(own):
-        return bool(pa.types.is_integer(joined) or own != pa.int64())
-    if pa.types.is_decimal(own):
+    if pa.types.is_integer(kind):
+        return bool(pa.types.is_integer(joined) or kind != pa.int64())
+    if pa.types.is_decimal(kind):
         return bool(pa.types.is_decimal128(joined))
-    return bool(own == joined or pa.types.is_null(own) or pa.types.is_floating(own))
+    return bool(kind == joined or pa.types.is_null(kind) or pa.types.is_floating(kind))
 
 
 def widest(types: Iterable[pa.DataType]) -> pa.DataType | None:
     """Return the type that holds every value of some types unchanged. None if there is none."""
-    return reduce(
-        lambda known, own: known if known is None else wider(known, own), types, pa.null()
-    )
+    joined: pa.DataType | None = pa.null()
+    for kind in types:
+        joined = None if joined is None else wider(joined, kind)
+    return joined
 
 
 def is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
