@@ -1,4 +1,4 @@
-"""What a wheel has beside the sources: the machine code of the kernels.
+"""What a wheel has beside the sources: the machine code of the kernels, and the index's page.
 
 An installation from an index, or with pip from a clone, so needs no compiler when it runs. Where it
 cannot be built, the wheel has the sources alone, and Numba compiles them: anonspark[numba].
@@ -6,10 +6,16 @@ cannot be built, the wheel has the sources alone, and Numba compiles them: anons
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+_PICTURE = re.compile(r"(!\[[^]]*\]\()(?=[\w.])(?!https?:)")
+_LINK = re.compile(r"(\]\()(?=[\w.])(?!https?:)")
 
 
 class MachineCode(BuildHookInterface):
@@ -31,3 +37,15 @@ class MachineCode(BuildHookInterface):
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         build_data["force_include"][str(file)] = f"anonspark/kernels/_built/{file.name}"
+
+
+class IndexPage(MetadataHookInterface):
+    """Give the index README.md with absolute links: it shows no other file of the repository."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Let links and pictures lead to this version at ``project.urls.Source``."""
+        source = f"{metadata['urls']['Source']}/{{}}/v{metadata['version']}/"
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        text = _PICTURE.sub(rf"\g<1>{source.format('raw')}", text)
+        text = _LINK.sub(rf"\g<1>{source.format('blob')}", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}

@@ -14,6 +14,7 @@ from anonspark._version import __version__
 if TYPE_CHECKING:
     from anonspark.api import (
         Comparison,
+        Conversion,
         Distribution,
         Profile,
         PublishedRelease,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Verification,
         anonymize,
         compare,
+        convert,
         distribute,
         evaluate,
         profile,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Conversion",
     "Distribution",
     "Profile",
     "PublishedRelease",
@@ -48,6 +51,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "compare",
+    "convert",
     "distribute",
     "evaluate",
     "profile",

@@ -34,6 +34,7 @@ __all__ = [
     "PublishingError",
     "SparkNeededError",
     "TaskFailure",
+    "UnknownKeywordError",
     "exit_code_of",
     "limit_reached",
     "raise_if_limit_reached",
@@ -96,6 +97,10 @@ class ConfigurationError(AnonsparkError):
     def __init__(self, *problems: str) -> None:
         self.problems = tuple(visible(redact(one)) for one in problems)
         super().__init__("\n".join(self.problems))
+
+
+class UnknownKeywordError(ConfigurationError, TypeError):
+    """A function was called with a keyword that it does not have."""
 
 
 class SparkNeededError(ConfigurationError):

@@ -227,7 +227,8 @@ def heap_in_use(spark: Any) -> int:
     """Return the MiB of Java's objects that are still referred to."""
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     runtime.gc()
-    return round((runtime.totalMemory() - runtime.freeMemory()) / 2**20)
+    used: int = runtime.totalMemory() - runtime.freeMemory()
+    return round(used / 2**20)
 
 
 def measure_session(options: argparse.Namespace, rows: int) -> list[dict[str, Any]]:
@@ -280,7 +281,7 @@ def measure_whole(options: argparse.Namespace, rows: int) -> list[dict[str, Any]
 
 def median_seconds(runs: Sequence[dict[str, Any]]) -> float:
     """Return the median of several runs."""
-    return statistics.median(run["seconds"] for run in runs)
+    return float(statistics.median(run["seconds"] for run in runs))
 
 
 def summed_up(

@@ -3,12 +3,15 @@
     .venv/bin/python benchmarks/defaults.py --data ../shared/data
 
 Prints Markdown. ``seconds`` are those of the run in a session that is at work already; ``median
-query error`` is that of ``anonspark evaluate``. Smaller is better in all columns.
+query error`` is that of ``anonspark evaluate``. Smaller is better in all columns. With ``--compare
+docs/models.md`` it ends with 1 if the page has other figures, apart from seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,10 +20,10 @@ from typing import Any
 
 import numpy as np
 from data_sets import DATA_SETS
-from pyspark.sql import SparkSession
 from tables import PAYLOAD, QUASI_IDENTIFIERS, people
 
 from anonspark.config import parse_configuration
+from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
@@ -57,7 +60,7 @@ def document_of(table: str, data: Path, generated: str) -> dict[str, Any]:
 
 
 def rows(
-    spark: SparkSession,
+    engine: Engine,
     document: dict[str, Any],
     ks: list[int],
     models: list[str],
@@ -65,15 +68,16 @@ def rows(
 ) -> Iterator[dict[str, str]]:
     """Anonymize and measure."""
     # Whoever comes first would wait for compiled kernels and started workers.
-    list(_measured(spark, document, ks[0], "su-mondrian", output))
+    list(measured(engine, document, ks[0], "su-mondrian", output))
     for k in ks:
         for model in models:
-            yield from _measured(spark, document, k, model, output)
+            yield from measured(engine, document, k, model, output)
 
 
-def _measured(
-    spark: SparkSession, document: dict[str, Any], k: int, model: str, output: str
+def measured(
+    engine: Engine, document: dict[str, Any], k: int, model: str, output: str
 ) -> Iterator[dict[str, str]]:
+    """Anonymize once, and yield the row."""
     configuration = parse_configuration(
         {
             **document,
@@ -82,7 +86,6 @@ def _measured(
             "output": {"path": output, "mode": "overwrite"},
         }
     )
-    engine = SparkEngine(spark)
     start = time.monotonic()
     release = run(engine, configuration)
     seconds = time.monotonic() - start
@@ -109,45 +112,81 @@ def main() -> None:
                         default=(*DATA_SETS, "People"))  # fmt: skip
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--ks", nargs="+", type=int, default=list(KS))
+    parser.add_argument("--compare", type=Path, help="a page that has these tables")
     options = parser.parse_args()
     data = options.data.resolve()
     with tempfile.TemporaryDirectory() as folder, open_session(options.master) as spark:
         generated = f"{folder}/people"
         if "People" in options.tables:
             people(spark, PEOPLE).write.parquet(generated)
-        measured: dict[str, list[dict[str, str]]] = {}
+        measured_rows: dict[str, list[dict[str, str]]] = {}
         for table in options.tables:
             print(f"\n{table}\n", flush=True)
-            measured[table] = []
+            measured_rows[table] = []
             document = document_of(table, data, generated)
             for place, row in enumerate(
-                rows(spark, document, options.ks, options.models, f"{folder}/release")
+                rows(SparkEngine(spark), document, options.ks, options.models, f"{folder}/release")
             ):
                 if place == 0:
                     print("| " + " | ".join(row) + " |\n|" + " --- |" * len(row))
                 print("| " + " | ".join(row.values()) + " |", flush=True)
-                measured[table].append(row)
+                measured_rows[table].append(row)
         if "smondrian" in options.models:
-            print_means([table for name, table in measured.items() if name != "People"])
+            print_means([table for name, table in measured_rows.items() if name != "People"])
+    if options.compare is not None:
+        page = printed_rows(options.compare.read_text(encoding="utf-8"))
+        sys.exit("\n".join(differences(measured_rows, page)) or 0)
 
 
-def print_means(tables: list[list[dict[str, str]]]) -> None:
-    """Print what models lose and take beside smondrian: geometric means over tables and k."""
-    figures = ("gcp", "dm", "median query error", "seconds")
+FIGURES = ("gcp", "dm", "median query error", "seconds")
+
+
+def printed_rows(page: str) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of each table of a page, by the first words of its heading."""
+    tables: dict[str, list[dict[str, str]]] = {}
+    _, _, text = page.partition("\n## Losses on six tables\n")
+    for section in re.split(r"\n### ", text.partition("\n## ")[0])[1:]:
+        lines = [line.strip("| ").split(" | ") for line in section.split("\n") if line[:1] == "|"]
+        tables[section.split(",")[0]] = [
+            dict(zip(lines[0], line, strict=True)) for line in lines[2:]
+        ]
+    return tables
+
+
+def differences(
+    measured: dict[str, list[dict[str, str]]], printed: dict[str, list[dict[str, str]]]
+) -> Iterator[str]:
+    """Describe the measured rows that are printed otherwise, apart from their seconds."""
+    for table, rows_of_table in measured.items():
+        by_name = {(row["k"], row["model"]): row for row in printed.get(table, [])}
+        for row in rows_of_table:
+            other = by_name.get((row["k"], row["model"]), {})
+            for name in row.keys() - {"seconds"}:
+                if row[name] != other.get(name):
+                    where = f"{table}, k = {row['k']}, {row['model']}"
+                    yield f"{where}: {name} is {row[name]}, the page has {other.get(name)}"
+
+
+def geometric_means(tables: list[list[dict[str, str]]]) -> dict[str, list[float]]:
+    """Return what models lose and take beside smondrian: geometric means over tables and k."""
     shares: dict[str, list[list[float]]] = {}
     for table in tables:
         without = {row["k"]: row for row in table if row["model"] == "smondrian"}
         for row in table:
             own, other = (
-                [float(one[name].rstrip("%").replace(",", "")) for name in figures]
+                [float(one[name].rstrip("%").replace(",", "")) for name in FIGURES]
                 for one in (row, without[row["k"]])
             )
             shares.setdefault(row["model"], []).append(
                 [a / b if a and b else 1.0 for a, b in zip(own, other, strict=True)]
             )
-    print(f"\n| model | {' | '.join(figures)} |\n|{' --- |' * (len(figures) + 1)}")
-    for model, found in shares.items():
-        means = np.exp(np.log(found).mean(axis=0))
+    return {model: np.exp(np.log(ratios).mean(axis=0)).tolist() for model, ratios in shares.items()}
+
+
+def print_means(tables: list[list[dict[str, str]]]) -> None:
+    """Print the geometric means."""
+    print(f"\n| model | {' | '.join(FIGURES)} |\n|{' --- |' * (len(FIGURES) + 1)}")
+    for model, means in geometric_means(tables).items():
         print(f"| {model} | {' | '.join(f'{mean:.2f}' for mean in means)} |", flush=True)
 
 

@@ -85,7 +85,7 @@ class OnYarn:
 
     def submit(self, own: Path, configuration: Path) -> Process:
         """Start a run; executors that were killed are replaced without end."""
-        return self.cluster.submit(
+        process: Process = self.cluster.submit(
             own,
             "client",
             JOB,
@@ -93,10 +93,11 @@ class OnYarn:
             settings={"spark.executor.maxNumFailures": "1000", "spark.task.maxFailures": "100"},
             environment={"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY)},
         )
+        return process
 
     def manifest(self, own: Path) -> str:
         """Return the manifest of a release."""
-        return self.hdfs.shell("-cat", f"{self.release(own)}/manifest.json").stdout
+        return str(self.hdfs.shell("-cat", f"{self.release(own)}/manifest.json").stdout)
 
     def stop(self) -> None:
         """End everything."""

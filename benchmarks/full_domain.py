@@ -48,7 +48,7 @@ def adult(options: argparse.Namespace) -> None:
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.engine.spark.session import open_session
     from anonspark.pipeline.run import run
-    from anonspark.verification.audit import verify_release
+    from anonspark.verification.audit import audit_release
 
     print("| model | classes | suppressed | levels of the first round | precision | loss | gcp |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -84,7 +84,7 @@ def adult(options: argparse.Namespace) -> None:
                 "output": {"path": output},
             }
             release = run(SparkEngine(spark), parse_configuration(configuration))
-            verify_release(SparkEngine(spark), output)
+            audit_release(SparkEngine(spark), output).require()
             found = release.summary
             levels = release.rounds[0]["levels"] or ""
             print(
@@ -102,6 +102,7 @@ def _suppressed(summary: Mapping[str, Any]) -> str:
 
 def search(options: argparse.Namespace) -> None:
     """Time the search alone on lattices of more and more of Adult's attributes."""
+    from anonspark.config.models import ObjectiveName
     from anonspark.core.criteria import Criteria
     from anonspark.core.encoding import QuasiIdentifier
     from anonspark.core.hierarchies.files import parse_hierarchy
@@ -146,7 +147,8 @@ def search(options: argparse.Namespace) -> None:
         bottom = Tuples(domain, lattice.lowest, np.ascontiguousarray(codes), counts)
         groups = bottom.score(Criteria(1), by_group=True).groups
         records = np.split(groups, np.cumsum(domain.groups(lattice.lowest))[:-1])
-        for name in ("average_class_size", "loss"):
+        names: tuple[ObjectiveName, ...] = ("average_class_size", "loss")
+        for name in names:
             objective = create_objective(name, domain, lattice.lowest, records)
             for limit in (1.0, 0.05):
                 most = int(limit * table.num_rows)

@@ -167,7 +167,7 @@ def print_correlations(releases: Sequence[Mapping[str, Any]]) -> None:
 
 def privacy(engine: Engine, data: Path, folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Compare criteria."""
-    axes = [
+    axes: list[dict[str, Any]] = [
         {"privacy.k": [3]},
         {"privacy.k": [3], "privacy.t_closeness": [T]},
         {"privacy.k": [3], "privacy.l_diversity": [L]},

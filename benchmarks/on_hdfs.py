@@ -35,8 +35,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="anonspark-hdfs-") as name:
         folder = Path(name)
         people = folder / "people"
-        generate = [SCRIPTS / "anonspark", "generate", "--rows", str(arguments.rows)]
-        subprocess.run([*generate, "--out", people], check=True, capture_output=True)
+        generate = [str(SCRIPTS / "anonspark"), "generate", "--rows", str(arguments.rows)]
+        subprocess.run([*generate, "--out", str(people)], check=True, capture_output=True)
         hdfs = Hdfs(folder / "hadoop")
         try:
             hdfs.start()

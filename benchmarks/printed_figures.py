@@ -170,9 +170,8 @@ def write_measured(thesis: str, figures: Compared, facts: Mapping[str, Any]) -> 
 def measured_figures(thesis: str) -> dict[Place, dict[str, Figure]]:
     """Read the figures of a thesis, printed and measured."""
     measured = {
-        (*place, row["column"]): row
+        (row["table"], row["k"], row["round"], row["model"], row["column"]): row
         for row in read_rows(MEASURED / f"{thesis}.csv")
-        if (place := (row["table"], row["k"], row["round"], row["model"]))
     }
     figures: dict[Place, dict[str, Figure]] = {}
     for place, line in printed_figures(thesis).items():

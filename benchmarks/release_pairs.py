@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.sharing.pairs.releases import Attack, audit_releases
-from anonspark.verification.claims import Roles
+from anonspark.verification.roles import Roles
 
 FINE, COARSE = 2_236, 89
 RANGE = 1_000_000
@@ -48,7 +48,7 @@ def main() -> None:
             ]
             pq.write_table(pa.table({"x": labels[0], "y": labels[1], "value": payload}), path)
             paths.append(str(path))
-        roles = Roles(("x", "y"), ("value",), 1)
+        roles = Roles(("x", "y"), ("value",), 2)
         wall, processor = time.perf_counter(), time.process_time()
         found = audit_releases(
             LocalEngine(), paths, roles=roles, attack=Attack("same people", joint_k=5)

@@ -85,7 +85,7 @@ def penalty(
 def losses(table: Columns, k: int, price: float | None, *, by_density: bool) -> list[float]:
     """Return ``gcp_total`` if the run ended with each of its rounds; price None: as published."""
     n, d = table.codes.shape
-    hashes = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, n)
+    hashes = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=(n,))
     rows = np.arange(n)
     lost, finished, mean = [], 0.0, 0.0
     for number in range(1, ROUNDS + 1):

@@ -192,8 +192,8 @@ class Cluster:
         """
         number = self._workers_started
         self._workers_started += 1
-        options = ("-c", str(cores), "-m", memory)
-        options += ("-d", str(self.folder / f"worker-{number}"), "--host", host, self.url)
+        folder = str(self.folder / f"worker-{number}")
+        options = ("-c", str(cores), "-m", memory, "-d", folder, "--host", host, self.url)
         worker = self._start(
             f"worker-{number}",
             f"{_DEPLOY}.worker.Worker",

@@ -24,7 +24,7 @@ from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 from anonspark.sharing.holders.union import unite
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release
 
 QUASI_IDENTIFIERS = ("birth_date", "postal_code", "income", "capital_gain", "hours_per_week")
 OTHERS = ("diagnosis", "sex", "city", "marital_status", "visits")
@@ -86,9 +86,9 @@ def releases(engine: SparkEngine, folder: Path, holders: int, rows: int) -> list
 def measure(engine: SparkEngine, parts: Sequence[str], out: str, holder_column: str | None) -> None:
     """Print the seconds of the proofs of all parts, of the union, and of the union's proof."""
     progress = Progress()
-    proofs = timed(lambda: [verify_release(engine, part) for part in parts])
+    proofs = timed(lambda: [audit_release(engine, part).require() for part in parts])
     union = timed(lambda: unite(engine, parts, out, holder_column=holder_column, progress=progress))
-    proof = timed(lambda: verify_release(engine, out))
+    proof = timed(lambda: audit_release(engine, out).require())
     print(f"verify of the parts: {proofs:.1f} s", flush=True)
     print(f"union: {union:.1f} s, {union / proofs:.2f} times that")
     for stage, seconds in progress.seconds.items():

@@ -15,7 +15,6 @@ import argparse
 import gzip
 import json
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -178,4 +177,4 @@ def anonymize(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

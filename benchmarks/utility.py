@@ -62,12 +62,17 @@ def options_of(model: str) -> dict[str, Any]:
 
 
 def rows(
-    spark: SparkSession, data: Path, attributes: dict[str, Any], models: Sequence[str], output: str
+    spark: SparkSession,
+    data: Path,
+    attributes: dict[str, Any],
+    models: Sequence[str],
+    ks: Sequence[int],
+    output: str,
 ) -> Iterator[Row]:
     """Anonymize and evaluate; the original comes first, once."""
     engine, original = SparkEngine(spark), str(data / "adult.csv")
     first = True
-    for k in KS:
+    for k in ks:
         for model in models:
             configuration = parse_configuration(
                 {
@@ -133,19 +138,22 @@ def main() -> None:
     parser.add_argument(
         "--tables", nargs="+", choices=("numbers", "categories"), default=("numbers", "categories")
     )
+    parser.add_argument("--models", nargs="+", help="those of each table if left out")
+    parser.add_argument("--ks", nargs="+", type=int, default=list(KS))
     options = parser.parse_args()
     data = options.data.resolve()
     with tempfile.TemporaryDirectory() as folder, open_session(options.master) as spark:
         output = f"{folder}/release"
         if "numbers" in options.tables:
+            models = options.models or (*CUTTING, QUERIES)
             print_table(
-                "Adult, five numbers", rows(spark, data, numbers(), (*CUTTING, QUERIES), output)
+                "Adult, five numbers", rows(spark, data, numbers(), models, options.ks, output)
             )
         if "categories" in options.tables:
-            models = ("smondrian", "su-mondrian", *RECODING)
+            models = options.models or ("smondrian", "su-mondrian", *RECODING)
             print_table(
                 "Adult, age and six categories with hierarchies",
-                rows(spark, data, categories(data), models, output),
+                rows(spark, data, categories(data), models, options.ks, output),
             )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from places import REPOSITORY, require_data
+from pure_kernels import use_pure_kernels
 from scheduling import SparkInSomeProcesses, give_way_to_spark
 from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
@@ -36,6 +37,7 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 # Nor on the width of a terminal, which workers get from the process that starts them.
 os.environ.pop("COLUMNS", None)
+use_pure_kernels()
 
 
 # Continuous integration judges a change, so it draws the same examples every time; developers'
@@ -79,6 +81,20 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, told in report.user_properties:
             if name == "points":
                 terminalreporter.write_line(f"{report.nodeid.rpartition('/')[2]}: {told}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End with what was not checked: a suite that skips looks like one that passes."""
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    number = sum("ANONSPARK_DATA" in str(report.longrepr) for report in skipped)
+    if number:
+        reporter.write_line(
+            f"{number:,} tests were skipped because ANONSPARK_DATA lacks public tables: the "
+            "printed figures were NOT checked",
+            red=True,
+            bold=True,
+        )
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
@@ -149,12 +165,15 @@ def without_spark() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
-    """Tell where the public data sets are: ANONSPARK_DATA, or shared/data beside the repository.
+    """Return where public tables are: ANONSPARK_DATA, ../shared/data, or what make test fetched.
 
     Where they are missing the tests that need them are skipped, except in continuous integration,
     where a suite that skips would look like one that passes.
     """
     folder = Path(os.environ.get("ANONSPARK_DATA") or REPOSITORY.parent / "shared" / "data")
+    fetched = REPOSITORY / "build" / "data"
+    if "ANONSPARK_DATA" not in os.environ and fetched.exists() and not folder.exists():
+        folder = fetched
     require_data(folder)
     return folder
 

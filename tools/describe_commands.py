@@ -19,6 +19,7 @@ END = "<!-- end of what `make commands` made -->\n"
 
 PAGES = {
     "profile": "profile.md",
+    "convert": "configuration.md#files-of-stata-spss-sas-and-excel",
     "init": "profile.md#the-first-configuration",
     "run": "first-release.md",
     "check": "operations.md",

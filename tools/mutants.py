@@ -1,21 +1,36 @@
-"""Bugs on purpose in private selection: each has to be found by the tests.
+"""Bugs on purpose: each has to be found by the tests.
 
-    .venv/bin/python tools/mutants.py [NAME ...]
+    .venv/bin/python tools/mutants.py [PART OF A NAME ...]
 
-Copies the sources and tests, puts one bug into the copy at a time, and runs the tests that are to
-find it. Prints a line for each, and how many were found of how many were tried. Ends with 1 if one
-was not found.
+Those of private selection, of what readers report, and at boundaries: each comparison of
+:data:`BOUNDARIES` takes the value beside (``<`` becomes ``<=``). Copies the sources and tests, puts
+one bug into the copy at a time, and runs the tests that are to find it. Prints a line for each, and
+how many were tried, killed, and survived. Those of :data:`EQUIVALENT` change nothing that a test
+could see: they are not tried. Ends with 1 if another one survived.
 """
 
 from __future__ import annotations
 
+import ast
+import itertools
 import os
+import re
+import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np  # noqa: F401 - once for all runs of the tests
+import pyarrow.compute
+import pyarrow.parquet  # noqa: F401
+import pydantic  # noqa: F401
+import pytest
+import yaml  # noqa: F401
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COPIED = ("anonspark", "tests", "benchmarks", "pyproject.toml")
@@ -33,6 +48,12 @@ COUNTS = "tests/unit/sharing/selection/test_counts_of_selections.py"
 LEDGER = "tests/unit/sharing/ledger/test_budget.py"
 COMMAND = "tests/releases/test_select.py"
 RELEASES = "tests/releases/test_listed_releases.py"
+VERIFYING, VALUE_TEXTS = "pipeline/verifying.py", "engine/values/value_texts.py"
+FEW = "tests/unit/test_boundaries_of_k.py"
+"""What is shown, kept, counted or refused at k - 1, k and k + 1."""
+COUNTED = "tests/guarantees/test_staged_release_is_counted.py -k 'not spark'"
+KERNELS, LAYERS, REPORTS = "tests/unit/kernels/", "tests/unit/layers/", "tests/unit/reporting/"
+PAIRS, PROOFS = "tests/unit/sharing/pairs/", "tests/unit/verification/"
 
 
 @dataclass(frozen=True)
@@ -47,7 +68,9 @@ class Mutant:
     right, wrong : str
         What stands there once, and what takes its place.
     tests : str
-        File of the tests that are to find it.
+        Files of the tests that are to find it, with blanks between them, and options of pytest.
+    start : int or None
+        Where ``right`` is, in bytes. None where it occurs once.
     """
 
     name: str
@@ -55,6 +78,74 @@ class Mutant:
     right: str
     wrong: str
     tests: str
+    start: int | None = None
+
+    def put_into(self, source: str) -> str:
+        """Return the source with the bug."""
+        if self.start is None:
+            if source.count(self.right) != 1:
+                sys.exit(f"{self.name}: found {source.count(self.right)} times in {self.file}")
+            return source.replace(self.right, self.wrong)
+        content = source.encode()
+        stop = self.start + len(self.right.encode())
+        return (content[: self.start] + self.wrong.encode() + content[stop:]).decode()
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """Comparisons of a file, each of which is a boundary.
+
+    Parameters
+    ----------
+    file : str
+        Below ``anonspark/``.
+    tests : str
+        As of a mutant.
+    pattern : str
+        Regular expression that is in the source of those to be tried, after their function.
+    """
+
+    file: str
+    tests: str
+    pattern: str = ""
+
+    def mutants(self) -> Iterator[Mutant]:
+        """Yield a mutant for each operator that has a boundary."""
+        source = (REPOSITORY / "anonspark" / self.file).read_text(encoding="utf-8")
+        lines = source.encode().splitlines(keepends=True)
+        starts = [0, *itertools.accumulate(map(len, lines))]
+        seen: Counter[str] = Counter()
+        for function, node in _comparisons(ast.parse(source), ""):
+            text = " ".join(ast.unparse(node).split())
+            if not re.search(self.pattern, f"{function}: {text}"):
+                continue
+            seen[text] += 1
+            again = f" #{seen[text]}" if seen[text] > 1 else ""
+            sides = [node.left, *node.comparators]
+            for index, operator in enumerate(node.ops):
+                if type(operator) not in _BESIDE:
+                    continue
+                right, wrong = _BESIDE[type(operator)]
+                low, high = sides[index], sides[index + 1]
+                start = starts[low.end_lineno - 1] + low.end_col_offset  # type: ignore[operator]
+                stop = starts[high.lineno - 1] + high.col_offset
+                start += source.encode()[start:stop].index(right.encode())
+                other = f" (operator {index + 1})" if len(node.ops) > 1 else ""
+                name = f"{self.file} {function}: {text}{again} -> {wrong}{other}"
+                yield Mutant(name, self.file, right, wrong, self.tests, start)
+
+
+_BESIDE = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
+
+
+def _comparisons(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Compare]]:
+    """Yield comparisons with the functions that they are in, in the order of the source."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        function = f"{function}.{node.name}".strip(".")
+    if isinstance(node, ast.Compare):
+        yield function, node
+    for child in ast.iter_child_nodes(node):
+        yield from _comparisons(child, function)
 
 
 MUTANTS = [
@@ -338,7 +429,250 @@ MUTANTS = [
         "                register.list_staged(context, staged.release)\n",
         RELEASES,
     ),
+    # What a run counts again before it publishes.
+    Mutant("records are not counted again", VERIFYING, "published.rows != rows", "False", COUNTED),
+    Mutant(
+        "more records are as good",
+        VERIFYING,
+        "published.rows != rows",
+        "published.rows < rows",
+        COUNTED,
+    ),
+    Mutant("people are not counted again", VERIFYING, "min(numbers) < k", "False", COUNTED),
+    Mutant(
+        "promises are not required",
+        VERIFYING,
+        "broken_promises(published, k=k, measured=measured)\n    if",
+        "broken_promises(published, k=k, measured=measured)\n    if False and",
+        COUNTED,
+    ),
+    Mutant(
+        "the smallest class may have k - 1 records",
+        "verification/population.py",
+        "published.smallest < k",
+        "published.smallest < k - 1",
+        f"{COUNTED} {FEW}",
+    ),
+    # What is compared.
+    Mutant(
+        "whole numbers beside floats are taken as they come",
+        VALUE_TEXTS,
+        "changed = pc.or_(changed, pc.invert(pc.or_(same, both_null)))",
+        "pass",
+        "tests/unit/engine/values/test_value_texts.py",
+    ),
+    Mutant(
+        "floats beside others, too",
+        VALUE_TEXTS,
+        "pa.types.is_floating(own) and pa.types.is_floating(wanted)",
+        "pa.types.is_floating(own) or pa.types.is_floating(wanted)",
+        "tests/unit/engine/values/test_value_texts.py",
+    ),
+    Mutant(
+        "ends of rules are not rounded",
+        "sharing/pairs/classes.py",
+        'places == "float" and attribute.rule is not None',
+        "False",
+        f"{PAIRS}test_pair_bounds.py",
+    ),
+    Mutant(
+        "all ends are rounded",
+        "sharing/pairs/classes.py",
+        'places == "float" and attribute.rule is not None',
+        'places == "float"',
+        f"{PAIRS}test_pair_bounds.py",
+    ),
+    Mutant(
+        "columns that are no attributes are logged",
+        "engine/values/csv_reader.py",
+        "(self.attributes is None or name in self.attributes)",
+        "True",
+        "tests/unit/engine/values/test_grammar.py -k stay",
+    ),
+    Mutant(
+        "no column is logged where attributes are unknown",
+        "engine/values/csv_reader.py",
+        "(self.attributes is None or name in self.attributes)",
+        "self.attributes is not None and name in self.attributes",
+        "tests/unit/engine/values/test_grammar.py -k stay",
+    ),
+    Mutant(
+        "a rounded share is cut off",
+        "core/rounded_shares.py",
+        "int(some / k + 0.5)",
+        "int(some / k)",
+        FEW,
+    ),
+    Mutant(
+        "a rounded share above 1",
+        "core/rounded_shares.py",
+        "/ records, 1.0)",
+        "/ records, 2.0)",
+        FEW,
+    ),
+    Mutant(
+        "missing values beside few",
+        "layers/evaluate/withholding.py",
+        "*(dropped - own for own in missing), ",
+        "",
+        FEW,
+    ),
+    Mutant(
+        "k people with the most records",
+        "layers/prepare/people.py",
+        "int(largest[: k - 1].sum())",
+        "int(largest[:k].sum())",
+        FEW,
+    ),
+    Mutant(
+        "a recipient of whom nothing is withheld is refused",
+        "sharing/recipients/preparation.py",
+        "if making.rows_withheld and given < k:",
+        "if given < k:",
+        FEW,
+    ),
 ]
+
+
+def some(file: str, *names: str) -> str:
+    """Return some tests of a file: of kernels as plain Python those that do not take long."""
+    return " ".join(f"{KERNELS}{file}::test_{name}" for name in names)
+
+
+BOUNDARIES = [
+    # Small counts.
+    Boundaries("layers/evaluate/withholding.py", f"{FEW} {LAYERS}test_failures.py"),
+    Boundaries("core/rounded_shares.py", FEW),
+    Boundaries("core/figure_text.py", FEW, "^share_of_records: .*k$"),
+    Boundaries("reporting/disclosure.py", f"{FEW} {REPORTS}test_report_figures.py"),
+    Boundaries("reporting/groups.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
+    Boundaries("reporting/bins.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
+    Boundaries("reporting/marginals.py", f"{FEW} {REPORTS}test_report_figures.py", "k$"),
+    Boundaries(
+        "reporting/class_sizes.py", f"{FEW} {REPORTS}test_report_figures.py", "size_bins: .*k$"
+    ),
+    Boundaries(
+        "pipeline/warnings/published_values.py",
+        f"{FEW} tests/unit/pipeline/test_warning_figures.py",
+        "^published_value_warnings",
+    ),
+    Boundaries(
+        "pipeline/warnings/settings.py", f"{FEW} tests/unit/pipeline/test_warning_figures.py", "k"
+    ),
+    # Gates, and what a run refuses.
+    Boundaries("layers/evaluate/gates.py", f"{FEW} {LAYERS}test_gates.py"),
+    Boundaries("pipeline/verifying.py", COUNTED),
+    Boundaries("layers/prepare/people.py", FEW),
+    Boundaries("layers/prepare/inspection.py", FEW, "^require_enough_rows"),
+    Boundaries("sharing/recipients/preparation.py", FEW),
+    Boundaries("sharing/recipients/joint_check.py", FEW),
+    Boundaries("sharing/ledger/joint_classes.py", FEW),
+    Boundaries("sharing/ledger/coalitions.py", f"{FEW} tests/unit/sharing/ledger/test_events.py"),
+    Boundaries("sharing/recipients/nested.py", FEW, "_stays"),
+    Boundaries("sharing/recipients/plan.py", "tests/unit/sharing/recipients/test_plan.py", r"k\b"),
+    Boundaries("profiling/counting.py", FEW, "_Totals.*k$"),
+    Boundaries("profiling/draft.py", FEW, "k$"),
+    Boundaries("profiling/uniqueness.py", FEW, "k$"),
+    Boundaries("verifier/check_release.py", FEW, "check_classes: .*k$"),
+    Boundaries("pipeline/rounds.py", FEW, "may_be_told"),
+    Boundaries("core/atom_reuse.py", f"{FEW} tests/unit/core/test_atom_reuse.py"),
+    # Criteria.
+    Boundaries(
+        "core/criteria.py",
+        f"{FEW} {KERNELS}test_criteria.py {KERNELS}test_criteria_of_people.py",
+    ),
+    Boundaries("core/criterion.py", f"{FEW} {KERNELS}test_criteria.py"),
+    Boundaries(
+        "kernels/criteria.py",
+        f"{KERNELS}test_criteria.py {KERNELS}test_criteria_of_people.py {KERNELS}test_merging.py",
+        "^(?!_judge_elsewhere)",
+    ),
+    # Cuts.
+    Boundaries("layers/partition/cutting.py", f"{FEW} {LAYERS}test_partition.py"),
+    Boundaries("layers/partition/median_cut.py", f"{LAYERS}test_partition.py"),
+    Boundaries("kernels/merging.py", f"{KERNELS}test_merging.py"),
+    Boundaries(
+        "kernels/mondrian.py",
+        some(
+            "test_mondrian.py",
+            "same_groups_as_the_reference",
+            "random_tables_against_the_reference",
+            "zero_inflated_column_is_cut_by_the_balanced_rule_only",
+            "fewer_than_2k_records_stay_together",
+        ),
+        r"\bk$|needed|2 \* k",
+    ),
+    Boundaries(
+        "kernels/order_cutting.py",
+        some(
+            "test_microaggregation.py",
+            "an_order_is_cut_at_the_lowest_cost",
+            "records_are_cut_where_it_costs_least",
+            "equal_records_are_cut_into_groups_of_k",
+            "few_records",
+        ),
+        r"\bk$|cost",
+    ),
+    Boundaries(
+        "kernels/separation.py",
+        some(
+            "test_separation.py",
+            "same_records_as_the_reference",
+            "same_records_as_the_reference_under_criteria",
+            "same_records_as_the_reference_without_ties",
+            "sums_of_neighbor_distances_count_duplicates",
+            "groups_of_k_records_stay_whole",
+        )
+        + " "
+        + some("test_local_outlier_factor.py", "equals_the_reference_with_records_repeated"),
+        "k$|reach|neighbors$|shortest|violated",
+    ),
+    # Labels.
+    Boundaries(
+        "core/labels.py", "tests/unit/core/test_figure_text.py tests/unit/release/test_regions.py"
+    ),
+    Boundaries("layers/generalize/classes.py", f"{LAYERS}test_generalize.py"),
+    Boundaries("release/class_bounds.py", "tests/unit/release/test_class_bounds.py"),
+    # Verification.
+    Boundaries("verification/measures.py", f"{PROOFS}test_measures.py {KERNELS}test_criteria.py"),
+    Boundaries("verification/people.py", FEW),
+    Boundaries("verification/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
+    Boundaries("verification/population.py", FEW),
+    Boundaries("verification/homogeneity.py", FEW),
+    Boundaries("verification/criteria.py", f"{FEW} {REPORTS}test_first_page.py"),
+    # The joint check.
+    Boundaries("sharing/pairs/classes.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
+    Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
+    Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
+    # Publishing.
+    Boundaries("layers/publish/division.py", f"{LAYERS}test_division.py"),
+    Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
+]
+
+ROUNDING = "no figure is exactly the bound and what rounding may add to it"
+EQUIVALENT: dict[str, str] = {
+    "kernels/criteria.py judge: kind >= LEAST_ADDRESS -> >": "no function is at that address",
+    "kernels/criteria.py judge: tail > 0 -> >=": (
+        "a quotient by 0 is infinite in plain Python, and machine code raises an error"
+    ),
+    "kernels/criteria.py judge: entropy >= np.log(bound) - TOLERANCE -> >": ROUNDING,
+    "kernels/criteria.py judge: largest / size <= bound + TOLERANCE -> <": ROUNDING,
+    "kernels/criteria.py judge: distance <= bound + TOLERANCE -> <": ROUNDING,
+    "kernels/criteria.py judge: counts[value] / size > most * (1.0 + TOLERANCE) -> >=": ROUNDING,
+    "sharing/ledger/coalitions.py list_coalitions: len(units) <= size -> <": (
+        "of as many units as are combined there is one combination: all"
+    ),
+    "reporting/marginals.py _marginal: 0 < special[1] < k -> <= (operator 1)": (
+        "of no record the others are multiplied by 1"
+    ),
+    "kernels/separation.py neighbor_distance_sums: distances[i] < reach[a] -> <=": (
+        "records at the distance of the last one are counted at that distance either way"
+    ),
+    "kernels/separation.py separate_outliers: size <= k -> <": (
+        "of a group of k records all are normal: it is measured for nothing"
+    ),
+}
+"""Mutants that change nothing that a test could see, and why."""
 
 
 def copy_to(folder: Path) -> None:
@@ -352,48 +686,98 @@ def copy_to(folder: Path) -> None:
             shutil.copy(source, folder / name)
 
 
-def tests_pass(folder: Path, tests: str) -> bool:
-    """Return whether the tests pass on what is in a folder."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(folder),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        # The data sets lie beside the repository.
-        "ANONSPARK_DATA": os.environ.get("ANONSPARK_DATA")
-        or str(REPOSITORY.parent / "shared" / "data"),
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", tests]
-    done = subprocess.run(  # noqa: S603 - our own tests
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode not in (0, 1):
-        sys.exit(f"{tests} could not be run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode == 0
+def passes(folder: Path, tests: str, *, pure: bool, no_bug: bool = False) -> bool:
+    """Return whether the tests pass on what is in a folder, with kernels as plain Python or not.
+
+    They run in a copy of this process, which has imported what takes long, and nothing of ours.
+    """
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if not child:
+            code = 3
+            try:
+                for stream in (1, 2):
+                    os.dup2(output.fileno(), stream)
+                code = _run_tests(folder, tests, pure=pure)
+            finally:
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        output.seek(0)
+        # 2: a module of the tests cannot be imported. Below 0: the process was ended.
+        if code > 2 or (code and no_bug):
+            sys.exit(f"{tests} fail without any bug:\n{output.read().decode()[-4000:]}")
+    return code == 0
 
 
-def main(names: list[str]) -> int:
-    """Try all mutants, or those named."""
-    wanted = [one for one in MUTANTS if not names or one.name in names]
-    missed = []
+def _run_tests(folder: Path, tests: str, *, pure: bool) -> int:
+    """Run tests in this process, and return the exit code of pytest."""
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = sys.path[0] = str(folder)
+    # Byte code is kept from one run to the next.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    # The same examples each time. The data sets lie beside the repository.
+    os.environ["CI"] = "true"
+    os.environ.setdefault("ANONSPARK_DATA", str(REPOSITORY.parent / "shared" / "data"))
+    if pure:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *shlex.split(tests)]))
+
+
+_SECONDS = itertools.count(1)
+
+
+def write(path: Path, source: str) -> None:
+    """Write a source, with a time that no other one had: byte code is kept by size and second."""
+    path.write_text(source, encoding="utf-8")
+    seconds = next(_SECONDS)
+    os.utime(path, (seconds, seconds))
+
+
+def is_pure(mutant: Mutant) -> bool:
+    """Return whether a mutant is tried without machine code, which was made without it."""
+    return mutant.file.startswith("kernels/")
+
+
+def main(parts: list[str]) -> int:
+    """Try all mutants, or those whose names have one of some parts."""
+    mutants = [
+        *MUTANTS,
+        *itertools.chain.from_iterable(boundaries.mutants() for boundaries in BOUNDARIES),
+    ]
+    names = [mutant.name for mutant in mutants]
+    if forgotten := [name for name in EQUIVALENT if name not in names]:
+        sys.exit("\n".join(["equivalent, but not there any more:", *forgotten]))
+    wanted = [
+        mutant
+        for mutant in mutants
+        if mutant.name not in EQUIVALENT
+        and (not parts or any(part in mutant.name for part in parts))
+    ]
+    survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place)
         copy_to(folder)
-        for tests in sorted({one.tests for one in wanted}):
-            if not tests_pass(folder, tests):
-                sys.exit(f"{tests} fail without any bug")
-        for one in wanted:
-            path = folder / "anonspark" / one.file
-            right = path.read_text(encoding="utf-8")
-            if right.count(one.right) != 1:
-                sys.exit(f"{one.name}: found {right.count(one.right)} places for it in {one.file}")
-            path.write_text(right.replace(one.right, one.wrong), encoding="utf-8")
-            found = not tests_pass(folder, one.tests)
-            path.write_text(right, encoding="utf-8")
-            print(f"{'found' if found else 'NOT FOUND'}: {one.name}", flush=True)  # noqa: T201
-            if not found:
-                missed.append(one.name)
-    print(f"{len(wanted) - len(missed)} found of {len(wanted)} tried")  # noqa: T201
-    return 1 if missed else 0
+        right = set()
+        for mutant in wanted:
+            if (way := (mutant.tests, is_pure(mutant))) not in right:
+                passes(folder, mutant.tests, pure=is_pure(mutant), no_bug=True)
+                right.add(way)
+            path = folder / "anonspark" / mutant.file
+            source = path.read_text(encoding="utf-8")
+            write(path, mutant.put_into(source))
+            start = time.monotonic()
+            survived = passes(folder, mutant.tests, pure=is_pure(mutant))
+            write(path, source)
+            outcome = "SURVIVED" if survived else "killed"
+            print(f"{outcome} ({time.monotonic() - start:.0f} s): {mutant.name}", flush=True)  # noqa: T201
+            if survived:
+                survivors.append(mutant.name)
+    print(  # noqa: T201
+        f"tried {len(wanted)}, killed {len(wanted) - len(survivors)}, survived {len(survivors)}"
+        f"; equivalent and not tried: {len(EQUIVALENT)}"
+    )
+    return 1 if survivors else 0
 
 
 if __name__ == "__main__":

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
+
+from anonspark.api.arguments import suggesting
 from anonspark.api.distribution import Distribution
 from anonspark.api.functions import (
     anonymize,
     compare,
+    convert,
     distribute,
     evaluate,
     profile,
@@ -17,11 +21,20 @@ from anonspark.api.functions import (
     verify_together,
 )
 from anonspark.api.release import Release
-from anonspark.api.results import Comparison, Profile, Selection, Union, Utility, Verification
+from anonspark.api.results import (
+    Comparison,
+    Conversion,
+    Profile,
+    Selection,
+    Union,
+    Utility,
+    Verification,
+)
 from anonspark.reading.published import PublishedRelease
 
 __all__ = [
     "Comparison",
+    "Conversion",
     "Distribution",
     "Profile",
     "PublishedRelease",
@@ -32,6 +45,7 @@ __all__ = [
     "Verification",
     "anonymize",
     "compare",
+    "convert",
     "distribute",
     "evaluate",
     "profile",
@@ -42,3 +56,6 @@ __all__ = [
     "verify",
     "verify_together",
 ]
+
+# Here, where they become public, because examples in their docstrings run in their modules.
+globals().update({name: suggesting(one) for name, one in globals().items() if isfunction(one)})

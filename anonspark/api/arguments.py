@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.json_schema import known_schema
+from anonspark.config.key_paths import places_of
+from anonspark.config.problems import did_you_mean, one_of
 from anonspark.config.reading import TextReader
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, UnknownKeywordError
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)|^DATA(?=:)")
 
 Names = Sequence[str]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# What other tools and our YAML file call arguments whose names are not near.
+_OTHER_NAMES = {
+    "qi": "quasi_identifiers", "qis": "quasi_identifiers", "keyVars": "quasi_identifiers",
+    "sens_att": "sensitive", "sensibleVar": "sensitive", "ident": "identifiers",
+    "supp_level": "suppression_limit", "l_diversity": "l", "t_closeness": "t",
+}  # fmt: skip
+
+
+def suggesting(function: _Function) -> _Function:
+    """Let a function refuse keywords that it does not have with the nearest that it has.
+
+    Raises
+    ------
+    UnknownKeywordError
+        When it is called.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        for name in keywords.keys() - set(names):
+            raise UnknownKeywordError(f"{function.__qualname__}: {_unknown(name, names)}")
+        return function(*args, **keywords)
+
+    return checked  # type: ignore[return-value]
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    """Describe an unknown keyword, and what to do."""
+    remedy = did_you_mean(_OTHER_NAMES.get(name, name), names, f"Expected {one_of(names)}")
+    keys = places_of(name, known_schema()) if remedy[0] == "E" and "config" in names else []
+    remedy = f"Pass {one_of(keys)} in a mapping as config" if keys else remedy
+    return f"found the unknown keyword {name!r}. {remedy}"
 
 
 def given_input(config: Mapping[str, Any]) -> dict[str, object]:
@@ -226,7 +267,7 @@ def wanted_configuration(
     k: int | None,
     model: str | Mapping[str, Any] | None,
     seed: int | None = None,
-    **others: object,
+    **others: Any,
 ) -> Mapping[str, Any] | Configuration:
     """Return what keywords ask for, or the configuration that is given instead of them.
 
@@ -241,12 +282,14 @@ def wanted_configuration(
     seed : int or None
         Key of all random choices, a secret. None draws one.
     **others : object
-        Other keywords that a configuration has, too. None counts as absent.
+        Other keywords that a configuration has, too: ``t`` for every sensitive column,
+        ``suppression_limit``, and ``hierarchies``, a path or a rule by column. None counts as
+        absent.
 
     Raises
     ------
     ConfigurationError
-        If both are given, or neither, or k is not said.
+        If both are given, or neither, k is not said, or one is of another type or about no column.
     """
     if config is not None:
         require_configuration(config)
@@ -264,9 +307,15 @@ def wanted_configuration(
         )
     if missing:
         raise ConfigurationError(*missing)
-    wanted: dict[str, object] = {
-        "attributes": dict(roles),
-        "privacy": {"k": as_integer(k)},
+    privacy: dict[str, object] = {"k": as_integer(k)}
+    if (t := others.get("t")) is not None:
+        bounds = [
+            {"attribute": name, "t": real_number("t", t)} for name in sensitive_of(roles, "t")
+        ]
+        privacy["t_closeness"] = bounds
+    wanted: dict[str, Any] = {
+        "attributes": dict(_with_hierarchies(roles, others.get("hierarchies") or {})),
+        "privacy": privacy,
         # The default of a configuration is known to everybody.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
     }
@@ -277,7 +326,49 @@ def wanted_configuration(
                 "with its name and options"
             )
         wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
+    if (limit := others.get("suppression_limit")) is not None:
+        section = wanted.setdefault("model", {})
+        if "suppression_limit" in section:
+            require_alone({}, "the key of model", suppression_limit=limit)
+        section["suppression_limit"] = real_number("suppression_limit", limit)
     return wanted
+
+
+def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
+    """Return the sensitive columns, which an argument is about.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are none.
+    """
+    names = [name for name, role in roles.items() if role == "sensitive"]
+    if not names:
+        raise ConfigurationError(
+            f"{argument}: found it without a sensitive column. Name one with sensitive, or leave "
+            f"{argument} out"
+        )
+    return names
+
+
+def _with_hierarchies(
+    roles: Mapping[str, str], hierarchies: Mapping[str, object]
+) -> Iterator[tuple[str, object]]:
+    """Yield the settings of each column.
+
+    Raises
+    ------
+    ConfigurationError
+        If a hierarchy is about no column, or they are no mapping.
+    """
+    require_mapping("hierarchies", hierarchies)
+    for name in hierarchies.keys() - roles.keys():
+        hint = did_you_mean(name, roles, "Name it in quasi_identifiers")
+        raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
+    for name, role in roles.items():
+        rule = hierarchies.get(name)
+        path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
+        yield name, {"role": role, "hierarchy": path} if name in hierarchies else role
 
 
 def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:

@@ -34,9 +34,10 @@ from anonspark.api.display import Page
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan
 from anonspark.api.progress import progress_for
 from anonspark.api.proposals import PROPOSED, with_diversity
-from anonspark.api.release import Release, anonymized, claim_of, made_report, place_of
+from anonspark.api.release import Release, claim_of, made_report, place_of
 from anonspark.api.results import (
     Comparison,
+    Conversion,
     JointVerification,
     Profile,
     Selection,
@@ -50,8 +51,11 @@ from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
 from anonspark.config.variables import configuration_yaml
+from anonspark.conversion.convert import Options
+from anonspark.conversion.convert import convert as convert_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
+from anonspark.pipeline.run import run
 from anonspark.profiling.profile import SAMPLE_ROWS, profile_table
 from anonspark.profiling.source import Source, find_source
 from anonspark.reading.published import PublishedRelease, open_published
@@ -88,6 +92,9 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     l: int | Literal["proposed"] | None = PROPOSED,  # noqa: E741 - its name in the literature
+    t: float | None = None,
+    suppression_limit: float | None = None,
+    hierarchies: Mapping[str, str | PathLike[str] | Mapping[str, Any]] | None = None,
     model: str | Mapping[str, Any] | None = None,
     seed: int | None = None,
     staging: str | PathLike[str] | None = None,
@@ -103,7 +110,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         this process all others.
     config : mapping, Configuration or None
         The mapping of the YAML file, without ``input.path`` and ``output.path``. It replaces the
-        keywords for columns, k, l, model and seed.
+        keywords for columns, k, l, t, suppression_limit, hierarchies, model and seed.
     k : int
         Smallest number of records in a class.
     quasi_identifiers : sequence of str
@@ -119,6 +126,15 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         default, each column gets the l that ``anonspark init`` proposes: 2, or 3 for a column with
         ten values or more. None requires nothing, and the release then warns about classes with
         one value.
+    t : float or None
+        Largest distance, from 0 to 1, between the values of every sensitive column in a class and
+        those of the whole table (t-closeness, with equal distances). None requires nothing.
+    suppression_limit : float or None
+        Largest share of the records that the model may leave out. None takes the model's default.
+    hierarchies : mapping or None
+        Groups by which quasi-identifiers are generalized: by column the path of a CSV file, or a
+        rule such as ``{"intervals": [5, 10]}``, ``{"prefix": [1, 2]}``, ``{"keep": [3, 1]}`` or
+        ``{"calendar": ["month", "year"]}``. The models full-domain and rho-gain need them.
     model : str, mapping or None
         Name of a model, or the section ``model``. None takes the default model.
     seed : int or None
@@ -188,16 +204,17 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         insensitive=insensitive,
     )
     asked = None if l == PROPOSED else l
-    wanted = wanted_configuration(config, roles, k, model, seed, l=asked)
+    options = {"t": t, "suppression_limit": suppression_limit, "hierarchies": hierarchies}
+    wanted = wanted_configuration(config, roles, k, model, seed, l=asked, **options)
     staging, shown = as_place("staging", staging), progress_for(progress)
     with adapter_for_table(table) as adapter:
         if config is None and not isinstance(wanted, Configuration):
-            wanted = with_diversity(wanted, l, table, adapter)
+            wanted = with_diversity(wanted, roles, l, table, adapter)
         with staged(adapter, staging, "release") as (path, remove):
             read = adapter.engine.files.read_document
             configuration = given_configuration(wanted, path, read)
             with adapter.input(table, configuration, f"{path}-given") as given:
-                made = anonymized(adapter.engine, configuration, given, shown)
+                made = run(adapter.engine, configuration, progress=shown, table=given)
                 return Release(made, adapter, remove)
 
 
@@ -275,7 +292,7 @@ def distribute(
         parsed = parse_plan(given_plan(plan, path), adapter.engine.files.read_document)
         conditions = [one.column for recipient in parsed.recipients for one in recipient.conditions]
         names = {*parsed.source.attributes, *parsed.file.subject, *conditions}
-        with adapter.source(table, parsed.base, names) as given:
+        with adapter.source(with_texts(table), parsed.base, names) as given:
             made = carry_out(adapter.engine, parsed, run_id=run_id, table=given, progress=shown)
             releases: dict[str, Release[Frame]] = {
                 name: Release(one, adapter, partial(remove_files, adapter, one.path))
@@ -514,7 +531,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     document = _document(config, roles, k, model, rank_by, l=asked)
     with adapter_for_table(table) as adapter:
         if config is None:
-            base = with_diversity(document["base"], l, table, adapter)
+            base = with_diversity(document["base"], roles, l, table, adapter)
             document = {**document, "base": base}
         files = adapter.engine.files
         with adapter.tables(table) as (given,), staged(adapter, staging, "cells") as (path, remove):
@@ -716,6 +733,76 @@ def profile(
             engine, source, shown, k=k, sample=sample, seed=seed, show_values=show_values
         )
     return as_result(Profile, found)
+
+
+def convert(  # noqa: PLR0913 - each keyword says something else
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    *,
+    overwrite: bool = False,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    hidden: Literal["keep", "drop"] | None = None,
+    encoding: str | None = None,
+    catalog: str | PathLike[str] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> Conversion:
+    """Convert files of Stata, SPSS, SAS or Excel to one Parquet file.
+
+    Parameters
+    ----------
+    files : str, path or sequence of (str or path)
+        Files of one table, which have the same columns. Directories and patterns name several.
+    out : str or path
+        The Parquet file to write.
+    overwrite : bool
+        Whether a file at ``out`` is replaced.
+    sheet : str or None
+        Sheet of a workbook. None takes the only visible one with values.
+    header_row : int or None
+        Row of the sheet that names the columns, 0 if none does. None finds it.
+    hidden : str or None
+        Whether hidden rows are kept or dropped. None refuses a table that has some.
+    encoding : str or None
+        Encoding of texts in files of a statistics package that do not name it.
+    catalog : str, path or None
+        File of SAS with the value labels.
+    types : mapping of str to str or None
+        ``number`` or ``text`` for columns that are read without labels and display format.
+
+    Returns
+    -------
+    Conversion
+        ``rows``, ``columns`` (name, format in the file, type in Parquet, note) and ``notes``.
+
+    Raises
+    ------
+    ConfigurationError
+        If arguments are wrong, or a workbook has several sheets, hidden rows or no clear header.
+    DataError
+        If a file is damaged or takes too much, or a column has no certain type.
+    PublishingError
+        If ``out`` cannot be written.
+
+    Notes
+    -----
+    The work is that of ``anonspark convert``. A process of its own reads the files.
+
+    Examples
+    --------
+    >>> import anonspark, pandas, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people = pandas.DataFrame({"age": [20, 30]})
+    ...     people.to_stata(f"{folder}/p.dta", write_index=False)
+    ...     anonspark.convert(f"{folder}/p.dta", f"{folder}/p.parquet").columns
+    [['age', '%12.0g', 'int64', '']]
+    """
+    named = [files] if isinstance(files, str | PathLike) else files
+    labels = None if catalog is None else str(catalog)
+    options = Options(sheet, header_row, hidden, encoding, labels, types or {})
+    with named_as_arguments({"--type": "types"}):
+        found = convert_files(list(map(str, named)), str(out), options, overwrite=overwrite)
+    return as_result(Conversion, found)
 
 
 def verify(  # noqa: PLR0913 - each keyword says something else

@@ -13,6 +13,7 @@ import pyarrow as pa
 from anonspark.api.tables import as_arrow, as_given
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.given import with_days
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
@@ -37,19 +38,24 @@ class LocalAdapter:
     @contextmanager
     def tables(self, *frames: Any) -> Iterator[list[Any]]:
         """Yield tables as the engine has them."""
-        yield [None if one is None else self.engine.wrap(as_arrow(one)) for one in frames]
+        yield [
+            None if one is None else self.engine.wrap(with_days(as_arrow(one))) for one in frames
+        ]
 
     @contextmanager
     def input(self, frame: Any, configuration: Configuration, _: str) -> Iterator[Table]:
         """Yield a table that is anonymized."""
         _require_engine(configuration)
-        yield self.engine.wrap(as_arrow(frame))
+        yield self.engine.wrap(with_days(as_arrow(frame, configuration), configuration))
 
     @contextmanager
     def source(
         self, frame: Any, configuration: Configuration | None, _: Collection[str | None]
     ) -> Iterator[Table]:
-        """Yield a table, whose identifiers may be of types that no file has."""
+        """Yield a table, whose identifiers may be of types that no file has.
+
+        Of a plan and of select: no value decides a type, for its record may not show.
+        """
         table: Table = self.engine.wrap(as_arrow(frame))
         if configuration is not None:
             _require_engine(configuration)

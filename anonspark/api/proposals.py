@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from anonspark.api.adapters import Adapter
-from anonspark.api.arguments import whole_number
+from anonspark.api.arguments import sensitive_of, whole_number
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain
-from anonspark.errors import ConfigurationError
 from anonspark.verification.homogeneity import homogeneity_of
 from anonspark.verification.sensitive import describe_values
 
@@ -19,6 +18,7 @@ PROPOSED: Final = "proposed"
 
 def with_diversity(
     document: Mapping[str, Any],
+    roles: Mapping[str, str],
     l: int | str | None,  # noqa: E741 - its name in the literature
     table: Any,
     adapter: Adapter,
@@ -29,6 +29,8 @@ def with_diversity(
     ----------
     document : mapping
         Of :func:`anonspark.api.arguments.wanted_configuration`, made of keywords.
+    roles : mapping of str to str
+        Of :func:`anonspark.api.arguments.roles_of`.
     l : int, str or None
         For every sensitive attribute. None asks for none.
     table : DataFrame
@@ -45,18 +47,14 @@ def with_diversity(
     -----
     Where l is proposed, one job for each sensitive column.
     """
-    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
-    if l is None or (l == PROPOSED and not names):
+    if l is None or (l == PROPOSED and "sensitive" not in roles.values()):
         return dict(document)
+    names = sensitive_of(roles, "l")
     if l == PROPOSED:
         with adapter.tables(table) as (given,):
             bounds = _proposed(given, names)
-    elif names:
-        bounds = dict.fromkeys(names, whole_number("l", l, 2))
     else:
-        raise ConfigurationError(
-            "l: found it without a sensitive column. Name one with sensitive, or leave l out"
-        )
+        bounds = dict.fromkeys(names, whole_number("l", l, 2))
     criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
     return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}
 

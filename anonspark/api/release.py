@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Generic
 
+import numpy as np
 import pyarrow as pa
 
 from anonspark.api.adapters import Adapter
-from anonspark.api.arguments import given_configuration, named_as_arguments
+from anonspark.api.arguments import given_configuration, named_as_arguments, suggesting
 from anonspark.api.display import Closing, Page, Picture, Shown, picture
 from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
 from anonspark.api.results import Verification, as_result
 from anonspark.api.tables import GIVEN, Frame, as_arrow, as_polars
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError, exit_code_of
-from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.errors import ConfigurationError
 from anonspark.pipeline.context import Release as Released
-from anonspark.pipeline.run import run
 from anonspark.presentation.card import Card
 from anonspark.presentation.release import release_card
-from anonspark.progress import Progress
 from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
+from anonspark.release.regions import distinct_rows, published_attributes
 from anonspark.reporting.making import make_report
 from anonspark.reporting.placing import place_report, report_place
 from anonspark.verification.audit import audit_table
@@ -76,31 +74,6 @@ def made_report(
         if place is not None:
             place_report(files, release, place, html, internal=internal)
     return Page(html, place)
-
-
-def anonymized(
-    engine: Engine, configuration: Configuration, table: Table, progress: Progress
-) -> Released:
-    """Anonymize a table, and report the result to Prometheus where that is asked for."""
-    started = datetime.now(UTC)
-    summary = None
-    code = 0
-    try:
-        made = run(engine, configuration, progress=progress, table=table)
-        summary = made.summary
-        return made
-    except BaseException as error:
-        code = exit_code_of(error)
-        raise
-    finally:
-        write_textfile(
-            configuration,
-            progress,
-            started=started,
-            exit_code=code,
-            summary=summary,
-            files=engine.files,
-        )
 
 
 def claim_of(
@@ -251,6 +224,18 @@ class Release(Shown, Closing, Generic[Frame]):
         """One row for each attacker, in each round and for the whole release."""
         return self._table("risk")
 
+    @suggesting
+    def head(self, n: int = 5) -> Frame:
+        """Return a record of each of ``n`` classes, read in the memory of this process.
+
+        The first records of :attr:`data` are of one class, and so look alike.
+        """
+        records, attributes = self.to_arrow(), published_attributes(self._manifest)
+        labels = [records.column(name) for one in attributes for name in one.columns]
+        firsts = np.unique(distinct_rows(labels)[1], return_index=True)[1]
+        shown: Frame = self._adapter.convert(records.take(np.sort(firsts)[: max(n, 0)]))
+        return shown
+
     def to_arrow(self) -> pa.Table:
         """Return the published records as a table of Arrow, in the memory of this process."""
         if self._closed and not self._adapter.is_lazy:
@@ -272,6 +257,7 @@ class Release(Shown, Closing, Generic[Frame]):
         """
         return as_polars(self.to_arrow())
 
+    @suggesting
     def verify(
         self, *, original: Frame | None = None, population: Frame | None = None
     ) -> Verification:
@@ -295,6 +281,7 @@ class Release(Shown, Closing, Generic[Frame]):
             )
         return as_result(Verification, found)
 
+    @suggesting
     def report(self, path: str | None = None, *, original: Frame | None = None) -> Page:
         """Write the report, one HTML page, as :func:`anonspark.report` does.
 

@@ -17,6 +17,7 @@ from anonspark.comparison.grid import Grid
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.report import charts as comparison_charts
 from anonspark.comparison.report import comparison_report
+from anonspark.conversion import convert
 from anonspark.presentation.blocks import Chart
 from anonspark.presentation.card import Card
 from anonspark.presentation.utility import utility_card
@@ -261,6 +262,13 @@ class Profile(Shown, profile.Profile):
         return profile_card("Profile", self, lambda: _drawn(self._few(), self._together()))
 
 
+class Conversion(Shown, convert.Conversion):
+    """Files that were converted to Parquet, and what each column became."""
+
+    def _card(self) -> Card:
+        return self.card
+
+
 class Union(Shown, union.Union):
     """A union that was published."""
 
@@ -288,6 +296,7 @@ class Selection(Shown, selecting.Selection):
 
 __all__: Sequence[str] = (
     "Comparison",
+    "Conversion",
     "JointVerification",
     "Profile",
     "Selection",

@@ -20,6 +20,7 @@ from anonspark._version import __version__
 from anonspark.cli.commands.arrange import arrange
 from anonspark.cli.commands.check import check, plan
 from anonspark.cli.commands.compare import compare
+from anonspark.cli.commands.convert import convert
 from anonspark.cli.commands.demo import demo, fetch, generate
 from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.init import init, profile
@@ -61,6 +62,7 @@ _COMPLETION = frozenset(("--install-completion", "--show-completion"))
 # In the order of the help, each with an example.
 _COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "profile": (profile, "people.csv --html profile.html"),
+    "convert": (convert, "visits.sav visits.parquet"),
     "init": (init, "people.csv"),
     "run": (run, "people.yaml --report"),
     "check": (check, "people.yaml --set privacy.k=20"),

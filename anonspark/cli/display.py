@@ -39,8 +39,6 @@ def checked_blocks(config: str, checked: Checked) -> Blocks:
     for name, missing in checked.missing.items():
         if missing:
             yield Text(f"attributes.{name}: {missing:,} values are missing")
-    for repeat in checked.repeats:
-        yield Text(repeat.describe(checked.k), "mixed")
 
 
 def _size(number: int) -> str:
@@ -135,28 +133,18 @@ _FIGURES = {
 
 
 def history_blocks(nights: Sequence[Night]) -> Blocks:
-    """Return every run, the last one at the end, and how many failed."""
+    """Return every run, the last one at the end."""
     from anonspark.reporting.nights import jobs_of
 
     several = len(jobs_of(nights)) > 1
-    figures = [_column(nights, name, digits) for name, (_, digits) in _FIGURES.items()]
+    figures = [
+        figure_texts([one.figures.get(name) for one in nights], digits)
+        for name, (_, digits) in _FIGURES.items()
+    ]
     rows = [
         [f"{one.started:%Y-%m-%d %H:%M}", *[one.job] * several, one.run_id, *cells]
         for one, *cells in zip(nights, *figures, strict=True)
     ]
     columns = ["began (UTC)", *["job"] * several, "run", *(name for name, _ in _FIGURES.values())]
-    yield Table("", columns, rows, ["bad" if one.failed else "" for one in nights])
-    failed = [one for one in nights if one.failed]
-    for one in failed:
-        where = f" in {one.stage}" if one.stage else ""
-        yield Text(f"failed: {one.run_id}: exit code {one.exit_code}{where}: {one.message}", "bad")
-    runs = "1 run" if len(nights) == 1 else f"{len(nights):,} runs"
-    yield Text(f"{runs}, {len(failed):,} failed")
-
-
-def _column(nights: Sequence[Night], name: str, digits: int) -> list[str]:
-    found = [None if one.failed else one.figures.get(name) for one in nights]
-    texts = figure_texts(found, digits)
-    if name != "rows_published":
-        return texts
-    return ["failed" if one.failed else text for one, text in zip(nights, texts, strict=True)]
+    yield Table("", columns, rows)
+    yield Text("1 run" if len(nights) == 1 else f"{len(nights):,} runs")

@@ -12,7 +12,7 @@ from anonspark.cli.logs import LOG
 from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
-from anonspark.cli.working import AtEnd, work_with_engine, work_with_spark
+from anonspark.cli.working import work_with_engine, work_with_spark
 from anonspark.errors import SparkNeededError
 from anonspark.progress import Progress
 
@@ -117,7 +117,6 @@ class Call:
         describe: Callable[[Any], tuple[EngineName, Work]] | None = None,
         *,
         stage: str = "",
-        at_end: AtEnd | None = None,
     ) -> Result:
         """Load a file, choose an engine by it, and work with both.
 
@@ -136,7 +135,6 @@ class Call:
             configuration.
         stage : str
             As of :meth:`work`.
-        at_end : callable or None
         """
         from anonspark.config.reading import is_address, read_local_text
 
@@ -155,7 +153,7 @@ class Call:
             else:
                 work = self._staged(lambda engine: function(engine, loaded), stage)
                 described = (describe or of_configuration)(loaded)
-                return work_with_engine(*described, self.master, work, at_end)
+                return work_with_engine(*described, self.master, work)
 
         def read_then_work(engine: Engine) -> Result:
             def read(place: str) -> str:
@@ -166,7 +164,7 @@ class Call:
             loaded = loaded_with(read)
             return self._staged(lambda engine: function(engine, loaded), stage)(engine)
 
-        return work_with_spark(self.master, read_then_work, at_end)
+        return work_with_spark(self.master, read_then_work)
 
     def _staged(
         self, function: Callable[[Engine], Result], stage: str

@@ -25,7 +25,6 @@ Working = TypeVar("Working", bound="Engine")
 
 _LOOKS_SECONDS = 0.2
 
-AtEnd = Callable[["Engine | None", "BaseException | None"], None]
 """Is called when work ended: with the engine, or with None if it did not start."""
 
 _LOGGER = logging.getLogger("anonspark")
@@ -85,7 +84,6 @@ def work_with_engine(
     work: Work | None,
     master: str | None,
     function: Callable[[Engine], Result],
-    at_end: AtEnd | None = None,
 ) -> Result:
     """Choose an engine, and work with it.
 
@@ -97,16 +95,10 @@ def work_with_engine(
     master : str or None
         Of Spark.
     function : callable
-    at_end : callable or None
     """
     from anonspark.engine.choice import choose_engine, fits_into_process
 
-    try:
-        choice = choose_engine(wanted, work, master)
-    except BaseException as error:
-        if at_end is not None:
-            at_end(None, error)
-        raise
+    choice = choose_engine(wanted, work, master)
     _LOGGER.debug("the engine is %s: %s", choice.name, choice.reason)
     if choice.name == "spark":
         if work is not None and fits_into_process(work):
@@ -114,19 +106,17 @@ def work_with_engine(
                 "these files fit into one process, which is mostly faster without Spark. Try "
                 "--engine local, or execution.engine: local in a configuration"
             )
-        return work_with_spark(master, function, at_end)
+        return work_with_spark(master, function)
     with _beginning("start"):
         if LOG.get().ends_process:
             sys.meta_path.insert(0, WithoutPandas())
         from anonspark.engine.local.engine import LocalEngine
 
         engine = LocalEngine()
-        return work_in_thread(function, engine, engine.cancel, at_end)
+        return work_in_thread(function, engine, engine.cancel)
 
 
-def work_with_spark(
-    master: str | None, function: Callable[[SparkEngine], Result], at_end: AtEnd | None = None
-) -> Result:
+def work_with_spark(master: str | None, function: Callable[[SparkEngine], Result]) -> Result:
     """Open a session and work with it as the engine.
 
     A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
@@ -134,31 +124,24 @@ def work_with_spark(
     """
     from anonspark.engine.spark.java import installed_spark_version
 
-    started = False
-    try:
-        installed_spark_version()
-        with _beginning("start Spark"):
-            from py4j.protocol import Py4JError
-            from pyspark.errors import PySparkException
+    installed_spark_version()
+    with _beginning("start Spark"):
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
-            from anonspark.engine.spark.session import open_session
+        from anonspark.engine.spark.session import open_session
 
-            with open_session(master) as session:
-                started = True
-                # What Spark brings with it is at hand now.
-                from anonspark.engine.spark.engine import SparkEngine
-                from anonspark.engine.spark.jobs import stop_all_jobs
+        with open_session(master) as session:
+            # What Spark brings with it is at hand now.
+            from anonspark.engine.spark.engine import SparkEngine
+            from anonspark.engine.spark.jobs import stop_all_jobs
 
-                def cancel() -> None:
-                    # Who signals the whole process group has ended Java, too.
-                    with suppress(Py4JError, PySparkException, OSError):
-                        stop_all_jobs(session)
+            def cancel() -> None:
+                # Who signals the whole process group has ended Java, too.
+                with suppress(Py4JError, PySparkException, OSError):
+                    stop_all_jobs(session)
 
-                return work_in_thread(function, SparkEngine(session), cancel, at_end)
-    except BaseException as error:
-        if not started and at_end is not None:
-            at_end(None, error)
-        raise
+            return work_in_thread(function, SparkEngine(session), cancel)
 
 
 @contextmanager
@@ -178,7 +161,6 @@ def work_in_thread(
     function: Callable[[Working], Result],
     engine: Working,
     cancel: Callable[[], None],
-    at_end: AtEnd | None,
 ) -> Result:
     """Work in a thread, and on a signal cancel it until it has failed or finished after all.
 
@@ -202,11 +184,6 @@ def work_in_thread(
                 cancel()
             wait([working], timeout=_LOOKS_SECONDS)
     ignore_signals()
-    error = working.exception()
-    if error is not None and ended:
-        error = ended[0]
-    if at_end is not None:
-        at_end(engine, error)
-    if error is not None:
-        raise error
+    if working.exception() is not None and ended:
+        raise ended[0]
     return working.result()

@@ -25,7 +25,7 @@ from anonspark.config.gates import unmeasured
 from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.config.overrides import written_overrides
 from anonspark.config.places import Places
-from anonspark.config.problems import did_you_mean, found, key_path, nearest, one_of, validated
+from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_base, read_document
@@ -322,9 +322,8 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
                     f"{one_of(_VARIED)}. Write a grid file for each value"
                 )
             elif steps[0] not in _VARIED:
-                near = nearest(steps[0], _VARIED)
-                hint = f". Did you mean {near!r}?" if near else ""
-                problems.append(f"{where}: unknown key. Expected one of {one_of(_VARIED)}{hint}")
+                hint = did_you_mean(steps[0], _VARIED)
+                problems.append(f"{where}: unknown key. Expected {one_of(_VARIED)}. {hint}".strip())
             elif len(steps) == 1:
                 problems.append(
                     f"{where}: found a whole section. Expected the path of a key in it, as in "
@@ -362,7 +361,8 @@ def _cells(
             "metrics={}",
         ]
         try:
-            cell = Cell(settings, parse_configuration(base, [*shared, *own], read))
+            parsed = parse_configuration(base, [*shared, *own], read, with_tops=False)
+            cell = Cell(settings, parsed)
         except SparkNeededError:
             raise
         except ConfigurationError as error:
@@ -497,4 +497,5 @@ def _cell(
         "output.mode=error",
         "metrics={}",
     ]
-    return Cell(dict(settings), parse_configuration(document, [*overrides, *own], read))
+    parsed = parse_configuration(document, [*overrides, *own], read, with_tops=False)
+    return Cell(dict(settings), parsed)

@@ -136,10 +136,10 @@ class HierarchyRule(Section):
     [1, 2, 3]."""
 
     keep: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
-        default=None, min_length=1, json_schema_extra=unique_entries
+        default=None, json_schema_extra=unique_entries
     )
     """For codes of any lengths such as ICD codes: numbers of first characters kept, descending,
-    such as [3, 1]."""
+    such as [3, 1]. An empty list has only * above the values."""
 
     calendar: list[CalendarLevel] | None = Field(
         default=None, min_length=1, json_schema_extra=unique_entries
@@ -231,6 +231,9 @@ def _file_or_rule(value: object) -> object:
 _FileOrRule = Annotated[NonEmptyText | HierarchyRule | None, BeforeValidator(_file_or_rule)]
 
 
+_IMPLIED_TYPES: dict[str | None, AttributeType] = {"intervals": "number", "calendar": "date"}
+
+
 class Attribute(Section):
     """The role of a column."""
 
@@ -259,6 +262,16 @@ class Attribute(Section):
     of a CSV file (each line a value and its groups), or one of the rules {intervals: [5, 10, 20]},
     {prefix: [1, 2, 3]}, {keep: [3, 1]}, {calendar: [month, quarter, year]}. A file may describe a
     sensitive attribute, too."""
+
+    @property
+    def declared_type(self) -> AttributeType | None:
+        """What the values are by the type, or by the hierarchy's rule."""
+        return self.type or _IMPLIED_TYPES.get(self.hierarchy_kind)
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether it is a quasi-identifier of which only the column says what its values are."""
+        return self.role == "quasi_identifier" and not any((self.type, self.order, self.hierarchy))
 
     @model_validator(mode="before")
     @classmethod

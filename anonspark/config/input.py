@@ -74,6 +74,7 @@ _FORMATS = {
     ".orc": "orc",
     ".avro": "avro",
     ".parquet": "parquet",
+    # Those of other programs, which are converted first.
     ".dta": "stata",
     **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
     **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
@@ -139,11 +140,11 @@ class InputOptions(Section):
     Iceberg in a catalog."""
 
     format: NonEmptyText = "parquet"
-    """Name of the Spark data source (parquet, csv, orc, json, ...), or one of stata, spss, sas and
-    excel. If it is left out, the names of the files decide."""
+    """Name of the Spark data source (parquet, csv, orc, json, ...). If it is left out, the names of
+    the files decide."""
 
     options: SourceOptions = Field(default={})
-    """Options of the format, such as header and inferSchema of csv, or sheet of excel."""
+    """Options of the format, such as header and inferSchema of csv."""
 
     missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(default=["", "?"])
     """What means a missing value in a quasi-identifier, whatever the type of its column. Texts are

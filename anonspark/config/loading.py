@@ -108,6 +108,7 @@ def parse_configuration(
     read: TextReader = read_local_text,
     *,
     needs_seed: bool = True,
+    with_tops: bool = True,
 ) -> Configuration:
     """Check a configuration that is in memory.
 
@@ -117,6 +118,9 @@ def parse_configuration(
         What the YAML file would hold. It is not changed.
     overrides, read, needs_seed
         As for :func:`load_configuration`.
+    with_tops : bool
+        Whether the models with levels get hierarchies for texts that have none. Not where models
+        are compared, which have the same attributes.
 
     Returns
     -------
@@ -132,7 +136,7 @@ def parse_configuration(
     """
     problems: list[str] = []
     assignments = parse_overrides(overrides, problems)
-    return _build(mapping, assignments, problems, read, needs_seed=needs_seed)
+    return _build(mapping, assignments, problems, read, needs_seed=needs_seed, with_tops=with_tops)
 
 
 def _build(
@@ -142,6 +146,7 @@ def _build(
     read: TextReader,
     *,
     needs_seed: bool,
+    with_tops: bool = True,
 ) -> Configuration:
     """Apply the overrides, check everything, and raise or return.
 
@@ -171,7 +176,7 @@ def _build(
             take_out_of_lists(document, one.keys[1])
         copied = copy_document(one.value, one.keys, problems)
         assign(document, one._replace(value=copied), problems)
-    write_out(document, problems)
+    write_out(document, problems, with_tops=with_tops)
     coding = None
     if document.get(CODING) is not None:
         reader: CodingReader = owner_of(CODING)

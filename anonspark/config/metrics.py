@@ -22,7 +22,7 @@ class MetricsOptions(Section):
 
     job: str = Field(default="anonspark", min_length=1)
     """Name of the job: runs are compared with earlier runs of the same job. It identifies them in
-    the tables of all runs and in Prometheus."""
+    the tables of all runs."""
 
     append_to: NonEmptyText | None = None
     """Directory to whose tables summary and rounds the rows of every release are appended, by date.
@@ -31,10 +31,6 @@ class MetricsOptions(Section):
     drift: dict[str, _Bound] = Field(default={})
     """Largest relative change of figures of the table summary against the last earlier run of the
     same job, such as {rows_in: 0.2}. Beyond it nothing is published."""
-
-    prometheus_textfile: NonEmptyText | None = None
-    """File that describes the last run, successful or not, for Prometheus. A path without scheme is
-    on the driver's local disk. null: none."""
 
 
 def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.problems import Finding, did_you_mean, found, impossible, nearest, one_of
+from anonspark.config.problems import Finding, did_you_mean, found, impossible, one_of
 from anonspark.config.section import Section
 from anonspark.core import extensions
 
@@ -303,7 +303,8 @@ class FullDomainOptions(ModelOptions):
             Finding(
                 ("attributes", name),
                 f"found no hierarchy. Expected one, because the model '{self.name}' recodes every "
-                "quasi-identifier to a level of its hierarchy. Give a file or a rule",
+                "quasi-identifier to a level of its hierarchy. Give a file or a rule. For texts, "
+                "{keep: []} has only * above the values",
             )
             for name in quasi_identifiers
             if attributes[name].hierarchy is None
@@ -363,10 +364,10 @@ class MappingOptions(ModelOptions):
     release: str = Field(min_length=1)
     """Directory of the earlier release. Any Hadoop URI."""
 
-    unfit: Literal["merge", "suppress", "refuse"] = "merge"
+    unfit: Literal["merge", "suppress", "refuse"] | None = None
     """What becomes of regions whose new records are fewer than k or violate a criterion: merge
     joins them with their nearest ones, suppress leaves their records out, refuse publishes
-    nothing."""
+    nothing. Null: merge, and suppress for a release by full-domain recoding."""
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:  # noqa: ARG002
         """Find a style that hides regions."""
@@ -438,9 +439,7 @@ def model_options(value: object) -> object:
     classes = options_classes()
     if not isinstance(name, str) or name not in classes:
         known = [*classes, *extensions.names(extensions.MODELS)]
-        text = f"found {found(name)}. Expected {one_of(list(dict.fromkeys(known)))}"
-        near = nearest(name, known) if isinstance(name, str) else None
-        if near is not None:
-            text += f". Did you mean {near!r}?"
-        raise impossible([Finding(("name",), text)])
+        hint = did_you_mean(name, known) if isinstance(name, str) else ""
+        text = f"found {found(name)}. Expected {one_of(list(dict.fromkeys(known)))}. {hint}"
+        raise impossible([Finding(("name",), text.removesuffix(". "))])
     return classes[name].model_validate({**value, "name": name})

@@ -39,10 +39,9 @@ class OutputOptions(Section):
     """Name of the Spark data source that the records are written with: parquet, orc, delta, ... It
     has to keep types and missing values, and to bear a rename of its directory."""
 
-    copies: list[Literal["csv", "iceberg"]] = Field(default=[])
+    copies: list[Literal["csv"]] = Field(default=[])
     """Other forms of the records: csv writes them again to the directory copies, for spreadsheets
-    and other programs that read no Parquet. iceberg describes the Parquet files as a table of
-    Apache Iceberg, in the directory metadata."""
+    and other programs that read no Parquet."""
 
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
@@ -54,7 +53,7 @@ class OutputOptions(Section):
             yield Finding(
                 ("format",),
                 f"found {found(self.format)}, which {why}. Expected parquet, orc or delta. Choose "
-                "one. output.copies: [csv, iceberg] adds other forms to Parquet",
+                "one. output.copies: [csv] adds another form to Parquet",
             )
         if self.copies and self.format.lower() != "parquet":
             yield Finding(

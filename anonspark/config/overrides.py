@@ -56,8 +56,9 @@ def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assig
         keys, text = parsed
         try:
             value, duplicates = read_yaml(text, keys)
-        except UnreadableError as error:
-            problems.append(f"--set {shown}: {error}")
+        except UnreadableError:
+            hint = f"Put a text with special signs in quotes: --set '{key_path(keys)}=\"...\"'"
+            problems.append(f"--set {shown}: the value is not valid YAML. {hint}")
             continue
         problems += [f"--set {shown}: {duplicate.line()}" for duplicate in duplicates]
         assignments.append(Assignment(override, keys, value))

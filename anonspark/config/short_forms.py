@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from anonspark.config.attributes import Role
 from anonspark.config.input import CATALOG_TABLE
@@ -25,6 +25,8 @@ BOUNDS = {"l_diversity": "l", "t_closeness": "t"} | {
 """Criteria of sensitive attributes, and the key of their bound."""
 
 # Keys that are no criteria.
+# Models that recode every quasi-identifier to a level of its hierarchy.
+_LEVELLED = ("full-domain", "rho-gain")
 _OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1")
 
 # What a criterion may say beside its attribute and its bound.
@@ -39,7 +41,7 @@ def bound_of(key: Any) -> str | None:
     return None if criterion is None or criterion.option is None else criterion.option.key
 
 
-def write_out(document: dict[str, Any], problems: list[str]) -> None:
+def write_out(document: dict[str, Any], problems: list[str], *, with_tops: bool = True) -> None:
     """Replace the short forms of a configuration by the long ones.
 
     Parameters
@@ -51,6 +53,9 @@ def write_out(document: dict[str, Any], problems: list[str]) -> None:
         format.
     problems : list of str
         What is wrong is added.
+    with_tops : bool
+        Whether quasi-identifiers without a hierarchy, in models with levels, get the one that has
+        only ``*`` above the values. Numbers and dates are refused when their type is known.
     """
     _write_out_attributes(document, problems)
     source = document.get("input")
@@ -64,6 +69,14 @@ def write_out(document: dict[str, Any], problems: list[str]) -> None:
         document["input"] = {"path": source["table"], "format": CATALOG_TABLE} | others
     if isinstance(document.get("model"), str):
         document["model"] = {"name": document["model"]}
+    model, attributes = document.get("model"), cast(Any, document.get("attributes"))
+    is_levelled = isinstance(model, dict) and model.get("name") in _LEVELLED and with_tops
+    for name, own in attributes.items() if is_levelled and isinstance(attributes, dict) else ():
+        entry = own if isinstance(own, dict) else {"role": own}
+        given = [key for key in ("order", "hierarchy") if entry.get(key) is not None]
+        is_text = entry.get("type") in (None, "text") and not given
+        if entry.get("role") == "quasi_identifier" and is_text:
+            attributes[name] = {**entry, "hierarchy": {"keep": []}}
     privacy = document.get("privacy")
     if isinstance(privacy, dict):
         # The attributes of a coding are not known here.

@@ -1,7 +1,7 @@
 """Every figure of a release, once: the tables of metrics, and what is said of their columns.
 
-The schemas of the tables, the terminal, the comparison of cells, gates, drift, the form of a
-manifest and Prometheus read these rows. A new figure of the summary is a row here, and a line where
+The schemas of the tables, the terminal, the comparison of cells, gates, drift and the form of a
+manifest read these rows. A new figure of the summary is a row here, and a line where
 it is computed (:meth:`anonspark.release.derived_figures.Totals.figures` for figures of classes).
 """
 
@@ -42,7 +42,7 @@ class Figure:
     Parameters
     ----------
     name : str
-        Of the column. Configuration, manifest and Prometheus name it so.
+        Of the column. Configuration and manifest name it so.
     type : str
         Of the column, as DDL.
     words : str
@@ -62,8 +62,6 @@ class Figure:
         Whether gates and drift may bound it: it is neither configured nor known after the end.
     line : int or None
         Its place on the terminal among the figures of its table. None is not shown there.
-    help : str
-        A sentence for Prometheus. Empty for what is not exported.
     """
 
     name: str
@@ -76,7 +74,6 @@ class Figure:
     is_loss: bool = False
     is_result: bool = True
     line: int | None = None
-    help: str = ""
 
     @property
     def title(self) -> str:
@@ -139,29 +136,26 @@ SUMMARY = (
     Figure("rounds", "int", "rounds"),
     Figure("columns_in", "int", "columns of the input", is_result=False),
     Figure("columns_published", "int", "columns published", is_result=False),
-    Figure("rows_in", "long", "records of the input", help="Rows of the input."),
+    Figure("rows_in", "long", "records of the input"),
     Figure(
         "rows_dropped_missing",
         "long",
         "records dropped, a quasi-identifier missing",
         line=2,
-        help="Rows left out because a quasi-identifier is missing.",
     ),
-    Figure("rows_published", "long", "records published", line=1, help="Rows of the release."),
+    Figure("rows_published", "long", "records published", line=1),
     Figure(
         "rows_suppressed",
         "long",
         "records without a class, suppressed",
         better="smaller",
         line=3,
-        help="Records without a class.",
     ),
     Figure(
         "rows_left_out",
         "long",
         "of them not published",
         line=4,
-        help="Records without a class that are not published.",
     ),
     Figure(
         "classes",
@@ -169,7 +163,6 @@ SUMMARY = (
         "classes",
         better="larger",
         line=7,
-        help="Groups that the model formed.",
     ),
     Figure(
         "published_classes",
@@ -177,7 +170,6 @@ SUMMARY = (
         "classes by published tuple",
         better="larger",
         line=8,
-        help="Classes by published tuple.",
     ),
     Figure(
         "dm",
@@ -186,7 +178,6 @@ SUMMARY = (
         is_symbol=True,
         better="smaller",
         line=10,
-        help="Discernibility metric, in squared records.",
     ),
     Figure(
         "gcp_total",
@@ -195,7 +186,6 @@ SUMMARY = (
         is_symbol=True,
         better="smaller",
         line=11,
-        help="Global certainty penalty, summed over records and quasi-identifiers.",
         is_loss=True,
     ),
     Figure(
@@ -206,7 +196,6 @@ SUMMARY = (
         is_symbol=True,
         better="smaller",
         line=12,
-        help="Global certainty penalty as a share, from 0 (nothing lost) to 1.",
         is_loss=True,
     ),
     Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller", is_loss=True),
@@ -216,7 +205,6 @@ SUMMARY = (
         "minimal distortion",
         "values",
         better="smaller",
-        help="Values of quasi-identifiers that are generalized or suppressed.",
         is_loss=True,
     ),
     Figure(
@@ -225,7 +213,6 @@ SUMMARY = (
         "mean class size by k",
         is_symbol=True,
         better="smaller",
-        help="Mean class size divided by k.",
     ),
     Figure(
         "mean_class_size",
@@ -234,7 +221,6 @@ SUMMARY = (
         "records",
         better="smaller",
         line=9,
-        help="Records per group.",
     ),
     Figure(
         "mean_class_size_with_suppressed",
@@ -249,7 +235,6 @@ SUMMARY = (
         "median class size",
         "records",
         better="smaller",
-        help="Records of the median group.",
     ),
     Figure("precision", "double", "precision", "0 to 1", better="larger", is_loss=True),
     Figure(
@@ -258,7 +243,6 @@ SUMMARY = (
         "loss",
         "0 to 1",
         better="smaller",
-        help="Mean share of the domain that a published value covers, from 0 to 1.",
         is_loss=True,
     ),
     Figure("min_class_size", "long", "smallest group", "records"),
@@ -268,14 +252,12 @@ SUMMARY = (
         "long",
         "smallest class (k = {k})",
         line=5,
-        help="Records of the smallest class by published tuple.",
     ),
     Figure(
         "units",
         "long",
         "people whom the records are about",
         needs="units",
-        help="Different people whom the records of the input are about.",
     ),
     Figure(
         "smallest_units",
@@ -283,21 +265,18 @@ SUMMARY = (
         "fewest people of a class (k = {k})",
         needs="units",
         line=6,
-        help="People whom the records of a class are about, in the class of the fewest.",
     ),
     Figure(
         "rows_requested",
         "long",
         "records that the recipient may have",
         needs="request",
-        help="Records of the source that the recipient of a plan may have.",
     ),
     Figure(
         "rows_withheld",
         "long",
         "of them withheld for other recipients' sake",
         needs="request",
-        help="Records kept out so that no coalition of recipients can single out too few people.",
     ),
     Figure("baseline_classes", "long", "classes without outlier handling", needs="baseline"),
     Figure("baseline_dm", _SQUARES, "dm without outlier handling", needs="baseline"),
@@ -341,11 +320,8 @@ SUMMARY = (
         better="smaller",
         needs="association",
         line=14,
-        help="Share of the association with the target that is lost.",
     ),
-    Figure(
-        "utility_score", "double", "utility score", "0 to 100", help="100 (1 - loss).", is_loss=True
-    ),
+    Figure("utility_score", "double", "utility score", "0 to 100", is_loss=True),
     Figure("configuration_fingerprint", "string"),
     Figure("input_fingerprint", "string"),
     Figure("output_fingerprint", "string"),

@@ -74,7 +74,8 @@ def _date_label(days: int) -> str:
 def _timestamp_label(micros: int) -> str:
     days, rest = divmod(micros, _MICROS_OF_A_DAY)
     time = (datetime.min + timedelta(microseconds=rest)).time()
-    return f"{_date_label(days)} {time.isoformat()}"
+    # pandas has no days, but midnights.
+    return f"{_date_label(days)} {time.isoformat()}" if rest else _date_label(days)
 
 
 def interval_labels(

@@ -8,6 +8,7 @@ WarningCode = Literal[
     "blank_rows",
     "codes_as_numbers",
     "column_identifies",
+    "delivered_twice",
     "equal_values",
     "gives_away",
     "gives_away_not_told",

@@ -11,12 +11,13 @@ from urllib.parse import unquote, urlsplit
 
 from anonspark.config import Configuration
 from anonspark.engine.files import files_at
-from anonspark.engine.foreign_formats import CONVERTED
+from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.memory import available_memory
 from anonspark.engine.spark.embedded import read_spark_defaults
 from anonspark.engine.spark.session import process_has_session
 from anonspark.errors import ConfigurationError
+from anonspark.redaction import redact
 
 EngineName = Literal["auto", "local", "spark"]
 """As a user names it. ``auto`` for what :func:`choose_engine` says."""
@@ -39,7 +40,7 @@ def engine_name(found: str) -> EngineName:
             )
 
 
-READ_FORMATS = ("parquet", "csv", "json", "orc", *CONVERTED)
+READ_FORMATS = ("parquet", "csv", "json", "orc")
 WRITTEN_FORMATS = ("parquet", "orc")
 
 # Of the memory that is available, what files may have on the disk. Records in memory take some
@@ -112,13 +113,24 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
     ------
     ConfigurationError
         If the local engine and a master are both asked for, or the local engine cannot do it.
+    DataError
+        If files are of another program, which no engine reads.
 
     Notes
     -----
     Looks at the sizes of local files. No Spark is started and pyspark is not imported.
     """
+    if work is not None:
+        for data_format in work.formats:
+            refuse_foreign(work.read, data_format)
     if wanted == "spark":
         return Choice("spark", "execution.engine says so")
+    for path in () if work is None else work.read:
+        if urlsplit(path).scheme in ("http", "https"):
+            raise ConfigurationError(
+                f"{redact(path)} is an address of the web, where no table is read. Download it "
+                "first, and name the file"
+            )
     obstacle = None if work is None else _obstacle(work)
     if wanted == "local":
         if master is not None:

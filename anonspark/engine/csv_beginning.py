@@ -107,6 +107,21 @@ def separator_of(
     return max(order, key=fitness) if lines else order[0]
 
 
+def has_decimal_comma(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a column has numbers with a comma, and none has one with a point."""
+    columns = [[value.strip() for value in column] for column in zip(*rows, strict=False)]
+    filled = [[value for value in column if value not in _NOTHING] for column in columns]
+    whole = any(
+        any("," in value for value in column) and all(map(_WITH_COMMA.fullmatch, column))
+        for column in filled
+    )
+    return whole and not any(_WITH_POINT.fullmatch(value) for row in filled for value in row)
+
+
+_WITH_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_WITH_POINT = re.compile(r"[+-]?\d+\.\d+")
+
+
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
     """Return whether the first row names the columns, None where that is not sure.
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
+from pathlib import PurePosixPath
 
-CONVERTED = ("stata", "spss", "sas", "excel")
-"""Formats whose files :mod:`anonspark.engine.converted_files` reads."""
+from anonspark.config.input import uncompressed
+from anonspark.errors import DataError
+
+_CONVERTED = {"stata": "Stata", "spss": "SPSS", "sas": "SAS", "excel": "Excel"}
 
 _PANDAS = "Convert it, for instance with pandas.{}(...).to_parquet(...)"
 _UNPACK = "Give the file a name with the ending {}, or unpack it"
@@ -38,8 +43,30 @@ def foreign_format(beginning: bytes) -> str | None:
 
 
 def remedy_for(name: str) -> str | None:
-    """Return the format, one of :data:`CONVERTED`, that reads what :func:`foreign_format` returned.
+    """Return what to do with a file of what :func:`foreign_format` returned, None for others.
 
-    What to do, where none reads it. None of others.
+    Of files that are converted it is the format, for :func:`refuse_foreign`.
     """
     return next((remedy for own, _, remedy in _FORMATS if own == name), None)
+
+
+def refuse_foreign(paths: Sequence[str], data_format: str) -> None:
+    """Refuse files of other programs, which only `anonspark convert` reads, with its command.
+
+    Raises
+    ------
+    DataError
+        If the format is that of such files.
+    """
+    program = _CONVERTED.get(data_format.lower())
+    if program is None:
+        return
+    is_address = any("://" in path for path in paths)
+    files = [PurePosixPath(path).name if is_address else path for path in paths]
+    first = PurePosixPath(files[0])
+    out = str(first.with_name(f"{PurePosixPath(uncompressed(first.name)).stem}.parquet"))
+    raise DataError(
+        f"{', '.join(paths)}: files of {program} are converted to Parquet first. "
+        f"{'Download them, and run' if is_address else 'Run'}: anonspark convert "
+        f"{shlex.join([*files, out])}. Then name {out} instead"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config import Configuration
 from anonspark.config.input import MissingColumns
@@ -126,6 +127,30 @@ class Reading:
 def flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
     """Return booleans without nulls, of shape (n,)."""
     return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def batch_with_one_zero(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose columns have one zero and one NaN. See :func:`with_one_zero`."""
+    return pa.RecordBatch.from_arrays(list(map(with_one_zero, batch.columns)), batch.schema.names)
+
+
+def with_one_zero(values: pa.Array) -> pa.Array:
+    """Return values whose floats are 0.0 for zeros of both signs, and one NaN, at any depth.
+
+    They are equal, so that nothing else decides their order.
+    """
+    own = values.type
+    if pa.types.is_floating(own):
+        zero, nan = pa.scalar(0.0, own), pa.scalar(float("nan"), own)
+        return pc.if_else(pc.is_nan(values), nan, pc.add(values, zero))
+    if pa.types.is_list(own):
+        inner = [with_one_zero(values.values)]
+        buffers = values.buffers()[:2]
+        return pa.Array.from_buffers(own, len(values), buffers, -1, values.offset, inner)
+    if pa.types.is_struct(own):
+        inner = [with_one_zero(values.field(place)) for place in range(own.num_fields)]
+        return pa.StructArray.from_arrays(inner, fields=list(own), mask=values.is_null())
+    return values
 
 
 def is_text(data_type: pa.DataType) -> bool:
@@ -287,11 +312,11 @@ def require_distinct_header(
     names = [
         next(iter(own))
         for lower, own in alike.items()
-        if len(own) > 1
-        and (
-            asked is None
-            or lower in asked
-            or any(f"{lower}{place}" in asked for place in own.values())
+        # Columns of the very same name have their places behind it.
+        if (asked is not None and lower in asked)
+        or (
+            len(own) > 1
+            and (asked is None or any(f"{lower}{place}" in asked for place in own.values()))
         )
     ]
     require_distinct([name for name in header if name], names, subject)

@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from anonspark.config import Configuration
 from anonspark.config.input import COMPRESSED, format_of_name, format_of_names, uncompressed
 from anonspark.engine.compression import UNPACKING_FAILURES, unpacked
-from anonspark.engine.csv_beginning import SEPARATOR_LINE, has_header, rows_of, separator_of
+from anonspark.engine.csv_beginning import (
+    SEPARATOR_LINE,
+    has_decimal_comma,
+    has_header,
+    rows_of,
+    separator_of,
+)
 from anonspark.engine.data_files import UNKNOWN_COMPRESSIONS, listed_files
 from anonspark.engine.encodings import (
     UTF_8,
@@ -26,7 +32,7 @@ from anonspark.engine.encodings import (
     likely_encodings,
 )
 from anonspark.engine.files import Files, FilesError, open_parts
-from anonspark.engine.foreign_formats import CONVERTED, foreign_format, remedy_for
+from anonspark.engine.foreign_formats import foreign_format, refuse_foreign, remedy_for
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
     another_format,
@@ -187,9 +193,9 @@ def recognize(
         raise nothing_in_files(f"{key}: {', '.join(paths)}")
     where = f"{key}: {file}"
     found = _format_of_bytes(content)
-    known = remedy_for(found) or found
-    if kind is None and known in ("parquet", "orc", "json", *CONVERTED):
-        return Recognized(known)
+    refuse_foreign(paths, remedy_for(found) or "")
+    if kind is None and found in ("parquet", "orc", "json"):
+        return Recognized(found)
     if found not in ("csv", "json"):
         raise another_format(where, found)
     if file.lower().endswith(UNKNOWN_COMPRESSIONS):
@@ -219,9 +225,18 @@ def recognize(
         raise no_record_below_header(where) if is_alone else header_not_known(where)
     settings = {"header": "true"} if header else {}
     settings |= {"sep": separator} if separator != "," else {}
+    if guesses and separator != "," and has_decimal_comma(rows[1:] if header else rows):
+        settings["decimal"] = ","
     settings |= {"encoding": encoding} if encoding != UTF_8 else {}
-    unsaid = {name: value for name, value in settings.items() if name not in said}
-    return Recognized("csv", file, header, separator, encoding, is_guess, unsaid)
+    return Recognized(
+        "csv",
+        file,
+        header,
+        separator,
+        encoding,
+        is_guess,
+        {name: value for name, value in settings.items() if name not in said},
+    )
 
 
 def separator_in_words(separator: str) -> str:

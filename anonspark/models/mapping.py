@@ -139,7 +139,7 @@ class MappedRelease(MergedAtoms):
     @property
     def leaves_residual(self) -> bool:
         """Return whether records of classes that violate the criteria are left out."""
-        return self.options.unfit != "merge"
+        return self.options.unfit not in (None, "merge")
 
     def suppress(self, records: Records) -> Suppressed | None:  # noqa: ARG002 - none is published
         """Leave the records of unfit classes out, or refuse to.

@@ -64,7 +64,7 @@ def require_weights(context: RunContext, snapshot: Snapshot) -> None:
     Raises
     ------
     DataError
-        If one is no positive finite number.
+        If one is negative, or no finite number.
 
     Notes
     -----

@@ -32,7 +32,7 @@ from anonspark.models.full_domain import FullDomain
 from anonspark.models.model import Model, Round
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import prepare
-from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
+from anonspark.pipeline.repeats import repeat_warnings, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.dependencies import RecordSample, dependency_warnings, sample_of
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
@@ -328,9 +328,6 @@ class Checked(Redacted):
         What can be known before a run. They are in the log, too.
     coding : AgreedCoding or None
         What the configuration follows.
-    repeats : list of Repeat
-        Columns of people who have several records, where k counts records.
-    k : int
     """
 
     rows: int
@@ -338,8 +335,6 @@ class Checked(Redacted):
     missing: dict[str, int]
     warnings: list[ReleaseWarning]
     coding: AgreedCoding | None
-    repeats: list[Repeat]
-    k: int
 
 
 def check_input(
@@ -391,9 +386,9 @@ def check_input(
             inspection.rows_dropped, inspection.rows, configuration.privacy.k
         )
         source = engine.open_source(configuration)
-        others = repeats_of_others(configuration, source, inspection.rows_read, sample)
-        warnings += [one.warning(configuration) for one in others]
-        repeats = repeats_of_identifiers(sizes, configuration) + others
+        rows = inspection.rows_read
+        keys, copies = repeats_of_others(configuration, source, rows, sizes, sample)
+        warnings += repeat_warnings(keys, copies, configuration)
     tell_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,
@@ -401,8 +396,6 @@ def check_input(
         missing=dict(zip(configuration.quasi_identifiers, inspection.missing, strict=True)),
         warnings=warnings,
         coding=configuration.agreed_coding,
-        repeats=repeats,
-        k=configuration.privacy.k,
     )
 
 

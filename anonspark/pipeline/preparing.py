@@ -14,7 +14,7 @@ from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.context import RunContext
-from anonspark.pipeline.repeats import repeats_of_others
+from anonspark.pipeline.repeats import repeat_warnings, repeats_of_others
 from anonspark.pipeline.warnings.dependencies import (
     SAMPLE_ROWS,
     RecordSample,
@@ -140,7 +140,9 @@ def prepare_run(
                 if configuration.published_as_is or (staged and not configuration.privacy.unit):
                     rows = snapshot.records.rows()
                     sample = sample_of(rows, configuration, snapshot.rows, most=SAMPLE_ROWS)
-                warnings += _repeats(context, read, table, snapshot, sample, staged=staged)
+                warnings += _repeats(
+                    context, read, table, snapshot, identifiers, sample, staged=staged
+                )
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
                 if sample is not None:
                     warnings += dependency_warnings(sample, configuration)
@@ -153,6 +155,7 @@ def _repeats(
     configuration: Configuration,
     table: Table | None,
     snapshot: Snapshot,
+    identifiers: Mapping[str, ValueSizes],
     sample: RecordSample | None,
     *,
     staged: bool,
@@ -170,8 +173,9 @@ def _repeats(
             elif table is None:
                 table = context.engine.open_source(configuration)
             rows = snapshot.rows if staged else snapshot.rows_read
-            repeats = repeats_of_others(
-                configuration, table, rows, sample if staged else None, staged=staged
+            sample = sample if staged else None
+            keys, copies = repeats_of_others(
+                configuration, table, rows, identifiers, sample, staged=staged
             )
     except (ConfigurationError, DataError):
         # A run needs only the columns that are listed, and those were read.
@@ -180,4 +184,4 @@ def _repeats(
             "column that is not listed cannot be read: k counts records"
         )
         return []
-    return [one.warning(configuration) for one in repeats]
+    return repeat_warnings(keys, copies, configuration)

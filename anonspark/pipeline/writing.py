@@ -145,9 +145,7 @@ def stage_findings(
         schema = context.engine.published(f"{staging.release}/data", data_format).schema
         if "csv" in context.configuration.output.copies:
             listed += write_copies(context.files, staging.release, listed)
-        listed += write_sidecar_files(
-            context.files, manifest, schema, listed, staging.release, staging.place.output
-        )
+        listed += write_sidecar_files(context.files, manifest, schema, listed, staging.release)
         manifest["files"] = listing(listed)
         write_manifest(context.files, staging.manifest, manifest)
     return figures

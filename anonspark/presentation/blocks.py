@@ -80,7 +80,7 @@ def cell_text(cell: object) -> str:
     if isinstance(cell, int) and not isinstance(cell, bool):
         return f"{cell:,}"
     if isinstance(cell, float):
-        return f"{cell:,.4f}" if abs(cell) < 1000 else f"{cell:,.1f}"
+        return f"{cell:z,.4f}" if abs(cell) < 1000 else f"{cell:z,.1f}"
     return str(cell)
 
 

@@ -56,7 +56,7 @@ def _workload(workload: WorkloadError) -> list[tuple[str, Cell]]:
 
 
 def _association(found: Association) -> Table:
-    loss = "the original predicts nothing" if found.loss is None else f"loss {found.loss:.4f}"
+    loss = "the original predicts nothing" if found.loss is None else f"loss {found.loss:z.4f}"
     rows = [
         [one.name, *("none" if share is None else share for share in (one.before, one.after))]
         for one in found.attributes
@@ -108,7 +108,7 @@ def _differences(learning: Learning) -> Table:
 
 def _difference(found: Difference) -> tuple[str, str]:
     verdict = found.verdict or "one record of a class"
-    return f"{found.difference:+.4f}{_margin(found.standard_error)}", verdict
+    return f"{found.difference:+z.4f}{_margin(found.standard_error)}", verdict
 
 
 def _margin(standard_error: float | None) -> str:
@@ -127,7 +127,7 @@ def _remarks(learning: Learning) -> Iterator[str]:
     if loss is not None:
         yield (
             f"Best model of the original ({loss.original}) compared with the best of the release "
-            f"({loss.release}): loss of {MEASURES[loss.measure]} {loss.loss:.4f}"
+            f"({loss.release}): loss of {MEASURES[loss.measure]} {loss.loss:z.4f}"
             f"{_margin(loss.standard_error)}"
         )
 

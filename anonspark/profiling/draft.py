@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Literal
 
 from anonspark.config.variables import escaped
 from anonspark.core.criterion import proposed_l
-from anonspark.core.recognition.names import unit_of_name
+from anonspark.core.recognition.names import unit_of_name, weight_of_name
 from anonspark.core.recognition.values import DISEASE
 from anonspark.errors import DataError
 from anonspark.foreign_text import json_text
-from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import MISSING_MARKERS, ColumnProfile, Profile
 from anonspark.profiling.roles import NAMES_AND_PLACES
 from anonspark.profiling.source import Source
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 
-_LONGEST_SET = 50
+_MEASURED = ("whole number", "number")
 _MOST_CLASSES = 100
 _MAY_MISS = 0.01
 _TYPES = {
@@ -95,13 +93,13 @@ class Draft:
         What k counts by it.
     possible_units : tuple of str or None
         Without a unit, columns that may be one. None where each row is a person for sure.
+    weights : str or None
+        Column of sampling weights.
     output : str
     target : str or None
         Sensitive attribute that orders of categories can be learned from.
     missing_markers : tuple of str
         Texts that mean missing. None, if they are those of any table.
-    hierarchies : dict of str to str
-        Name of each file beside the configuration, and its text.
     """
 
     source: Source
@@ -113,10 +111,10 @@ class Draft:
     unit: str | None
     unit_reason: str
     possible_units: tuple[str, ...] | None
+    weights: str | None
     output: str
     target: str | None
     missing_markers: tuple[str, ...]
-    hierarchies: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -140,20 +138,8 @@ class Answers:
     unit: str | None = None
 
 
-def draft_configuration(
-    profile: Profile, answers: Answers, tails: Mapping[str, Mapping[str, int]], beside: str
-) -> Draft:
-    """Draft a configuration.
-
-    Parameters
-    ----------
-    profile : Profile
-    answers : Answers
-    tails : mapping of str to mapping of str to int
-        Records of each value, of columns whose rare values may become one group.
-    beside : str
-        Path of the configuration, beside which files of hierarchies lie.
-    """
+def draft_configuration(profile: Profile, answers: Answers) -> Draft:
+    """Draft a configuration from what a profile proposes, or a person answered."""
     roles = _roles(profile, answers)
     quasi = [one for one in profile.columns if roles[one.name][0] == "quasi_identifier"]
     unit = profile.unit if answers.roles is None else answers.unit
@@ -173,25 +159,21 @@ def draft_configuration(
             "identifier, a name, free text or of a type that is not judged). Nothing was written. "
             f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
         )
-    hierarchies: dict[str, str] = {}
     attributes = []
     for one in profile.columns:
         role, reason = roles[one.name]
         if role is None:
-            attributes.append(_left_out(one, reason))
+            attributes.append(_left_out(one, reason, is_key=one.name in profile.keys))
             continue
         if role != "quasi_identifier":
             if role != "identifier":
                 reason += _giving(one.name, profile, roles)
             attributes.append(DraftedAttribute(one.name, role, reason))
             continue
-        tail = tail_hierarchy(tails.get(one.name, {}), profile.rows, answers.k)
-        file = None
-        if tail is not None:
-            file = f"{PurePath(beside).with_suffix('')}.{_plain(one.name)}.csv"
-            hierarchies[file] = tail
-        attributes.append(_quasi_identifier(one, reason, file))
+        attributes.append(_quasi_identifier(one, reason))
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
+    identifiers = [one.name for one in profile.columns if roles[one.name][0] == "identifier"]
+    weights = (name for name in identifiers if weight_of_name(name) is not None)
     markers = profile.missing_markers
     lacking = sum(one.counts.missing for one in quasi)
     return Draft(
@@ -204,10 +186,11 @@ def draft_configuration(
         unit=unit,
         unit_reason=_counting(unit),
         possible_units=profile.possible_units if answers.roles is None else None,
+        # Of a person with several records each would count.
+        weights=next(weights, None) if unit is None else None,
         output=answers.output,
         target=_target(sensitive, quasi),
         missing_markers=markers if markers != MISSING_MARKERS else (),
-        hierarchies=hierarchies,
     )
 
 
@@ -251,12 +234,7 @@ def _typed(source: Source) -> Source:
     return replace(source, options={**source.options, "inferSchema": "true"})
 
 
-def _plain(name: str) -> str:
-    """Return a column's name as a part of a file's."""
-    return "".join(one if one.isalnum() or one in "-_" else "_" for one in name)
-
-
-def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> DraftedAttribute:
+def _quasi_identifier(one: ColumnProfile, reason: str) -> DraftedAttribute:
     options: dict[str, str] = {}
     hint = None
     is_text = one.type == "string"
@@ -278,14 +256,6 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
     elif one.are_names:
         options["type"] = "text"
         reason += ". Its numbers stand for names. If they have an order, take the type away"
-    elif file is not None:
-        hierarchy = {"hierarchy": json_text(escaped(file))}
-        if one.counts.distinct > _LONGEST_SET:
-            options |= hierarchy
-            reason += ". Its rare values are one group in that file, which you can edit"
-        else:
-            group = f"{{role: quasi_identifier, hierarchy: {hierarchy['hierarchy']}}}"
-            hint = f"{group}  # rare values as one"
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
         options["order"] = f"[{', '.join(map(json_text, escaped(list(one.order))))}]"
@@ -300,7 +270,7 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
             f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
             "  # whole months, years, decades"
         )
-    if one.looks_like == "age" and one.kind in ("whole number", "number"):
+    if one.looks_like == "age" and one.kind in _MEASURED:
         kind = "type: number, " if "type" in options else ""
         hint = (
             f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10], top: 90}}}}"
@@ -309,14 +279,17 @@ def _quasi_identifier(one: ColumnProfile, reason: str, file: str | None) -> Draf
     return DraftedAttribute(one.name, "quasi_identifier", reason, options, hint)
 
 
-def _left_out(one: ColumnProfile, reason: str) -> DraftedAttribute:
-    """Return a column that is not published, as it could be."""
+def _left_out(one: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAttribute:
+    """Draft a column that is left out, with the options it would need as a quasi-identifier."""
     usable = (
         one.kind not in ("nested", "empty", "other date", "other number")
         and one.looks_like not in ("free text", *NAMES_AND_PLACES)
         and one.counts.distinct > 1
     )
-    options = _quasi_identifier(one, "", None).options if usable else {}
+    options = _quasi_identifier(one, "").options if usable else {}
+    if is_key and "hierarchy" not in options:
+        # By its type it is no key.
+        options.setdefault("type", "number" if one.kind in _MEASURED else "text")
     return DraftedAttribute(one.name, None, reason, options, usable=usable)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from anonspark.core.recognition.names import (
     may_number_names,
     meaning_of,
     unit_of_name,
+    weight_of_name,
 )
 from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.protocol import Engine
@@ -26,12 +27,14 @@ from anonspark.engine.raw_columns import Reading, is_number, require_distinct, t
 from anonspark.engine.struct_fields import DOT, whole_structs
 from anonspark.engine.values.value_texts import as_floats, read_values
 from anonspark.errors import DataError
-from anonspark.pipeline.repeats import KeyCounts, UnitKey, find_unit_keys, hashed_values
+from anonspark.pipeline.repeats import Counts
 from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
 from anonspark.profiling.roles import (
     Described,
     Proposal,
     Role,
+    Weighs,
+    keys_among,
     propose_roles,
     unit_of,
 )
@@ -54,12 +57,15 @@ _EXAMPLES = 3
 _SHOWN = 10
 _NEARLY_ALL = 0.95
 _MOST_ORDERED = 50
+# In pounds.
+_HEAVIEST = 700
 
 # Kinds of values that may have a form: what is measured or counted in time has none.
 _WRITTEN = {"text", "code", "mixed", "whole number"}
 
 # Kinds of values that are given away, too, where they are nearly right.
-_MEASURED = {"whole number", "number", "date", "timestamp"}
+_NUMBERS = ("whole number", "number")
+_MEASURED = {*_NUMBERS, "date", "timestamp"}
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,7 @@ class Profile(Redacted):
         them away. Identifiers and names of people aside.
     unit : str or None
         Column that identifies people who have several records.
-    keys : tuple of UnitKey
+    keys : mapping of str to Counts
         Columns that may number people or households.
     """
 
@@ -172,7 +178,7 @@ class Profile(Redacted):
     uniqueness: Uniqueness
     dependencies: list[Dependency]
     unit: str | None
-    keys: tuple[UnitKey, ...]
+    keys: Mapping[str, Counts]
 
     @property
     def is_sampled(self) -> bool:
@@ -194,7 +200,7 @@ class Profile(Redacted):
         )
         if self.unit is not None or is_person:
             return None
-        return tuple(one.column for one in self.keys)
+        return tuple(self.keys)
 
     def with_role(self, role: str | None) -> list[ColumnProfile]:
         """Return the columns for which a role is proposed."""
@@ -286,20 +292,9 @@ def profile_table(
             drawn = sample_records(table, names, rows, sample, seed)
         by_name = dict(zip(names, counts, strict=True))
         sampled = {one.name: _sampled(one, drawn[one.name]) for one in readings}
-        with progress.stage("look for keys of people"):
-            possible = {
-                field.name: KeyCounts(rows - own.missing, own.distinct, own.largest)
-                for field in table.schema
-                if (own := by_name.get(field.name)) is not None
-                and _may_be_key(_kind(field.type, own, rows), sampled[field.name])
-            }
-            hashed = hashed_values(table, readings)
-            keys = find_unit_keys(
-                hashed, {one.column: one.name for one in readings}, possible, rows
-            )
     with progress.stage("measure sets of columns"):
         return _profile(
-            source, table.schema, by_name, rows, len(drawn), sampled, keys, k, seed, show_values
+            source, table.schema, by_name, rows, len(drawn), sampled, k, seed, show_values
         )
 
 
@@ -321,6 +316,14 @@ class _Sampled:
         most = int(lengths.argmax())
         is_nearly_all = lengths[most] >= _NEARLY_ALL * lengths.sum()
         return most if is_nearly_all and not lengths[:2].any() else None
+
+    def weighs(self) -> Weighs:
+        """Return what numbers may be the weight of."""
+        numbers = as_floats(self.values).to_numpy(zero_copy_only=False)
+        if not np.all(numbers >= 0):
+            return "neither"
+        is_body = 0 < numbers.min() <= numbers.max() <= _HEAVIEST
+        return "body" if is_body and np.all(np.round(numbers, 1) == numbers) else "record"
 
     def frequent(self, most: int) -> tuple[str, ...]:
         """Return the most frequent values as texts."""
@@ -344,7 +347,6 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     rows: int,
     sample_rows: int,
     sampled: dict[str, _Sampled],
-    keys: Sequence[UnitKey],
     k: int,
     seed: int,
     show_values: bool,
@@ -363,11 +365,11 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         )
         for name, own in fields.items()
     ]
-    first = propose_roles(described, keys=keys)
+    first = propose_roles(described)
     codes = {name: own.codes for name, own in sampled.items()}
     asked = [name for name, one in first.items() if one.role == "quasi_identifier"]
     found = find_dependencies(list(codes), list(codes.values()), asked)
-    roles = propose_roles(described, found, keys)
+    roles = propose_roles(described, found)
     final = [name for name, one in roles.items() if one.role == "quasi_identifier"]
     others = [
         one.name
@@ -396,8 +398,8 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         measured=telling,
         uniqueness=measure_sets(telling, [codes[name] for name in telling], k),
         dependencies=given,
-        unit=unit_of(described, roles, keys),
-        keys=tuple(keys),
+        unit=unit_of(described, roles),
+        keys=keys_among(described),
     )
 
 
@@ -427,9 +429,11 @@ def _described(
 ) -> Described:
     own = counts.get(name, ColumnCounts())
     form = forms.get(name)
+    kind = _kind(data_type, own, rows) if name in counts else "nested"
+    is_weight = weight_of_name(name) is not None and kind in _NUMBERS and own.distinct > 1
     return Described(
         name=name,
-        kind=_kind(data_type, own, rows) if name in counts else "nested",
+        kind=kind,
         meaning=meaning,
         form=form.kind if form else None,
         rows=rows,
@@ -441,6 +445,8 @@ def _described(
         infinite=own.infinite,
         separation=sampled[name].separation if name in sampled else 0.0,
         length=sampled[name].length() if name in sampled else None,
+        numbers_things=name in counts and _may_be_key(kind, sampled[name]),
+        weighs=(sampled[name].weighs() if not own.missing else "neither") if is_weight else None,
     )
 
 

@@ -11,12 +11,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from anonspark.core.dependencies import Dependency
-from anonspark.core.recognition.names import Meaning, is_key_name, may_tell_people_apart
+from anonspark.core.recognition.names import (
+    Meaning,
+    is_key_name,
+    may_be_unit_name,
+    may_tell_people_apart,
+    says_body,
+    unit_of_name,
+    weight_of_name,
+)
 from anonspark.core.recognition.values import DISEASE
 from anonspark.engine.csv_beginning import POSITIONAL
-from anonspark.pipeline.repeats import UnitKey, best_first
+from anonspark.pipeline.repeats import Counts, looks_like_key, units_first
 
 Role = Literal["identifier", "quasi_identifier", "sensitive"]
+Weighs = Literal["body", "record", "neither"]
 
 MOST_QUASI_IDENTIFIERS = 8
 MOST_SENSITIVE = 4
@@ -27,7 +36,6 @@ _MOST_CATEGORIES = 100_000
 # Of criteria; see anonspark.core.criteria.
 _MOST_SENSITIVE_VALUES = 50_000
 _SURE = 0.99
-_NAMED_IN_REASON = 3
 
 # What is measured or counted in time numbers nobody.
 _MEASURES = ("number", "date", "timestamp", "boolean")
@@ -59,11 +67,14 @@ class Proposal:
         For a person. No value of the data.
     is_name : bool
         Whether its values are names or addresses of people.
+    is_weight : bool
+        Whether it is, or may be, a sampling weight.
     """
 
     role: Role | None
     reason: str
     is_name: bool = False
+    is_weight: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,12 @@ class Described:
         What makes days of texts that are not written as 2026-01-31.
     length : int or None
         Letters of nearly all its values, if they are equally many.
+    numbers_things : bool
+        Whether its values are texts or whole numbers, as those of keys.
+    weighs : {"body", "record", "neither"} or None
+        What numbers may be the weight of by their values: those of a body are below 700 and have
+        one decimal at most, those of a record are not missing or negative. None if the name does
+        not say that they weigh anything.
     """
 
     name: str
@@ -103,6 +120,8 @@ class Described:
     separation: float
     remedy_for_days: str = "convert them"
     length: int | None = None
+    numbers_things: bool = True
+    weighs: Weighs | None = None
 
     @property
     def looks_like(self) -> str | None:
@@ -118,7 +137,6 @@ class Described:
 def propose_roles(
     columns: Sequence[Described],
     dependencies: Sequence[Dependency] = (),
-    keys: Sequence[UnitKey] = (),
 ) -> dict[str, Proposal]:
     """Propose a role for each column.
 
@@ -127,8 +145,6 @@ def propose_roles(
     columns : sequence of Described
     dependencies : sequence of Dependency
         A quasi-identifier that another one gives away is not published.
-    keys : sequence of UnitKey
-        Columns that may number people or households. Those that are sure are identifiers.
 
     Returns
     -------
@@ -141,18 +157,18 @@ def propose_roles(
     for one, own in zip(columns, is_named, strict=True):
         if _INDEX.fullmatch(one.name) or (any(is_named) and not own):
             found[one.name] = Proposal("identifier", "an index of rows, as R and pandas write it")
-    for key in keys:
-        if found[key.column].role != "identifier" and not found[key.column].is_name:
-            found[key.column] = (
-                _of_people(key) if key.is_sure else Proposal(None, "it may number people")
-            )
+    keys = keys_among(columns)
+    for name, counts in keys.items():
+        if found[name].role != "identifier" and not found[name].is_name:
+            found[name] = _of_people(name, counts)
+    found |= _weights(columns)
     by_name = {one.name: one for one in columns}
     named = sorted(
         (one for one in columns if found[one.name].role == "quasi_identifier"),
         key=lambda one: one.meaning.rank if one.meaning else 0,
     )
     chosen = _chosen(named, found, dependencies)
-    possible = [one for one in columns if one.name not in {key.column for key in keys}]
+    possible = [one for one in columns if one.name not in keys and not found[one.name].is_weight]
     _fill_up(chosen, possible, found, dependencies)
     sensitive = [name for name, one in found.items() if one.role == "sensitive"]
     for name in sensitive[MOST_SENSITIVE:]:
@@ -162,35 +178,59 @@ def propose_roles(
     return {name: found[name] for name in by_name}
 
 
-def unit_of(
-    columns: Sequence[Described], roles: Mapping[str, Proposal], keys: Sequence[UnitKey] = ()
-) -> str | None:
-    """Return the column that identifies people who have several records, if there is one."""
-    repeated = {
-        one.name: one.distinct / one.present
-        for one in columns
-        if roles[one.name].role == "identifier" and one.distinct < one.present == one.rows
+def keys_among(columns: Sequence[Described]) -> dict[str, Counts]:
+    """Return the columns that number people or households by name, or look so by counts."""
+    counts = {
+        column.name: Counts(column.present, column.distinct, column.largest)
+        for column in columns
+        if column.numbers_things and column.form is None
     }
-    known = [one.column for one in best_first(keys) if one.column in repeated]
+    rows = columns[0].rows if columns else 0
+    return {name: own for name, own in counts.items() if looks_like_key(name, own, rows)}
+
+
+def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str | None:
+    """Return the column that identifies people who have several records, if there is one."""
     # What hardly repeats does so by accident, where nothing else says that it is a person.
-    named = [name for name, own in repeated.items() if own < _NEARLY_ALL and is_key_name(name)]
-    return next(iter([*known, *named]), None)
+    repeated = {
+        column.name: column.distinct < _NEARLY_ALL * column.rows and is_key_name(column.name)
+        for column in columns
+        if roles[column.name].role == "identifier"
+        and column.distinct < column.present == column.rows
+    }
+    named = [name for name in units_first(keys_among(columns)) if name in repeated]
+    return next(iter([*named, *(name for name, is_key in repeated.items() if is_key)]), None)
 
 
-def _of_people(key: UnitKey) -> Proposal:
-    """Propose what numbers people or households as an identifier."""
-    units = "households" if key.named == "household" else "people"
-    if key.named is not None:
-        return Proposal("identifier", f"by its name it numbers {units}, and it repeats")
-    if not key.stable:
-        return Proposal("identifier", "name and number of values are those of a key")
-    more = len(key.stable) - _NAMED_IN_REASON
-    *first, last = [*key.stable[:_NAMED_IN_REASON], *[f"{more} more"] * (more > 0)]
-    same = f"{', '.join(first)} and {last}" if first else last
-    return Proposal(
-        "identifier",
-        f"all records of a value have the same {same}, as those of a person, a firm or a place",
-    )
+def _of_people(name: str, counts: Counts) -> Proposal:
+    """Propose what numbers people by its name as an identifier, and nothing of a mere count."""
+    if not may_be_unit_name(name):
+        reason = f"{counts.values:,} values in {counts.records:,} rows, as a number of people has"
+        return Proposal(None, reason)
+    units = "households" if unit_of_name(name) == "household" else "people"
+    return Proposal("identifier", f"by its name it numbers {units}, and it repeats")
+
+
+def _weights(columns: Sequence[Described]) -> dict[str, Proposal]:
+    """Propose sampling weights as identifiers, which evaluate.risk.weights takes.
+
+    The weight of a body is a column as any other. If a name may mean both, you decide.
+    """
+    has_bodies = any(says_body(column.name) for column in columns)
+    proposals = {}
+    for column in columns:
+        is_named = weight_of_name(column.name)
+        if column.weighs is None or (has_bodies and not is_named):
+            continue
+        use = f"evaluate: {{risk: {{weights: {column.name}}}}}, if each row is another person"
+        proposals[column.name] = (
+            Proposal("identifier", f"by its name a sampling weight, for {use}", is_weight=True)
+            if column.weighs == "record" or (is_named and column.weighs == "body")
+            else Proposal(
+                None, f"may be a sampling weight: then identifier, and {use}", is_weight=True
+            )
+        )
+    return proposals
 
 
 def _alone(one: Described) -> Proposal:

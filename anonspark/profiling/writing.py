@@ -1,4 +1,4 @@
-"""Writes a drafted configuration, its seed and its hierarchies: all of them, or none."""
+"""Write a drafted configuration and its seed: both, or none."""
 
 from __future__ import annotations
 
@@ -137,6 +137,12 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
         "execution:",
         f"  seed_file: {_scalar(seed_file)}  # a secret, drawn at random: keep it apart from this",
     ]
+    if draft.weights is not None:
+        lines += [
+            "",
+            "evaluate:  # how many people each row stands for: measures the risk from an outsider",
+            f"  risk: {{weights: {_scalar(draft.weights)}}}",
+        ]
     if draft.target is not None:
         lines += [
             "",
@@ -264,8 +270,8 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     -------
     list of str
         The files that were written, the configuration first. All but the JSON Schema can be read
-        by their owner alone: the seed is a secret, the others hold values of the data. A JSON
-        Schema that is there already is left as it is.
+        by their owner alone: the seed is a secret, and the configuration may hold values of the
+        data. A JSON Schema that is there already is left as it is.
 
     Raises
     ------
@@ -276,7 +282,7 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     """
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
-    private = {seed: f"{secrets.randbits(64) - 2**63}\n", **draft.hierarchies}
+    private = {seed: f"{secrets.randbits(64) - 2**63}\n"}
     public: dict[str, str] = {}
     if not os.path.lexists(schema):
         public[schema] = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -39,7 +39,7 @@ _PATTERNS: Mapping[Kind, str] = {
     "integer": r"0|-?[1-9]\d{0,19}",
     "float": r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?",
     "date": _DATE,
-    "timestamp": _DATE + r" \d{2}:\d{2}:\d{2}(?:\.\d{6})?",
+    "timestamp": _DATE + r"(?: \d{2}:\d{2}:\d{2}(?:\.\d{6})?)?",
 }
 
 # Of differences that divided by a range may be nothing, and of whole numbers that are exact.

@@ -23,6 +23,7 @@ from anonspark.core.arrays import Flags
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, flags, is_number, is_text, is_time, type_name
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.file_types import INSTANT
 from anonspark.engine.values.value_texts import parse, plain, read_values
 from anonspark.errors import DataError
 
@@ -72,6 +73,22 @@ class Condition:
     column: str
     asked: ConditionFile
 
+    @property
+    def type_of_texts(self) -> pa.DataType | None:
+        """The type that values without one are read as: that of the plan's. None for texts."""
+        values = self._values()
+        largest = max((abs(value) for value in values if isinstance(value, int)), default=0)
+        # No float has all whole numbers beyond.
+        exact = pa.decimal128(38, 0) if 2**53 < largest < 10**38 else pa.float64()
+        types = (pa.bool_(), exact, INSTANT)
+        fits = (own for own in types if all(_typed(value, own) is not None for value in values))
+        return next(fits, None) if values else None
+
+    def _values(self) -> list[Value]:
+        asked = self.asked
+        bounds = [bound for bound in (asked.min, asked.max) if bound is not None]
+        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
+
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return what is wrong with the condition for a column of a type.
 
@@ -81,14 +98,14 @@ class Condition:
             That the column's values are read as.
         """
         low, high = self.asked.min, self.asked.max
-        bounds = [bound for bound in (low, high) if bound is not None]
-        if bounds and not (is_number(data_type) or is_time(data_type)):
+        bounded = low is not None or high is not None
+        if bounded and not (is_number(data_type) or is_time(data_type)):
             return [
                 f"found min or max, but the column has type {type_name(data_type)}. Expected a "
                 "number, date or timestamp. Use in or not_in"
             ]
         problems = []
-        for value in (*(self.asked.among or ()), *(self.asked.not_in or ()), *bounds):
+        for value in self._values():
             if _typed(value, data_type) is None:
                 problems.append(
                     f"found {found(value)}, but the column has type {type_name(data_type)}. "

@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from anonspark.core.figures import TABLES
 from anonspark.engine.files import Entry, Files
 from anonspark.release.copies import COPIES
-from anonspark.release.iceberg import ICEBERG_FILES, METADATA
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verifier import VERIFIER
 
@@ -59,12 +58,9 @@ def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
         All that lies there.
     """
     tables = "|".join([LEFT_OUT, COPIES, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
-    pattern = re.compile(
-        rf"(?:data|{tables})/(?:_SUCCESS|part-[^/]*)?|(?:metrics|{METADATA})/|{_DATA_OF_DELTA}"
-    )
+    pattern = re.compile(rf"(?:data|{tables})/(?:_SUCCESS|part-[^/]*)?|metrics/|{_DATA_OF_DELTA}")
     paths = [f"{one.path}/" if one.kind == "directory" else one.path for one in entries]
-    names = {*COMPANIONS, *ICEBERG_FILES}
-    return [path for path in paths if path in names or pattern.fullmatch(path)]
+    return [path for path in paths if path in COMPANIONS or pattern.fullmatch(path)]
 
 
 def unknown_files(manifest: Manifest) -> list[str]:
@@ -92,8 +88,6 @@ def unknown_files(manifest: Manifest) -> list[str]:
     if "csv" in manifest.copies:
         known.append(rf"{COPIES}/part-\d{{5,}}\.csv")
     names = {*COMPANIONS, REPORT} - ({"views.sql"} if data_format != "parquet" else set())
-    if "iceberg" in manifest.copies:
-        names |= {*ICEBERG_FILES}
     pattern = re.compile("|".join(known))
     return [
         path

@@ -9,20 +9,15 @@ import pyarrow as pa
 
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.release.manifest import Manifest
-from anonspark.release.raw_values import scale_of
 from anonspark.release.regions import (
     Leaves,
     PublishedAttribute,
     leaves_by_label,
     published_attributes,
 )
-from anonspark.reporting.axes import GroupAxis, OrderedAxis
 from anonspark.reporting.bins import Scale
-
-Axis = OrderedAxis | GroupAxis
 
 _SCALES: dict[str, Scale] = {
     "integer": "whole",
@@ -49,15 +44,12 @@ class Attribute:
         None for categories.
     hierarchy : Hierarchy or None
         That of a file.
-    axis : OrderedAxis, GroupAxis or None
-        Once it is known.
     """
 
     name: str
     published: PublishedAttribute | None
     scale: Scale | None
     hierarchy: Hierarchy | None = None
-    axis: Axis | None = None
 
     @property
     def kind(self) -> str:
@@ -114,14 +106,3 @@ def quasi_identifiers_of(
         )
         for one in published_attributes(manifest)
     ]
-
-
-def others_of(data: Table, manifest: Manifest) -> list[Attribute]:
-    """Return the sensitive and insensitive attributes that have an association to show."""
-    types = {field.name: field.type for field in data.schema}
-    found = []
-    for name in manifest.with_role("sensitive", "insensitive"):
-        scale = scale_of(types[name], None) if name in types else None
-        if scale is not None:
-            found.append(Attribute(name, None, _SCALES.get(scale)))
-    return found

@@ -1,4 +1,4 @@
-"""Attributes as columns of numbers: for marginals (bins, groups) and for associations."""
+"""Attributes as columns of numbers: for marginals (bins, groups)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from anonspark.core.arrays import Figures
 from anonspark.core.spreads import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
 from anonspark.release.regions import CategoryRegion, PublishedAttribute, Region
-from anonspark.reporting.association import SCALE
 from anonspark.reporting.bins import Bins
 from anonspark.reporting.groups import Groups
 
@@ -60,21 +59,12 @@ class OrderedAxis:
     Parameters
     ----------
     bins : Bins
-    low, high : float
-        Smallest and largest value, between which positions are measured. Never shown.
-    axis : Axis or None
-        On which published regions lie. None of what is published as it is.
+    axis : Axis
+        On which published regions lie.
     """
 
     bins: Bins
-    low: float
-    high: float
-    axis: Axis | None = None
-
-    @property
-    def width(self) -> int:
-        """Columns of :meth:`columns`: presence, position, and two of the squared position."""
-        return 4
+    axis: Axis
 
     def parts(self, regions: Sequence[Region]) -> Figures:
         """Return the part of each region in each bin, missing, and untold.
@@ -84,8 +74,8 @@ class OrderedAxis:
         float64 ndarray of shape (regions, bins + 2)
             Rows add up to 1. Missing, where it is possible, counts like one bin that is covered.
         """
-        axis = _known(self.axis)
-        parts = spread_present(axis, regions).shares(*self.bins.ranges(whole=axis.whole))
+        spread = spread_present(self.axis, regions)
+        parts = spread.shares(*self.bins.ranges(whole=self.axis.whole))
         return _with_special(parts, regions, (parts > 0).sum(axis=1))
 
     def totals(self, regions: Sequence[Region], records: Figures) -> Figures:
@@ -111,27 +101,6 @@ class OrderedAxis:
             totals += records[block] @ self.parts(regions[block])
         return totals
 
-    def of_regions(self, regions: Sequence[Region]) -> Figures:
-        """Return the columns of regions, each of which stands for its middle."""
-        return self.columns(spread_present(_known(self.axis), regions).centers())
-
-    def columns(self, values: Figures) -> Figures:
-        """Return presence, position and squared position. Values are not finite where missing.
-
-        Returns
-        -------
-        float64 ndarray of shape (rows, 4)
-            Multiples of 1 / SCALE. The square is the third one, and the fourth one by SCALE:
-            rounded like the position it would be 0 where most values lie far from the largest.
-        """
-        present = np.isfinite(values)
-        span = self.high - self.low
-        position = np.where(present, values - self.low, 0.0) / (span if span > 0 else 1.0)
-        units = np.rint(np.clip(position, 0.0, 1.0) * SCALE).astype(np.int64)
-        high, low = np.divmod(units * units, SCALE)
-        columns: Figures = np.stack([present * SCALE, units, high, low], axis=1) / SCALE
-        return columns
-
 
 @dataclass(frozen=True)
 class GroupAxis:
@@ -140,23 +109,18 @@ class GroupAxis:
     Parameters
     ----------
     groups : Groups
-    axis : Axis or None
-        On which published regions lie. None of what is published as it is.
+    axis : Axis
+        On which published regions lie.
     """
 
     groups: Groups
-    axis: Axis | None = None
-
-    @property
-    def width(self) -> int:
-        """Columns of :meth:`columns`: one a group."""
-        return len(self.groups)
+    axis: Axis
 
     @cached_property
     def _members(self) -> list[Figures]:
         """Positions of the texts of each group but the last, ascending."""
         places = {text.strip(" "): place for text, place in self.groups.places.items()}
-        group = np.array([places.get(text, -1) for text in _known(self.axis).texts], np.int64)
+        group = np.array([places.get(text, -1) for text in self.axis.texts], np.int64)
         return [
             np.flatnonzero(group == own).astype(np.float64) for own in range(len(self.groups) - 1)
         ]
@@ -169,7 +133,7 @@ class GroupAxis:
         float64 ndarray of shape (regions, groups + 2)
             Rows add up to 1. Missing, where it is possible, counts like one more value.
         """
-        spread = spread_present(_known(self.axis), regions)
+        spread = spread_present(self.axis, regions)
         own = [spread.share_of(members) for members in self._members]
         rest = np.maximum(1.0 - sum(own, np.zeros(len(regions))), 0.0)
         has_some = np.array([_has_present(one) for one in regions], bool)
@@ -180,10 +144,6 @@ class GroupAxis:
             parts[:, -3] += parts[:, -2]
             parts[:, -2] = 0.0
         return parts
-
-    def of_regions(self, regions: Sequence[Region]) -> Figures:
-        """Return the columns of regions, in equal parts of each of their values."""
-        return self.parts(regions)[:, :-2]
 
     def columns(self, values: pa.Array) -> Figures:
         """Return 1 in the column of each value's group. None where it is missing and not in one."""
@@ -197,12 +157,6 @@ class GroupAxis:
         indices = encoded.indices.fill_null(len(places)).to_numpy(zero_copy_only=False)
         columns: Figures = parts[indices]
         return columns
-
-
-def _known(axis: Axis | None) -> Axis:
-    if axis is None:
-        raise TypeError("published as it is")
-    return axis
 
 
 def _has_present(region: Region) -> bool:

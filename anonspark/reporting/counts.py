@@ -18,13 +18,11 @@ RECORDS = "records"
 
 _PLACE = "place"
 _PART_BYTES = 2**25
-_MOST_FREQUENT = 100
 
 
 def count_values(
     table: Table,
     columns: Mapping[int, Sequence[str]],
-    frequent: Sequence[int] = (),
     most: int | None = None,
 ) -> dict[int, pa.Table]:
     """Count the records of each different value of several attributes.
@@ -34,8 +32,6 @@ def count_values(
     table : Table
     columns : mapping of int to sequence of str
         The columns of each attribute, by its place.
-    frequent : sequence of int
-        Attributes of which a task leaves the most frequent values only.
     most : int or None
         So many rows are collected at most.
 
@@ -53,20 +49,11 @@ def count_values(
     schema = pa.schema([(_PLACE, pa.int32()), *fields, (RECORDS, pa.int64())])
     parts = table.select(names).map_batches(_CountEach(columns, schema), schema)
     counted = parts.aggregate([_PLACE, *names], sums=[RECORDS])
-    if frequent:
-        take = _TakeMostFrequent({place: columns[place][0] for place in frequent})
-        counted = counted.map_batches(take, schema)
     found = counted.collect(most)
     return {
         place: found.filter(pc.field(_PLACE) == place).select([*own, RECORDS])
         for place, own in columns.items()
     }
-
-
-def most_frequent(counted: pa.Table, name: str) -> pa.Table:
-    """Return the values that occur most often, of equally frequent ones the first."""
-    order = [(RECORDS, "descending"), (name, "ascending")]
-    return counted.filter(pc.field(name).is_valid()).sort_by(order).slice(0, _MOST_FREQUENT)
 
 
 @dataclass(frozen=True)
@@ -86,17 +73,3 @@ class _CountEach:
                 places = pa.repeat(pa.scalar(place, pa.int32()), len(own))
                 both = [self.schema.empty_table(), own.append_column(_PLACE, places)]
                 yield from pa.concat_tables(both, promote_options="default").to_batches()
-
-
-@dataclass(frozen=True)
-class _TakeMostFrequent:
-    """Leaves of a task's values of some attributes those that occur most often."""
-
-    columns: Mapping[int, str]
-
-    def __call__(self, batches: Batches) -> Batches:
-        for rows in together(batches, 2**62):
-            yield from rows.filter(~pc.field(_PLACE).isin(list(self.columns))).to_batches()
-            for place, name in self.columns.items():
-                own = rows.filter(pc.field(_PLACE) == place)
-                yield from most_frequent(own, name).to_batches()

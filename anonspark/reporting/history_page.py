@@ -1,4 +1,4 @@
-"""The trend of all runs as a page: what each night published, and which ones failed."""
+"""The trend of all runs as a page: what each night published."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from anonspark.presentation.blocks import (
     Block,
     Cell,
     Chart,
-    Item,
-    Items,
     Section,
     Table,
     Text,
@@ -34,7 +32,6 @@ _CHARTS = ("rows_published", "loss", "utility_score", "published_classes", "seco
 
 # More could not be told apart on a telephone.
 _MOST_NIGHTS = 60
-_MOST_FAILURES = 20
 
 _TITLES = {figure.name: figure.axis for figure in SUMMARY}
 
@@ -80,11 +77,10 @@ def history_page(nights: Sequence[Night], directory: str) -> str:
     str
         HTML that loads nothing. It holds figures of whole releases alone.
     """
-    failed = [one for one in nights if one.failed]
-    sections = [Section("trend", "Trend", _charts(nights))]
-    if failed:
-        sections.insert(0, Section("failed", "Failed runs", [Items(_failures(failed))]))
-    sections.append(Section("nights", "All runs", [_table(nights)]))
+    sections = [
+        Section("trend", "Trend", _charts(nights)),
+        Section("nights", "All runs", [_table(nights)]),
+    ]
     first, last = nights[0].started, nights[-1].started
     return render(
         title="History of runs",
@@ -100,26 +96,13 @@ def history_page(nights: Sequence[Night], directory: str) -> str:
 
 
 def _tiles(nights: Sequence[Night]) -> list[Tile]:
-    published = [one for one in nights if not one.failed]
-    failed, last = len(nights) - len(published), nights[-1]
-    tiles = [
-        Tile(
-            "Last run",
-            "failed" if last.failed else "published",
-            f"{last.run_id}, {last.started:%Y-%m-%d %H:%M} UTC",
-            "bad" if last.failed else "good",
-        ),
-        Tile(
-            "Failed runs",
-            f"{failed:,} of {len(nights):,}",
-            "A run that failed does not change the release before it.",
-            "mixed" if failed else "good",
-        ),
-    ]
-    columns = columns_text(published[-1].figures) if published else ""
+    last = nights[-1]
+    text = f"{last.run_id}, the last of {len(nights):,} releases."
+    tiles = [Tile("Last release", f"{last.started:%Y-%m-%d %H:%M} UTC", text)]
+    columns = columns_text(last.figures)
     columns = f", {columns}" if columns else ""
     for name, title in (("rows_published", "Records"), ("utility_score", "Usefulness")):
-        series = [one.figures[name] for one in published if one.figures.get(name) is not None]
+        series = [one.figures[name] for one in nights if one.figures.get(name) is not None]
         if series:
             low, high = figure_text(min(series)), figure_text(max(series))
             text = f"All runs: {low} to {high}."
@@ -127,22 +110,6 @@ def _tiles(nights: Sequence[Night]) -> list[Tile]:
                 text += f" Detail kept in the published columns{columns}."
             tiles.append(Tile(title, figure_text(series[-1]), text))
     return tiles
-
-
-def _failures(failed: Sequence[Night]) -> list[Item]:
-    shown = [
-        Item(
-            f"{one.started:%Y-%m-%d %H:%M} · {one.run_id}",
-            f"Exit code {one.exit_code}{f' in {one.stage}' if one.stage else ''}"
-            f"{f': {one.message}' if one.message else ''}",
-            "bad",
-        )
-        for one in reversed(failed[-_MOST_FAILURES:])
-    ]
-    if len(failed) > _MOST_FAILURES:
-        more = len(failed) - _MOST_FAILURES
-        shown.append(Item(f"{more:,} more", "They are in the table of all runs."))
-    return shown
 
 
 def _charts(nights: Sequence[Night]) -> list[Block]:
@@ -157,7 +124,7 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
             points = [
                 (float(number), float(one.figures[name]))
                 for number, one in numbered
-                if one.job == job and not one.failed and one.figures.get(name) is not None
+                if one.job == job and one.figures.get(name) is not None
             ]
             if points:
                 lines.append(Line(job or "no job", points))
@@ -197,21 +164,20 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
 
 
 def _figure(night: Night, name: str) -> str:
-    return "failed" if night.failed else figure_text(night.figures.get(name))
+    return figure_text(night.figures.get(name))
 
 
 def _table(nights: Sequence[Night]) -> Table:
     names = ("rows_in", "columns_in", "columns_published", *_CHARTS)
-    figures = figure_rows([{} if one.failed else one.figures for one in nights], names)
+    figures = figure_rows([one.figures for one in nights], names)
     rows: list[list[Cell]] = [
         [
             f"{one.started:%Y-%m-%d %H:%M}",
             one.job,
             one.run_id,
-            f"failed ({one.exit_code})" if one.failed else "published",
             *own,
         ]
         for one, own in zip(nights, figures, strict=True)
     ]
-    columns = ("began (UTC)", "job", "run", "outcome")
+    columns = ("began (UTC)", "job", "run")
     return Table("All runs", (*columns, *(_TITLES[name] for name in names)), rows)

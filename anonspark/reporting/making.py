@@ -235,7 +235,6 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
     proof_sections.published,
     usefulness,
     value_sections.marginals,
-    value_sections.correlations,
     risk_sections.risk,
     class_sizes,
 )

@@ -60,8 +60,6 @@ class OrderedLabels(NamedTuple):
     regions: Sequence[Region]
     records: Figures
     bins: Bins
-    low: float
-    high: float
 
 
 def ordered_labels(found: pa.Table, attribute: Attribute, k: int) -> OrderedLabels:
@@ -77,27 +75,21 @@ def ordered_labels(found: pa.Table, attribute: Attribute, k: int) -> OrderedLabe
     records = np.bincount(numbers, counts, len(regions)).astype(np.float64)
     known = ~np.isnan(middles)
     bins = plan_bins(scale, middles[known], records[known], k)
-    low, high = 0.0, 0.0
-    if known.any():
-        some = spread.low <= spread.high
-        # Of whole numbers to the first one behind the last.
-        low, high = spread.low[some].min(), spread.high[some].max() + axis.whole
-    return OrderedLabels(axis, regions, records, bins, float(low), float(high))
+    return OrderedLabels(axis, regions, records, bins)
 
 
 def ordered_marginal(
     attribute: Attribute, labels: OrderedLabels, found: BinCounts | None, k: int
 ) -> Marginal:
-    """Return the distribution of an ordered attribute, and give the attribute its axis."""
-    low, high, missing = labels.low, labels.high, 0.0
-    own_axis = OrderedAxis(labels.bins, low, high, labels.axis)
+    """Return the distribution of an ordered attribute."""
+    missing = 0.0
+    own_axis = OrderedAxis(labels.bins, labels.axis)
     after = own_axis.totals(labels.regions, labels.records)
     tables = [after[:-2]]
     if found is not None:
-        low, high, missing = min(low, found.low), max(high, found.high), found.missing
+        missing = found.missing
         tables.append(found.counts)
     bins, members = merge_bins(labels.bins, tables, k)
-    attribute.axis = OrderedAxis(bins, low, high, labels.axis)
     names = bins.labels
     in_bins = np.array([after[group].sum() for group in members])
     own = None
@@ -117,7 +109,7 @@ def ordered_marginal(
 def category_marginal(
     found: pa.Table, attribute: Attribute, k: int, table: Original | None
 ) -> Marginal:
-    """Return the distribution of a category, and give the attribute its axis."""
+    """Return the distribution of a category."""
     published = attribute.published
     if published is None:
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
@@ -137,11 +129,11 @@ def category_marginal(
         sure = [place for place, one in enumerate(texts) if one and not regions[place].missing]
         namings = _namings(attribute, sorted(set().union(*texts)))
         groups = plan_groups([texts[place] for place in sure], by_region[sure], k, namings)
-    attribute.axis = GroupAxis(groups, axis)
-    after = by_region @ attribute.axis.parts(regions)
+    group_axis = GroupAxis(groups, axis)
+    after = by_region @ group_axis.parts(regions)
     before = None
     if own is not None:
-        before = own @ attribute.axis.columns(pa.array(names, pa.string()))
+        before = own @ group_axis.columns(pa.array(names, pa.string()))
         if groups.with_missing:
             before[-1] += missing
             missing = 0.0

@@ -1,9 +1,8 @@
-"""All runs below a directory, those that failed too: what they published, and when."""
+"""All runs below a directory: what they published, and when."""
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +12,6 @@ from anonspark.core.figures import HISTORY, arrow_schema
 from anonspark.engine.files import Files, literal
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, EnvironmentProblem, GuaranteeError
-from anonspark.layers.publish.failures import FAILURES, read_failure
 from anonspark.redaction import redact
 from anonspark.release.manifest import MANIFEST, read_manifest
 
@@ -38,9 +36,6 @@ FIGURES = (
 
 _DEPTHS = ("", "/*", "/*/*", "/*/*/*")
 
-_SAMPLE = re.compile(r"^anonspark_run_(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
 
 @dataclass(frozen=True)
 class Night:
@@ -53,12 +48,6 @@ class Night:
         As configured.
     started : datetime
         In UTC.
-    exit_code : int
-        0 where a release was published.
-    stage : str or None
-        Which one failed, where that is known.
-    message : str
-        Why it failed. Empty where it did not.
     release : str or None
         Where its release is, if it still is. One that a later run replaced is not.
     figures : mapping of str to number or None
@@ -68,16 +57,8 @@ class Night:
     run_id: str
     job: str
     started: datetime
-    exit_code: int = 0
-    stage: str | None = None
-    message: str = ""
     release: str | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> bool:
-        """Return whether nothing was published."""
-        return self.exit_code != 0
 
     def as_dict(self) -> dict[str, object]:
         """Return it as plain values, for JSON."""
@@ -91,14 +72,13 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     ----------
     engine : Engine
     directory : str
-        What ``metrics.append_to`` names, or one that releases, such tables and files for
-        Prometheus lie in, three folders deep at most.
+        What ``metrics.append_to`` names, or one that releases and such tables lie in, three
+        folders deep at most.
 
     Returns
     -------
     list of Night
-        By the time that they began. A run that is recorded in several places is there once. One
-        that failed and whose id succeeded later is not a failure.
+        By the time that they began. A run that is recorded in several places is there once.
 
     Raises
     ------
@@ -117,14 +97,9 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
         # What the table tells of a run that was repeated is newer, and its release is here.
         if known is None or known.started <= night.started:
             found[night.job, night.run_id] = night
-    for night in _failed(engine.files, root):
-        known = found.get((night.job, night.run_id))
-        # A release that stands counts: whatever failed later left it alone.
-        if known is None or (known.failed and known.started < night.started):
-            found[night.job, night.run_id] = night
     if not found:
         raise DataError(
-            f"{redact(root)}: found no release, no tables of all runs and no failed run. Expected "
+            f"{redact(root)}: found no release and no tables of all runs. Expected "
             "the directory of metrics.append_to, or one with releases in it"
         )
     return sorted(found.values(), key=lambda one: (one.started, one.job, one.run_id))
@@ -175,44 +150,6 @@ def _in_manifests(files: Files, root: str) -> Iterator[Night]:
             release=redact(release),
             figures={name: _number(manifest.summary.get(name)) for name in FIGURES},
         )
-
-
-def _failed(files: Files, root: str) -> Iterator[Night]:
-    for address in _below(files, root, f"{FAILURES}/date=*/*.json"):
-        row = read_failure(files.read_text(address))
-        started = None if row is None else _moment(row["started"])
-        if row is not None and started is not None:
-            yield Night(
-                str(row["run_id"]),
-                str(row.get("job") or ""),
-                started,
-                int(row["exit_code"]),
-                row.get("stage"),
-                str(row.get("message") or ""),
-            )
-    for address in _below(files, root, "*.prom"):
-        night = _of_prometheus(files.read_text(address))
-        if night is not None and night.failed:
-            yield night
-
-
-def _of_prometheus(text: str) -> Night | None:
-    """Return the run that a file for Prometheus describes. It says which code, and not why."""
-    samples: dict[str, float] = {}
-    labels: dict[str, str] = {}
-    for name, label_text, value in _SAMPLE.findall(text):
-        samples.setdefault(name, float(value))
-        if name == "info":
-            labels = dict(_LABEL.findall(label_text))
-    if not {"exit_code", "start_timestamp_seconds"} <= set(samples) or not labels.get("run_id"):
-        return None
-    return Night(
-        labels["run_id"],
-        labels.get("job_name", ""),
-        datetime.fromtimestamp(int(samples["start_timestamp_seconds"]), UTC),
-        int(samples["exit_code"]),
-        message="the file for Prometheus does not say why",
-    )
 
 
 def jobs_of(nights: Iterable[Night]) -> list[str]:

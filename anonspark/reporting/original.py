@@ -19,7 +19,6 @@ from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.attributes import Attribute
 from anonspark.reporting.counts import count_values
-from anonspark.reporting.products import Reader
 from anonspark.utility.records import as_comparable
 
 # They are collected.
@@ -43,12 +42,10 @@ class OriginalFigures:
 
 
 class BinCounts(NamedTuple):
-    """Records of each bin, how many are missing, and the extreme values, which are not shown."""
+    """Records of each bin, and how many are missing."""
 
     counts: Figures
     missing: float
-    low: float
-    high: float
 
 
 class Original:
@@ -59,7 +56,6 @@ class Original:
         original: Table,
         manifest: Manifest,
         attributes: Sequence[Attribute],
-        others: Sequence[Attribute],
     ) -> None:
         types = {field.name: field.type for field in original.schema}
         lacking = [attribute.name for attribute in attributes if attribute.name not in types]
@@ -71,7 +67,7 @@ class Original:
         self.places: dict[str, int] = {}
         self.categories = [place for place, one in enumerate(attributes) if one.scale is None]
         readings = []
-        for place, attribute in enumerate([*attributes, *others]):
+        for place, attribute in enumerate(attributes):
             if attribute.name in types:
                 name = f"value_{place}"
                 self.places[attribute.name] = place
@@ -80,7 +76,7 @@ class Original:
         records = original.read(readings)
         if manifest.drops_missing:
             # They are not in the release: a difference must not tell how many.
-            records = records.without([one.missing for one in readings[: len(attributes)]])
+            records = records.without([one.missing for one in readings])
         self.records = as_comparable(records, readings)
 
     @cached_property
@@ -107,15 +103,6 @@ class Original:
             )
         names = sorted(counts)
         return names, np.array([counts[name] for name in names], np.float64), missing
-
-    def readers(self, attributes: Sequence[Attribute]) -> list[Reader]:
-        """Return what reads the attributes here, for their associations."""
-        columns = {name: (f"value_{place}",) for name, place in self.places.items()}
-        return [
-            Reader(one.name, one.axis, columns.get(one.name, ()))
-            for one in attributes
-            if one.axis is not None
-        ]
 
     def figures(self, quasi_identifiers: int) -> OriginalFigures:
         """Count the groups of records with the same quasi-identifiers."""
@@ -146,8 +133,7 @@ def count_bins(records: Table, edges: Mapping[int, Sequence[float]]) -> dict[int
         reached = np.zeros(1 + len(own), np.int64)
         reached += sum(np.array(one, np.int64) for one in tasks["reached"].to_pylist())
         inside = -np.diff(np.array([*reached, 0], np.float64))
-        low, high = pc.min(tasks["low"]).as_py(), pc.max(tasks["high"]).as_py()
-        counts[place] = BinCounts(inside, float(rows - reached[0]), low or 0.0, high or 0.0)
+        counts[place] = BinCounts(inside, float(rows - reached[0]))
     return counts
 
 
@@ -155,8 +141,6 @@ _COUNTED = pa.schema(
     [
         ("place", pa.int32()),
         ("rows", pa.int64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
         ("reached", pa.list_(pa.int64())),
     ]
 )
@@ -180,6 +164,5 @@ class _CountBins:
             for place, edges in self.edges.items():
                 values = batch.column(f"value_{place}").drop_null().to_numpy()
                 reached = [len(values), *(int((values >= edge).sum()) for edge in edges)]
-                ends = {"low": values.min(), "high": values.max()} if len(values) else {}
-                rows.append({"place": place, **ends, "reached": reached})
+                rows.append({"place": place, "reached": reached})
             yield pa.RecordBatch.from_pylist(rows, _COUNTED)

@@ -13,7 +13,7 @@ from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.tips import words_of
 from anonspark.reporting.disclosure import Disclosure, round_percent
 from anonspark.reporting.evidence import Evidence
-from anonspark.reporting.figures import Associations, Figures
+from anonspark.reporting.figures import Figures
 from anonspark.utility.models import Learning
 from anonspark.utility.usefulness import MEASURES, describe_usefulness, kept_of
 
@@ -70,9 +70,6 @@ def utility_sentences(
             f"{name} changed most: {round_percent(largest)} of the records moved to another bin of "
             f"its chart, or out of it (median column: {round_percent(middle)})."
         )
-    change = _largest_change(figures.associations)
-    if change is not None:
-        sentences.append(change)
     if not sentences:
         sentences.append("The release came without its metrics, and no original was given.")
     return sentences
@@ -81,20 +78,6 @@ def utility_sentences(
 def distance(before: Sequence[float], after: Sequence[float]) -> float:
     """Return the total variation distance of two distributions, 0 to 1."""
     return sum(abs(one - other) for one, other in zip(before, after, strict=True)) / 2
-
-
-def _largest_change(found: Associations) -> str | None:
-    if found.before is None or len(found.names) < 2:
-        return None
-    change = np.abs(np.triu(found.after - found.before, 1))
-    if np.isnan(change).all():
-        return None
-    first, second = np.unravel_index(int(np.nanargmax(change)), change.shape)
-    return (
-        f"The correlation that changed most is that of {found.names[first]} and "
-        f"{found.names[second]}: {found.before[first, second]:z.2f} in the original, "
-        f"{found.after[first, second]:z.2f} in the release."
-    )
 
 
 def usefulness(evidence: Evidence) -> Section:
@@ -155,7 +138,7 @@ def _scores(learning: Learning) -> Chart:
         found = getattr(one, kept.measure)
         margin = "" if found.standard_error is None else f" ±{1.96 * found.standard_error:.4f}"
         scores = {side: f"{own[one.learner]:.4f}" for side, own in by_side.items()}
-        difference = f"{found.difference:+.4f}{margin}"
+        difference = f"{found.difference:+z.4f}{margin}"
         rows.append([one.learner, *scores.values(), difference, found.verdict or "too few records"])
         words.append([*words_of(one.learner, scores), f"difference: {difference}"])
     guessing = f"{kept.guessing:.4f}"

@@ -1,14 +1,12 @@
-"""Sections of the report: values and their correlations, before and after."""
+"""Sections of the report: values before and after, and one published class."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from anonspark.core.figure_text import percent
 from anonspark.engine.protocol import Engine
 from anonspark.engine.protocol import Table as EngineTable
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.presentation.bars import Bars, HeatMap, Series, bar_chart, draw_heat_map
+from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Chart, Section, Table, Text
 from anonspark.presentation.tips import words_of
 from anonspark.release.manifest import Manifest
@@ -95,81 +93,6 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
 def _people_and_share(people: str, share: str, rules: Disclosure) -> str:
     """Return what a bar says. Of few records no more than that."""
     return f"{people} records" if people == rules.few else f"{people} records, {share}"
-
-
-def correlations(evidence: Evidence) -> Section | None:
-    """Show how strongly attributes go together, before and after."""
-    found = evidence.figures.associations
-    if len(found.names) < 2:
-        return None
-    titles, matrices = ["release"], [found.after]
-    if found.before is not None:
-        titles = ["original", "release", "change"]
-        # Unrounded, the change would tell more of the original than its matrix does.
-        change = found.after.round(2) - found.before.round(2)
-        matrices = [found.before, found.after, change]
-    pairs = [
-        (row, column)
-        for row in range(len(found.names))
-        for column in range(row + 1, len(found.names))
-    ]
-    rows = [
-        [
-            f"{found.names[first]} and {found.names[second]}",
-            _measure(found.ordered[first], found.ordered[second]),
-            *(
-                "does not vary"
-                if np.isnan(matrix[first, second])
-                else f"{matrix[first, second]:z.2f}"
-                for matrix in matrices
-            ),
-        ]
-        for first, second in pairs
-    ]
-    charts = [
-        Chart(
-            draw_heat_map(
-                HeatMap(
-                    _CORRELATIONS[title],
-                    found.names,
-                    matrix,
-                    words={
-                        cell: f"{row[0]}: {row[place]}"
-                        for row, (first, second) in zip(rows, pairs, strict=True)
-                        for cell in ((first, second), (second, first))
-                    },
-                ),
-                f"Heat map of {len(found.names)} attributes: {_CORRELATIONS[title].lower()}. "
-                f"{', '.join(found.names)}.",
-            ),
-            Table("Correlations of pairs of attributes", ("pair", "measure", *titles), rows),
-        )
-        for place, (title, matrix) in enumerate(zip(titles, matrices, strict=True), start=2)
-    ]
-    return Section(
-        "correlations",
-        "Correlations before and after",
-        [
-            Text("Numbers, dates and times: Pearson's correlation, -1 to 1. Two categories: "
-                 "Cramér's V, 0 to 1. A category and a number: the correlation ratio, 0 to 1. A "
-                 "published interval counts with its middle, a set in equal parts of its values. "
-                 "Categories are grouped as above, rare values together."),
-            *charts,
-        ],
-    )  # fmt: skip
-
-
-_CORRELATIONS = {
-    "original": "Correlations in the original",
-    "release": "Correlations in the release",
-    "change": "Change of correlations, release less original",
-}
-
-
-def _measure(first: bool, second: bool) -> str:
-    if first and second:
-        return "Pearson"
-    return "correlation ratio" if first or second else "Cramér's V"
 
 
 def example(evidence: Evidence) -> Section | None:

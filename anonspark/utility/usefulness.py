@@ -141,7 +141,7 @@ def _of_models(kept: Kept) -> str:
     guessing = f"guessing {kept.guessing:.4f}"
     seen = "" if kept.held_out else ", flattering because the release has seen the test records"
     if not kept.enough:
-        difference = f"difference {kept.release - kept.original:+.4f}"
+        difference = f"difference {kept.release - kept.original:+z.4f}"
         if kept.margin is not None:
             difference += f" ±{kept.margin:.4f}"
         return (
@@ -160,8 +160,8 @@ def _of_models(kept: Kept) -> str:
         )
     margin = ""
     if kept.low is not None and kept.high is not None:
-        margin = f"95% interval {max(kept.low, 0.0):.1%} to {kept.high:.1%}, "
+        margin = f"95% interval {max(kept.low, 0.0):.1%} to {kept.high:z.1%}, "
     return (
-        f"a model trained on the release is {kept.share:.1%} as good as on the original "
+        f"a model trained on the release is {kept.share:z.1%} as good as on the original "
         f"({margin}{scores}, {guessing}{seen})"
     )

@@ -34,8 +34,6 @@ class OpenedRelease:
         None for a table of another tool.
     configuration : Configuration or None
         What was to be required instead of the manifest's promise.
-    moved : tuple of str
-        Those failures of the claim that say that the release may only lie elsewhere than it did.
     """
 
     path: str
@@ -44,7 +42,6 @@ class OpenedRelease:
     claim: Claim
     manifest: Manifest | None
     configuration: Configuration | None = None
-    moved: tuple[str, ...] = ()
 
     def rows(self, engine: Engine) -> int:
         """Return the number of records. One job."""
@@ -116,15 +113,12 @@ def open_release(
     where = release if manifest is None else f"{release}/data"
     failures_first = _telling_first(engine, failures, None if manifest is None else where)
     changed: list[str] = []
-    moved: list[str] = []
     with failures_first, engine.reading((where,), key=""):
         if manifest is None:
             data = open_by_suffix(engine, release, "release")
         else:
             data = engine.published(where, manifest.data_format)
-            changed, moved = changed_sidecar_files(
-                release, manifest, data.schema, files.resolved(release)
-            )
+            changed = changed_sidecar_files(release, manifest, data.schema)
         if configuration is not None:
             claim = claim_of_configuration(
                 engine, configuration, data.schema.names, claim, matched=matched
@@ -135,8 +129,8 @@ def open_release(
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(engine, release, "release", texts=claim.columns)
             data, claim = leave_out_suppressed(data, replace(claim, failures=failures), roles)
-    claim = replace(claim, failures=(*claim.failures, *changed, *moved))
-    return OpenedRelease(release, where, data, claim, manifest, configuration, tuple(moved))
+    claim = replace(claim, failures=(*claim.failures, *changed))
+    return OpenedRelease(release, where, data, claim, manifest, configuration)
 
 
 @contextmanager

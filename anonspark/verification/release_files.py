@@ -23,9 +23,7 @@ from anonspark.engine.files import Entry, PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, raise_if_limit_reached
-from anonspark.redaction import redact
 from anonspark.release.copies import COPIES, copy_path, csv_copy
-from anonspark.release.iceberg import ICEBERG_FILES, METADATA
 from anonspark.release.layout import COMPANIONS, foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import published_attributes
@@ -336,7 +334,7 @@ def _tables(
         folder, _, name = entry.path.rpartition("/")
         # Of a table in another format than those with footers only what has one is compared.
         is_hidden = name.startswith(("_", ".")) or "/_" in f"/{folder}"
-        if not folder or folder in (COPIES, METADATA) or is_hidden:
+        if not folder or folder == COPIES or is_hidden:
             continue
         if not entry.bytes:
             empty.append(entry.path)
@@ -486,9 +484,7 @@ def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
     return not (checksum and above + checksum["name"] in sizes)
 
 
-def changed_sidecar_files(
-    release: str, manifest: Manifest, schema: pa.Schema, address: str
-) -> tuple[list[str], list[str]]:
+def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -> list[str]:
     """Compare what explains a release with what this version writes of its manifest and columns.
 
     Parameters
@@ -499,43 +495,27 @@ def changed_sidecar_files(
         Whose list of files was compared with what lies there.
     schema : pyarrow.Schema
         Of the published records.
-    address : str
-        Where the release lies, with scheme.
 
     Returns
     -------
     list of str
         A sentence on the texts, or none. None of a release of another version, which may word them
         otherwise.
-    list of str
-        A sentence on the metadata of Iceberg, or none. It holds nothing of the records.
     """
     columns = {name for one in published_attributes(manifest) for name in one.columns}
     if not columns <= {*schema.names}:  # which is refused itself
-        return [], []
+        return []
     listed = [PublishedFile(**file) for file in manifest.files]
-    contents = sidecar_contents(manifest, schema, listed, address)
+    contents = sidecar_contents(manifest, schema, listed)
     expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
-    ours = {*COMPANIONS, *ICEBERG_FILES}
-    found = {file.path: file.sha256 for file in listed if file.path in ours}
+    found = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
     changed = sorted(
         name for name in expected.keys() | found.keys() if found.get(name) != expected.get(name)
     )
-    is_ours = manifest.version == __version__
-    texts = [name for name in changed if name in COMPANIONS and is_ours]
-    tables = [name for name in changed if name in ICEBERG_FILES]
-    failures, moved = [], []
-    if texts:
-        failures.append(
-            f"{release}: {named(texts)}: not what this version writes of this manifest and these "
-            "records, so that it may say or run something else. Do not use it, restore the release "
-            "or publish it again"
-        )
-    if tables:
-        moved.append(
-            f"{release}: {named(tables)}: not the metadata of Iceberg for these files at "
-            f"{redact(address)}. They were changed, or the release was moved, and readers of the "
-            "table may read other files. Move the release back, or publish it again, without "
-            "iceberg in output.copies if it is to be moved"
-        )
-    return failures, moved
+    if not changed or manifest.version != __version__:
+        return []
+    return [
+        f"{release}: {named(changed)}: not what this version writes of this manifest and these "
+        "records, so that it may say or run something else. Do not use it, restore the release "
+        "or publish it again"
+    ]

@@ -49,7 +49,7 @@ def sum_weights(
     Raises
     ------
     DataError
-        If a weight is no positive finite number.
+        If a weight is negative, or no finite number.
 
     Notes
     -----
@@ -78,7 +78,7 @@ def sum_weights(
     if unsound.sum():
         raise DataError(
             f"{_KEY}: found {int(unsound.sum()):,} of {int(records.sum()):,} records without a "
-            f"weight in column {name!r}. Expected positive finite numbers of at most "
+            f"weight in column {name!r}. Expected finite numbers from 0 to "
             f"{_LARGEST:,.0f}. Correct the column, or remove {_KEY}"
         )
     sums = whole + parts * _UNIT
@@ -98,8 +98,8 @@ class _SplitWeights:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             read, _ = read_values(self.reading, batch.column(_WEIGHT))
-            weights = read.fill_null(0.0).to_numpy()
-            sound = (weights > 0.0) & (weights <= _LARGEST)
+            weights = read.fill_null(-1.0).to_numpy()
+            sound = (weights >= 0.0) & (weights <= _LARGEST)
             parts, whole = np.modf(np.where(sound, weights, 0.0))
             numbers = (whole, np.rint(parts / _UNIT), ~sound)
             columns = [pa.array(one.astype(np.int64)) for one in numbers]

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 METRICS = "metrics/(summary|rounds|classes|attributes|privacy|risk|nodes)"
-MORE = r"copies/[^/]+\.csv|metadata/(v1\.metadata\.json|version-hint\.text|(snapshot|files)\.avro)"
+MORE = r"copies/[^/]+\.csv"
 TEXTS = rf"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|{MORE}"
 LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|orc))|{TEXTS}")
 BATCH = 2**16  # records, or rows of counts, that are looked at together

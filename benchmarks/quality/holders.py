@@ -20,7 +20,7 @@ from anonspark.engine.protocol import Table
 from anonspark.pipeline.run import run
 from anonspark.release.originals import open_by_suffix
 from anonspark.sharing.holders.union import unite
-from anonspark.utility import records
+from anonspark.utility import features
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.learning import LABEL
 from quality.averaging import train_alone, train_together
@@ -133,7 +133,7 @@ class Releases:
         for name, rows in self._named.items():
             self._write(table, rows, self._path(name))
         self._made: set[tuple[str, int]] = set()
-        self._examples: records.Examples | None = None
+        self._examples: features.Examples | None = None
 
     def raw(self, name: str) -> Examples:
         """Return raw records as examples, their numbers not standardized."""
@@ -170,15 +170,15 @@ class Releases:
             place += bool(axis.missing)
         return places
 
-    def _space(self) -> records.Examples:
+    def _space(self) -> features.Examples:
         if self._examples is None:
             self._anonymize("pool", K)
             opened = open_evaluation(
                 self._engine, self._release("pool", K), str(self._path("pool")), TARGET
             )
-            others = tuple(axis for axis in opened.others if axis.name != TARGET)
-            space = records.FeatureSpace(opened.quasi_identifiers, others)
-            self._examples = records.Examples(space, opened.target, opened.missing_markers)
+            if opened.target is None:
+                raise ValueError(f"{TARGET} has no classes to learn")
+            self._examples = opened.examples(opened.target)
         return self._examples
 
     def _anonymize(self, name: str, k: int) -> None:

@@ -104,7 +104,7 @@ def spreads(learned: Learned) -> SpreadOf:
             return SPREAD_OF_ACCURACY
         name, training = column.lower(), "federated, raw"
         mean = getattr(learned.alike.mean(training), name)
-        return max(abs(mean - end) for end in learned.alike.range(training, name))
+        return float(max(abs(mean - end) for end in learned.alike.range(training, name)))
 
     return spread_of
 

@@ -77,7 +77,8 @@ def sensitivities() -> dict[str, int]:
 
 def expected(counts: Counts) -> Counts:
     """Return the counts that are expected of independent values and classes."""
-    return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    products: Counts = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    return products
 
 
 def scale_of_noise(tables: int, epsilon: str) -> Fraction:

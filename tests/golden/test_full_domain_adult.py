@@ -9,7 +9,7 @@ import pyarrow.csv as pc
 import pytest
 from data_sets import ADULT_OF_ARX
 from lattice_tables import quasi_identifier, tuples_of
-from places import HIERARCHIES
+from places import HIERARCHIES, require_data
 
 from anonspark.core.criteria import Criteria
 from anonspark.layers.partition.lattice.domain import Domain, domain_of
@@ -23,6 +23,7 @@ NAMES = ADULT_OF_ARX.quasi_identifiers
 @pytest.fixture(scope="module")
 def columns(data_directory: Path) -> dict[str, list[str]]:
     path = data_directory / ADULT_OF_ARX.file
+    require_data(path)
     options = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     table = pc.read_csv(path, parse_options=pc.ParseOptions(delimiter=";"), convert_options=options)
     return {name: table.column(name).to_pylist() for name in NAMES}

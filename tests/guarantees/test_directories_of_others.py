@@ -213,19 +213,6 @@ def test_the_night_of_a_table_of_all_runs(
     assert f"The release at {tmp_path / 'other'} is complete" in done.err
 
 
-@pytest.mark.parametrize(("spoil", "_"), OTHERS)
-def test_failures_are_not_noted_at_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, _: str
-) -> None:
-    (tmp_path / "history").mkdir()
-    spoil(tmp_path / "history" / "failures")
-    path = configured(tmp_path, metrics={"append_to": str(tmp_path / "history")})
-    done = command(capsys, "run", path, "--set", "privacy.k=500")
-    assert done.code == 3, done.err
-    assert "could not be noted" in done.err
-    assert not list((tmp_path / "history" / "failures").iterdir())
-
-
 @pytest.mark.parametrize(("spoil", "expected"), OTHERS)
 def test_comparisons(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str

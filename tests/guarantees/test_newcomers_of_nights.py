@@ -104,8 +104,6 @@ def watched(folder: Path, recipient: str) -> dict[str, Any]:
         name = str(path.relative_to(folder))
         found |= dict(flat(pq.read_table(path).to_pylist(), name))
     found = {name: one for name, one in found.items() if not _OF_TIME.search(name)}
-    samples = (folder / "watched" / f"{recipient}.prom").read_text().splitlines()
-    found["prometheus"] = [one for one in samples if not re.search("seconds|timestamp", one)]
     manifest = folder / "n3" / recipient / "manifest.json"
     document = json.loads(manifest.read_text())
     # The page draws how long each stage took.
@@ -169,7 +167,6 @@ class Nights:
             own["metrics"] = {
                 "job": name,
                 "append_to": f"watched/{name}",
-                "prometheus_textfile": f"watched/{name}.prom",
                 "drift": {"rows_in": 1, "rows_dropped_missing": 1, "rows_published": 1},
             }
         # The same paths in every folder: they are in the fingerprint of the configuration.

@@ -52,7 +52,6 @@ def document_at(folder: str | Path) -> dict[str, Any]:
         "model": {"name": "smondrian"},
         "metrics": {
             "append_to": f"{folder}/history",
-            "prometheus_textfile": f"{folder}/last.prom",
             "job": f"nightly {folder}",
         },
         "output": {"path": f"{folder}/release", "mode": "overwrite"},
@@ -65,7 +64,6 @@ PATHS = (
     ("attributes", "town", "hierarchy"),
     ("privacy", "delta_presence", "population"),
     ("metrics", "append_to"),
-    ("metrics", "prometheus_textfile"),
     ("output", "path"),
     ("execution", "staging_path"),
 )

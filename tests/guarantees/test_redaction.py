@@ -161,7 +161,6 @@ def test_all_keys_are_planted() -> None:
         ("attributes", "age", "hierarchy"),
         ("privacy", "delta_presence", "population"),
         ("metrics", "append_to"),
-        ("metrics", "prometheus_textfile"),
         ("metrics", "job"),
         ("input", "options", "url"),
         ("privacy", "delta_presence", "options", "url"),

@@ -140,18 +140,6 @@ LINKS: dict[str, tuple[dict[str, dict[str, str]], str]] = {
     "output below": ({"output": {"path": "dangling/a/b"}}, "output.path: .*not there"),
     "staging": ({"execution": {"staging_path": "dangling"}}, "execution.staging_path: .*not there"),
     "history": ({"metrics": {"append_to": "dangling/a"}}, "metrics.append_to: .*not there"),
-    "textfile": (
-        {"metrics": {"prometheus_textfile": "file-link"}},
-        "metrics.prometheus_textfile: .*symbolic link",
-    ),
-    "textfile is a directory": (
-        {"metrics": {"prometheus_textfile": "there"}},
-        "metrics.prometheus_textfile: .*was not written by a run",
-    ),
-    "textfile of others": (
-        {"metrics": {"prometheus_textfile": "file"}},
-        "metrics.prometheus_textfile: .*was not written by a run",
-    ),
 }
 
 
@@ -160,8 +148,6 @@ def test_links_are_refused_at_the_start(spark: SparkSession, tmp_path: Path, cas
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     write_earlier_release(tmp_path / "there")
     (tmp_path / "link").symlink_to(tmp_path / "there")
-    write(tmp_path / "file")
-    (tmp_path / "file-link").symlink_to(tmp_path / "file")
     sections, told = LINKS[case]
     sections = {
         name: {key: str(tmp_path / value) for key, value in section.items()}
@@ -187,10 +173,6 @@ def test_links_above_the_output_are_fine(spark: SparkSession, tmp_path: Path) ->
     require_usable_output(files, configured(tmp_path, **places))
     write_earlier_release(tmp_path / "disk" / "release")
     require_replaceable_release(files, f"{tmp_path}/link/release")
-    # What a run wrote is replaced.
-    textfile = write(tmp_path / "disk/a.prom", b"# HELP anonspark_run_info The last run.\n")
-    metrics = {"prometheus_textfile": str(textfile)}
-    require_usable_metrics(files, configured(tmp_path, metrics=metrics))
 
 
 @pytest.mark.parametrize("name", ["check", "run"])

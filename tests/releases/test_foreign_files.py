@@ -14,18 +14,24 @@ import anonspark
 from anonspark.errors import DataError
 
 FILES = {
-    "dta.csv": (b"<stata_dta><header>\0", "Stata", "format: stata"),
-    "old.csv": (b"\x72\x02\x01\x00\0", "Stata", "format: stata"),
-    "xlsx.csv": (b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml", "an Excel", "format: excel"),
-    "xls.csv": (b"\xd0\xcf\x11\xe0\0", "an old Excel workbook", "format: excel"),
-    "sav.csv": (b"$FL2@(#)\0", "SPSS", "format: spss"),
-    "por.csv": (b"0" * 200 + b"ASCII SPSS PORT FILE", "SPSS", "format: spss"),
-    "sas7bdat.csv": (bytes(12) + b"\xc2\xea\x81\x60\0", "SAS", "format: sas"),
-    "p.feather": (b"ARROW1\0\0", "Feather", "pandas.read_feather"),
-    "p.pkl": (b"\x80\x04\x95\0", "a pickle", "pandas.read_pickle"),
-    "zst.csv": (b"\x28\xb5\x2f\xfd\0", "compressed with Zstandard", "the ending .zst"),
-    "xz.csv": (b"\xfd7zXZ\0", "compressed with xz", "the ending .xz"),
-    "zip.csv": (b"PK\x03\x04\0", "a zip archive", "the ending .zip"),
+    "dta.csv": (b"<stata_dta><header>\0", "files of Stata", "convert dta.csv dta.parquet"),
+    "old.csv": (b"\x72\x02\x01\x00\0", "files of Stata", "convert old.csv old.parquet"),
+    "xlsx.csv": (
+        b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml",
+        "files of Excel",
+        "convert xlsx.csv xlsx.parquet",
+    ),
+    "xls.csv": (b"\xd0\xcf\x11\xe0\0", "files of Excel", "convert xls.csv xls.parquet"),
+    "sav.csv": (b"$FL2@(#)\0", "files of SPSS", "convert sav.csv sav.parquet"),
+    "por.csv": (b"0" * 200 + b"ASCII SPSS PORT FILE", "of SPSS", "convert por.csv por.parquet"),
+    "sas7bdat.csv": (bytes(12) + b"\xc2\xea\x81\x60\0", "files of SAS", "sas7bdat.parquet"),
+    "my survey.sav.gz": (b"broken", "files of SPSS", "convert 'my survey.sav.gz' 'my survey.parqu"),
+    "~x.xlsx": (b"broken", "files of Excel", "convert '~x.xlsx' '~x.parquet'"),
+    "p.feather": (b"ARROW1\0\0", "the file is Feather", "pandas.read_feather"),
+    "p.pkl": (b"\x80\x04\x95\0", "the file is a pickle", "pandas.read_pickle"),
+    "zst.csv": (b"\x28\xb5\x2f\xfd\0", "the file is compressed with Zstandard", "the ending .zst"),
+    "xz.csv": (b"\xfd7zXZ\0", "the file is compressed with xz", "the ending .xz"),
+    "zip.csv": (b"PK\x03\x04\0", "the file is a zip archive", "the ending .zip"),
 }
 
 
@@ -40,20 +46,41 @@ def configuration(folder: Path, path: str, columns: str = "age") -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_other_programs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     content, kind, remedy = FILES[name]
-    (tmp_path / name).write_bytes(content)
+    Path(name).write_bytes(content)
     for arguments in (
-        ("profile", tmp_path / name),
-        ("check", configuration(tmp_path, str(tmp_path / name))),
-        ("run", tmp_path / "c.yaml"),
+        ("profile", name),
+        ("init", name),
+        ("check", configuration(tmp_path, name)),
+        ("run", "c.yaml"),
+        ("run", "c.yaml", "--set", "execution.engine=local"),
     ):
         refused = command(capsys, *arguments, "--quiet")
         assert refused.code == 3, arguments
-        assert f"the file is {kind}" in refused.err
-        key = arguments[0] == "profile" and remedy.startswith("format")
-        assert (f"--{remedy.replace(':', '')}" if key else remedy) in refused.err
+        assert kind in refused.err
+        assert remedy in refused.err
+
+
+def test_formats_of_other_programs_and_folders_of_their_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("p.xlsx", "~$p.xlsx"):
+        (tmp_path / "in" / name).write_bytes(b"broken")
+    path = configuration(tmp_path, str(tmp_path / "in"))
+    for more in ((), ("--set", "input.format=stata"), ("--set", "execution.engine=spark")):
+        refused = command(capsys, "check", path, *more, "--quiet")
+        assert refused.code == 3, refused.err
+        assert f"anonspark convert {tmp_path}/in {tmp_path}/in.parquet" in refused.err
+    refused = command(capsys, "profile", "hdfs://x/p.sav")
+    assert refused.code == 3
+    assert "Download them, and run: anonspark convert p.sav p.parquet" in refused.err
 
 
 def test_a_first_line_that_names_the_separator_is_read(

@@ -19,11 +19,11 @@ from cases import night
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
 from helpers import command, metrics, of_any_run, published, summary
-from places import HIERARCHIES
+from places import HIERARCHIES, require_data
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.publish import division
 from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run as run_pipeline
@@ -47,6 +47,7 @@ CLOSE = {"t_closeness": {"attribute": "native-country", "t": 0.2}}
 
 @pytest.fixture(scope="module")
 def adult(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_data(data_directory / ADULT_OF_ARX.file)
     options = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     table = pc.read_csv(
         data_directory / ADULT_OF_ARX.file,
@@ -724,3 +725,35 @@ def test_plan_and_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     # No value of the data.
     assert "Graz" not in ended.out + ended.err
     assert command(capsys, "verify", tmp_path / "release").code == 0
+
+
+def test_categories_without_a_hierarchy(engine: LocalEngine, tmp_path: Path) -> None:
+    """Texts and booleans have their values and ``*``; numbers are refused, with the remedy."""
+    table = pa.table(
+        {
+            "sex": ["f", "m", "x"] * 40,
+            "job": [f"job {row % 30}" for row in range(120)],
+            "member": [row % 2 == 0 for row in range(120)],
+            "age": [row % 12 for row in range(120)],
+        }
+    )
+    pq.write_table(table, tmp_path / "people.parquet")
+    document: dict[str, Any] = {
+        "input": {"path": str(tmp_path / "people.parquet")},
+        "quasi_identifiers": ["sex", "job", "member"],
+        "privacy": {"k": 5},
+        "model": "full-domain",
+        "output": {"path": str(tmp_path / "release")},
+        "execution": {"seed": 2**40},
+    }
+    found = run_pipeline(engine, parse_configuration(document))
+    assert found.rounds[0]["levels"] == "sex=0, job=1, member=0"
+    data = pq.read_table(tmp_path / "release" / "data")
+    assert set(data["sex"].to_pylist()) == {"f", "m", "x"}
+    assert set(data["job"].to_pylist()) == {"*"}
+    original = str(tmp_path / "people.parquet")
+    assert audit_release(engine, str(tmp_path / "release"), original=original).holds
+    document["quasi_identifiers"].append("age")
+    document["output"]["path"] = str(tmp_path / "none")
+    with pytest.raises(DataError, match=r"age: found no hierarchy .*intervals.*type to text"):
+        check_input(engine, parse_configuration(document))

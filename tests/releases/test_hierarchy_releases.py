@@ -15,6 +15,7 @@ import pytest
 from cases import cases
 from data_sets import ADULT_BY_HIERARCHIES
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from places import require_data
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -51,6 +52,7 @@ def adult(adult_path: Path) -> pa.Table:
 
 
 def adult_configuration(tmp_path: Path, data_directory: Path, **sections: Any) -> Path:
+    require_data(data_directory / "hierarchies")
     attributes: dict[str, Any] = {
         name: {
             "role": "quasi_identifier",

@@ -181,6 +181,9 @@ def test_full_domain_levels(tmp_path: Path) -> None:
     ]
     assert found.rounds[0]["levels"] == _levels(tmp_path / "old")
     assert told[1]["rows_published"] + told[1]["rows_suppressed"] == 600
+    by_default = {"name": "mapping", "release": str(tmp_path / "old")}
+    again = release(tmp_path, "now.parquet", "again", attributes=roles, model=by_default)
+    assert again.summary["output_fingerprint"] == found.summary["output_fingerprint"]
     with pytest.raises(ConfigurationError, match=r"found 'merge', but model\.release was made by"):
         release(tmp_path, "now.parquet", "none", attributes=roles, model=mapping(tmp_path))
 

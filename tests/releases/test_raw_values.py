@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, published, write_table
@@ -150,7 +151,7 @@ def test_a_part_without_values_fits_every_type(tmp_path: Path, capsys: Capsys) -
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
-def test_nanoseconds_are_read_where_they_tell_nothing_more(
+def test_nanoseconds_are_read_in_microseconds(
     tmp_path: Path, capsys: Capsys, zone: str | None
 ) -> None:
     moments = pa.array([place * 1000 for place in range(60)], pa.int64())
@@ -161,21 +162,17 @@ def test_nanoseconds_are_read_where_they_tell_nothing_more(
     assert found.code == 0, found.err
     assert "ns" not in str(published(tmp_path / "release").schema)
 
+    # One record decides nothing: the column is read in microseconds, whatever values it has.
     odd = moments.to_pylist()
     odd[17] += 1
+    before = published(tmp_path / "release")
     seen = pa.array(odd, pa.int64()).cast(pa.timestamp("ns", zone))
     pq.write_table(pa.table({"age": AGES, "seen": seen}), path, version="2.6")
-    found = command(capsys, "check", configure(tmp_path, "age", "seen"))
-    assert found.code == 3
-    assert "the column 'seen' has the type timestamp[ns], with digits beyond" in found.err
-    assert 'coerce_timestamps="us"' in found.err
-    # Whoever does not ask for it goes on.
-    assert command(capsys, "check", configure(tmp_path, "age")).code == 0
-    found = command(capsys, "profile", path, "--json")
+    found = command(
+        capsys, "run", configure(tmp_path, "age", "seen"), "--set", "output.mode=overwrite"
+    )
     assert found.code == 0, found.err
-    assert {one["name"] for one in json.loads(found.out)["columns"]} == {"age", "seen"}
-    found = command(capsys, "init", path, "--out", tmp_path / "people.yaml")
-    assert found.code == 0, found.err
+    assert published(tmp_path / "release").equals(before)
 
 
 LEVELS = ["none", "mild", "never", "moderate", "severe"]
@@ -268,3 +265,33 @@ def test_files_that_disagree_bring_no_order(
     labels = set(published(tmp_path / "release")["severity"].to_pylist())
     assert labels == {"{mild, moderate}", "{none, severe}"}
     assert "Declare the order as attributes.severity.order" in found.err
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize(
+    "declared",
+    [{}, {"type": "date"}, {"hierarchy": {"calendar": ["month", "year"]}}],
+    ids=["plain", "date", "calendar"],
+)
+def test_moments_of_files_at_midnight_are_published_as_days(
+    zone: str | None, declared: dict[str, Any], tmp_path: Path, capsys: Capsys
+) -> None:
+    seen = pa.array(DAYS, pa.date32()).cast(pa.timestamp("us")).cast(pa.timestamp("us", zone))
+    write_table(tmp_path / "input.parquet", pa.table({"seen": seen}))
+    path = configure(tmp_path, others={"seen": {"role": "quasi_identifier", **declared}})
+    found = command(capsys, "run", path)
+    assert found.code == 0, found.err
+    labels = published(tmp_path / "release")["seen"].to_pylist()
+    assert not any(":" in label for label in labels)
+    assert all(label.strip("[").startswith("2024-01") for label in labels)
+    found = command(
+        capsys, "verify", tmp_path / "release", "--original", tmp_path / "input.parquet"
+    )
+    assert found.code == 0, found.out
+    if declared:
+        later = pc.add(seen, pa.scalar(3_600_000_000, pa.duration("us")))
+        write_table(tmp_path / "input.parquet", pa.table({"seen": later}))
+        found = command(capsys, "check", path)
+        assert found.code == 3
+        assert "60 of 60 values are not of the declared type date" in found.err
+        assert "midnight, in UTC if it has a zone" in found.err

@@ -34,34 +34,25 @@ def table() -> dict[str, Any]:
 
 def checked(
     folder: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str], **sections: Any
-) -> tuple[str, list[dict[str, Any]]]:
-    """Return what ``check`` prints, and what it says of repeats in JSON."""
+) -> str:
+    """Return the log of ``check``, and make sure that no value is in it."""
     write_table(folder / "input.parquet", table)
     roles = {"age": "quasi_identifier", "ill": "sensitive", **sections.pop("attributes", {})}
     path = configuration_file(folder, attributes=roles, **sections)
     printed = command(capsys, "check", path, "--quiet")
     assert printed.code == 0, printed.err
     assert "P000" not in printed.out + printed.err
-    told = json.loads(command(capsys, "check", path, "--quiet", "--json").out)
-    return printed.out, told["repeats"]
+    return printed.err
 
 
 def test_an_identifier_that_repeats(
     tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     roles = {"patient_nbr": "identifier"}
-    printed, repeats = checked(tmp_path, table, capsys, attributes=roles, privacy={"k": 4})
-    assert printed.splitlines()[-1] == (
-        "patient_nbr repeats: 120 records of 100 people, at most 5 of one. k = 4 counts records, "
-        "so a class may hold fewer than 4 people: --set privacy.unit=patient_nbr"
-    )
-    assert repeats == [
-        {
-            "column": "patient_nbr", "records": 120, "people": 100, "most": 5,
-            "is_identifier": True, "exact": True, "unit": "person",
-            "remedy": "--set privacy.unit=patient_nbr",
-        }
-    ]  # fmt: skip
+    assert (
+        "(patient_nbr repeats: 120 records of 100 people, at most 5 of one. k = 4 counts records, "
+        "so a class may hold fewer than 4 people: --set privacy.unit=patient_nbr)"
+    ) in checked(tmp_path, table, capsys, attributes=roles, privacy={"k": 4})
 
 
 @pytest.mark.parametrize("roles", [{}, {"patient_nbr": "insensitive"}])
@@ -71,27 +62,22 @@ def test_a_column_that_looks_like_an_identifier(
     capsys: pytest.CaptureFixture[str],
     roles: dict[str, str],
 ) -> None:
-    printed, repeats = checked(tmp_path, table, capsys, attributes=roles)
-    remedy = "--set attributes.patient_nbr=identifier --set privacy.unit=patient_nbr"
+    log = checked(tmp_path, table, capsys, attributes=roles)
     # Neither the number of the visit, which does not repeat, nor that of the ward of many people.
-    assert [(one["column"], one["remedy"]) for one in repeats] == [("patient_nbr", remedy)]
-    assert printed.splitlines()[-1].endswith(remedy)
+    assert log.count(" repeats: ") == 1
+    assert "--set attributes.patient_nbr=identifier --set privacy.unit=patient_nbr" in log
     # And what it says can be done.
     done = {"attributes": {"patient_nbr": "identifier"}, "privacy": {"k": 3, "unit": "patient_nbr"}}
-    printed, repeats = checked(tmp_path, table, capsys, **done)
-    assert repeats == []
-    assert "repeats" not in printed
+    assert "repeats" not in checked(tmp_path, table, capsys, **done)
 
 
 def test_missing_identifiers_are_nobody(
     tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    some = [*table["patient_nbr"][:100], *["?"] * 20]
-    other = {**table, "patient_nbr": some}
+    other = {**table, "patient_nbr": [*table["patient_nbr"][:100], *["?"] * 20]}
+    markers = {"missing_markers": ["?"]}
     roles = {"patient_nbr": "identifier"}
-    given = {"missing_markers": ["?"]}
-    _, repeats = checked(tmp_path, other, capsys, attributes=roles, input=given)
-    assert repeats == []
+    assert "repeats" not in checked(tmp_path, other, capsys, attributes=roles, input=markers)
 
 
 def panel() -> dict[str, Any]:
@@ -113,10 +99,8 @@ def test_a_number_of_people_under_any_name_and_role(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], role: str | None
 ) -> None:
     roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
-    printed, repeats = checked(tmp_path, panel(), capsys, attributes=roles)
-    assert "usable, with" in printed
-    assert [one["column"] for one in repeats] == ["nr"]
-    assert repeats[0]["remedy"] == "--set attributes.nr=identifier --set privacy.unit=nr"
+    log = checked(tmp_path, panel(), capsys, attributes=roles)
+    assert "--set attributes.nr=identifier --set privacy.unit=nr" in log
     ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
     assert ran.code == 0, ran.err
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
@@ -177,11 +161,9 @@ def test_a_large_input_is_not_read_for_amounts(
 def test_a_wrong_identifier_hides_no_other(
     tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    roles = {"ward_id": "identifier"}
-    _, repeats = checked(tmp_path, table, capsys, attributes=roles)
-    assert [(one["column"], one["unit"]) for one in repeats] == [
-        ("ward_id", None), ("patient_nbr", "person"),
-    ]  # fmt: skip
+    log = checked(tmp_path, table, capsys, attributes={"ward_id": "identifier"})
+    assert "ward_id repeats" in log
+    assert "patient_nbr repeats" in log
     ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
     assert "patient_nbr repeats" in ran.err
 
@@ -190,6 +172,87 @@ def test_an_identifier_that_is_a_measurement(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = {name: values for name, values in panel().items() if name != "nr"}
-    printed, repeats = checked(tmp_path, table, capsys, attributes={"longitude": "identifier"})
-    assert repeats == []
-    assert "longitude" not in printed
+    assert "longitude" not in checked(
+        tmp_path, table, capsys, attributes={"longitude": "identifier"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "role", "is_warned"),
+    [
+        ("nr", None, True),
+        ("nr", "quasi_identifier", True),
+        # The user says that it is a figure.
+        ("nr", {"role": "quasi_identifier", "type": "number"}, False),
+        ("nr", "sensitive", False),
+        # So do these names.
+        ("income", "quasi_identifier", False),
+        ("hhweight", None, False),
+        ("pid", {"role": "quasi_identifier", "type": "number"}, True),
+    ],
+)
+def test_who_says_that_a_figure_is_no_key(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    column: str,
+    role: Any,
+    is_warned: bool,
+) -> None:
+    table = {column if name == "nr" else name: values for name, values in panel().items()}
+    roles = {"race": "quasi_identifier"} | ({column: role} if role else {})
+    log = checked(tmp_path, table, capsys, attributes=roles)
+    assert (f"{column} repeats: 1,200 records of 150" in log) is is_warned
+
+
+def test_who_a_person_is_ends_the_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = panel() | {"person_id": list(range(1_200))}
+    assert "repeats" not in checked(tmp_path, people, capsys)
+    # Days, amounts with a fraction and weights of texts are no numbers of people.
+    texts = {
+        "seen": [f"2020-01-{1 + row % 25:02}" for row in range(1_200)],
+        "cost": [f"{row % 100}.50" for row in range(1_200)],
+    }
+    table = {name: values for name, values in panel().items() if name != "nr"} | texts
+    write_csv = "\n".join(",".join(map(str, row)) for row in zip(*table.values(), strict=True))
+    (tmp_path / "t.csv").write_text(",".join(table) + "\n" + write_csv + "\n")
+    source = {"path": str(tmp_path / "t.csv"), "format": "csv"}
+    assert "repeats" not in checked(tmp_path, table, capsys, input=source)
+
+
+@pytest.mark.parametrize(
+    ("times", "is_warned"), [((1,), False), ((2,), True), ((3,), True), ((2, 1), True)]
+)
+@pytest.mark.parametrize("most", [32_768, 500], ids=["small", "large"])
+def test_records_that_came_twice(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    times: tuple[int, ...],
+    most: int,
+    is_warned: bool,
+) -> None:
+    monkeypatch.setattr(preparing, "SAMPLE_ROWS", most)
+    ages = [
+        age
+        for part, number in enumerate(times)
+        for age in [*range(part * 1_000, part * 1_000 + 600)] * number
+    ]
+    table = {"age": ages, "ill": [f"x{age % 3}" for age in ages]}
+    log = checked(tmp_path, table, capsys)
+    equal = sum(number * 600 for number in times if number > 1)
+    assert (f"({equal:,} records have an equal one" in log) is is_warned
+    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
+    assert ("records have an equal one" in ran.err) is is_warned
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    codes = [warning["code"] for warning in manifest["warnings"]]
+    assert ("delivered_twice" in codes) is is_warned
+
+
+def test_records_that_are_equal_by_nature(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = np.random.default_rng(2)
+    table = {"age": random.integers(20, 80, 900).tolist(), "ill": random.choice(["a", "b"], 900)}
+    assert "equal one" not in checked(tmp_path, table, capsys)

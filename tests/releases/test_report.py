@@ -103,7 +103,6 @@ def test_the_report_begins_with_what_decides_and_has_all_sections(made: Made) ->
         "What was published",
         "How useful it is",
         "Values before and after",
-        "Correlations before and after",
         "Risk before and after",
         "Class sizes",
         "Stricter promises",
@@ -338,7 +337,7 @@ def test_a_word_is_explained_where_it_stands(page: Page) -> None:
 
 def test_a_chart_says_its_figures_where_it_is_pointed_at(page: Page) -> None:
     """The browser shows the title of what is below the pointer."""
-    for section in ("risk-curve", "marginals", "correlations"):
+    for section in ("risk-curve", "marginals"):
         part = page.locator(f"section[aria-labelledby={section}] .tips > path").nth(2)
         assert part.locator("title").text_content()
         box = part.bounding_box()
@@ -435,7 +434,6 @@ def test_hierarchies_masks_and_suppressed_values(monkeypatch: pytest.MonkeyPatch
 
     alone = measure(local_table(data), Manifest(manifest), {"job": hierarchy})
     assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
-    assert alone.associations.before is None
 
     monkeypatch.setattr("anonspark.reporting.original._MOST_TEXTS", 2)
     with pytest.raises(DataError, match="more than 2 different texts in the column 'job'"):
@@ -502,32 +500,6 @@ def test_an_original_without_the_columns_is_refused(made: Made) -> None:
     without = pq.read_table(made.people).drop_columns(["birth_date"])
     with pytest.raises(DataError, match="--original: lacks the columns 'birth_date'"):
         measure(local_table(data), manifest, {}, local_table(without))
-
-
-def test_infinite_values_have_no_correlation() -> None:
-    manifest = {
-        "configuration": {
-            "attributes": {
-                "age": {"role": "quasi_identifier"},
-                "score": {"role": "insensitive"},
-            },
-            "privacy": {"k": 5},
-            "output": {"style": "mean"},
-        },
-        "published": {
-            "quasi_identifiers": [{"name": "age", "kind": "integer", "type": "int64"}],
-            "quasi_identifier_columns": ["age"],
-        },
-    }
-    records = [(mean, 100 - mean**2) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
-    expected = np.corrcoef(np.array(records).T)[0, 1]
-    infinite = [(22.5, float("inf")), (52.5, float("-inf")), (22.5, float("nan"))]
-    data = rows_of(("age", "score"), records + infinite)
-    found = measure(local_table(data), Manifest(manifest), {}, local_table(data)).associations
-    assert found.names == ("age", "score")
-    assert found.before is not None
-    for matrix in (found.before, found.after):
-        assert matrix[0, 1] == pytest.approx(expected, abs=1e-4)
 
 
 def test_means_count_where_they_lie() -> None:

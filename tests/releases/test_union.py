@@ -297,19 +297,6 @@ def with_a_swapped_file(parts: Path) -> list[str]:
     return list(PLACES)
 
 
-def with_a_table_that_was_moved(parts: Path) -> list[str]:
-    output = {"path": str(parts / "first"), "copies": ["iceberg"]}
-    anonymize(parts, "first", people(12), parts / "coding.yaml", output=output)
-    (parts / "first").rename(parts / "moved")
-    return ["north", "moved"]
-
-
-def with_a_table_that_was_moved_and_changed(parts: Path) -> list[str]:
-    names = with_a_table_that_was_moved(parts)
-    (parts / "moved" / PLANTED).touch()
-    return names
-
-
 def with_another_coding_in_the_manifest(parts: Path) -> list[str]:
     said = changed(read_manifest(parts / "north"), {"coding.document.style": "mean"})
     save_manifest(parts / "north", said)
@@ -341,12 +328,6 @@ def with_another_configuration(parts: Path) -> list[str]:
         ),
         (with_a_changed_record, GuaranteeError, "does not keep its own promise"),
         (with_a_swapped_file, GuaranteeError, "does not keep its own promise"),
-        (
-            with_a_table_that_was_moved,
-            GuaranteeError,
-            r"union: .*moved: metadata/.* the release was moved, .*\. Nothing was published",
-        ),
-        (with_a_table_that_was_moved_and_changed, GuaranteeError, "does not keep its own promise"),
         (with_another_coding_in_the_manifest, GuaranteeError, "expected that of coding.document"),
         (with_another_configuration, GuaranteeError, "is not that of its coding"),
     ],

@@ -260,7 +260,7 @@ def test_wrong_use(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "found together with --config" in outcome.err
     outcome = command(capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", "none")
     assert outcome.code == 3
-    assert "--original: nothing is at none" in outcome.err
+    assert "--original: none is not there" in outcome.err
     outcome = command(
         capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", files / "attacker.csv"
     )

@@ -267,6 +267,7 @@ def test_records_that_are_dropped(
         "age": [*[None] * dropped, *range(others)],
         "disease": ["flu", "cold", "ulcer", "zoster", "none"] * ((dropped + others) // 5)
         + ["flu"] * ((dropped + others) % 5),
+        "row": list(range(dropped + others)),
     }
     write_table(tmp_path / "input.parquet", rows)
     path = configuration_file(

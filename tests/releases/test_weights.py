@@ -197,6 +197,17 @@ def test_weights_of_other_types(kind: str) -> None:
     assert found == expected == (np.array([ROWS]), np.array([quarters.sum()]))
 
 
+def test_weights_may_be_zero(tmp_path: Path) -> None:
+    # Longitudinal surveys interview people who stand for no one else.
+    weights = sample()["w"].to_numpy().copy()
+    weights[sample()["age"].to_numpy() < 40] = 0
+    run(LocalEngine(), parse_configuration(document_at(tmp_path, pa.array(weights))))
+    row = outsider(metrics(tmp_path / "release", "risk"))
+    assert row["highest"] == 0.2
+    assert 0 < row["lowest"] < 0.2
+    assert audit_release(LocalEngine(), str(tmp_path / "release")).failures == []
+
+
 @cases(__file__, "value", "shown")
 def test_a_weight_that_is_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], value: Any, shown: str
@@ -291,7 +302,7 @@ def test_broken_promises_come_before_weights_that_are_none(
     release, table = tmp_path / "release", tmp_path / "other.parquet"
     (part,) = (release / "data").glob("part-*")
     rows = pq.read_table(part)
-    weights = pa.array([0.0, *rows["w"].to_pylist()[1:]], pa.float64())
+    weights = pa.array([-1.0, *rows["w"].to_pylist()[1:]], pa.float64())
     rewrite(part, encode_table(rows.set_column(2, "w", weights)))
     list_files(release)
     write_table(table, pq.read_table(part))

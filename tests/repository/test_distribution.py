@@ -1,10 +1,14 @@
-"""What `make dist` packs: the zip, the choice of packages, and where machine code is kept."""
+"""What `make dist` packs, what the index shows, and README after its installation."""
 
 from __future__ import annotations
 
+import email
+import importlib.metadata
 import importlib.util
+import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +17,8 @@ from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
+import readme_renderer.markdown
+import trove_classifiers
 from hatchling.builders.wheel import WheelBuilder
 from numba.core import caching
 from packaging.requirements import Requirement
@@ -79,14 +85,88 @@ def test_zip_holds_the_package_and_its_data(package: Path) -> None:
     }
 
 
-def test_wheel_holds_what_the_zip_holds(package: Path, tmp_path: Path) -> None:
-    (wheel,) = WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = str(tmp_path_factory.mktemp("wheel"))
+    (built,) = WheelBuilder(str(REPOSITORY)).build(directory=folder, versions=["standard"])
+    return Path(built)
+
+
+@pytest.fixture(scope="module")
+def newcomer(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment of what README's first block installs, and nothing else: no network."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (installed,) = re.findall(r"^pip install (.*?) *(?:#.*)?$", blocks("sh")[0], re.M)
+    site = next(folder.glob("lib/python*/site-packages"))
+    for name in (wheel if name == "." else name for name in installed.split()):
+        needed = script("environment").dependencies("anonspark" if name is wheel else name, "")
+        if name is wheel:
+            pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
+            subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", wheel], check=True)
+        else:
+            needed[str(name)] = importlib.metadata.distribution(str(name))
+        for distribution in needed.values():
+            for top in {
+                file.parts[0] for file in distribution.files or () if file.parts[0] != ".."
+            }:
+                if not (site / top).exists():
+                    (site / top).symlink_to(Path(str(distribution.locate_file(top))))
+    return folder
+
+
+def blocks(language: str) -> list[str]:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def test_readme_runs_after_its_installation(newcomer: Path, tmp_path: Path) -> None:
+    """Python, terminal and the minimal configuration, as they stand there."""
+    shutil.copytree(REPOSITORY / "data", tmp_path / "data")
+    environment = {"PATH": f"{newcomer / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    (python,), (_, terminal, *_), (minimal,) = blocks("python"), blocks("sh"), blocks("yaml")
+    (tmp_path / "first.py").write_text(python)
+    (tmp_path / "minimal.yaml").write_text(minimal)
+    check = "anonspark check minimal.yaml --set output.mode=overwrite"
+    for command in ("python first.py", *terminal.splitlines(), check):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, (command, done.stderr)
+    for absent in ("numba", "pyspark", "sklearn"):
+        with_it = subprocess.run([newcomer / "bin" / "python", "-c", f"import {absent}"])
+        assert with_it.returncode != 0, absent
+
+
+def test_page_of_the_index(wheel: Path) -> None:
+    """It shows README.md alone, and so every link and picture leads to a file at the source."""
+    with ZipFile(wheel) as built:
+        (name,) = (name for name in built.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(built.read(name))
+    urls = dict(entry.split(", ", 1) for entry in metadata.get_all("Project-URL", []))
+    assert {"Source", "Documentation", "Changelog", "Issues"} == set(urls)
+    assert {"laptop", "Spark"} <= set(re.findall(r"\w+", metadata["Summary"]))
+    assert set(metadata.get_all("Classifier", [])) <= trove_classifiers.classifiers
+    warned = io.StringIO()
+    page = readme_renderer.markdown.render(metadata.get_payload(), stream=warned)
+    assert page is not None, warned.getvalue()
+    targets = re.findall(r'(href|src)="([^"#]+)', page)
+    assert len(targets) > 20
+    at_source = re.compile(rf"{re.escape(urls['Source'])}/(blob|raw)/v{metadata['Version']}/(.+)")
+    for kind, target in targets:
+        match = at_source.fullmatch(target)
+        assert match is not None, target
+        assert match[1] == ("raw" if kind == "src" else "blob")
+        assert (REPOSITORY / match[2]).is_file(), target
+
+
+def test_wheel_holds_what_the_zip_holds(package: Path, wheel: Path) -> None:
     with ZipFile(wheel) as built, ZipFile(package) as written:
         in_wheel = {name for name in built.namelist() if ".dist-info/" not in name}
         assert in_wheel - set(written.namelist()) == {f"anonspark/kernels/_built/{file_name()}"}
         assert set(written.namelist()) <= in_wheel
         python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-        assert f"-{python}-{python}-" in wheel, "it serves no other Python"
+        assert f"-{python}-{python}-" in wheel.name, "it serves no other Python"
         (entries,) = (name for name in built.namelist() if name.endswith("entry_points.txt"))
         assert b"anonspark = anonspark.cli" in built.read(entries)
 

@@ -889,7 +889,7 @@ def repair_texts(release: Path) -> None:
         manifest = Manifest(read_manifest(release))
         schema = read_table(release, "data").schema.remove_metadata()
         written = [_listed(release, file["path"]) for file in manifest.files or ()]
-        contents = sidecar_contents(manifest, schema, written, f"file:{release}")
+        contents = sidecar_contents(manifest, schema, written)
         for name, content in contents.items():
             if (release / name).exists():
                 rewrite(release / name, content)

@@ -136,7 +136,7 @@ def list_files(release: Path, *, explained: bool = True) -> None:
     if explained:
         # The last one by name: tests damage the first.
         schema = pq.read_schema(max((release / "data").glob("part-*")))
-        contents = sidecar_contents(Manifest(manifest), schema, listed, f"file:{release}")
+        contents = sidecar_contents(Manifest(manifest), schema, listed)
         for name, content in contents.items():
             rewrite(release / name, content)
         listed = _listed(release)

@@ -42,7 +42,6 @@ def check(
         "rows_to_drop": checked.rows_dropped,
         "missing": checked.missing,
         "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
-        "repeats": [asdict(one) | {"remedy": one.remedy} for one in checked.repeats],
         "warnings": [one.as_dict() for one in checked.warnings],
     }
     call.show(document, lambda _: checked_blocks(config, checked))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -48,7 +49,7 @@ SampleRows = Annotated[
 SampleSeed = Annotated[int, typer.Option("--seed", help="Draw another sample.")]
 
 
-def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
+def parsed_options(given: Sequence[str] | None, option: str = "--option") -> dict[str, str]:
     """Return options by their names.
 
     Raises
@@ -60,7 +61,7 @@ def parsed_options(given: Sequence[str] | None) -> dict[str, str]:
     for one in given or ():
         name, equals, value = one.partition("=")
         if not equals or not name:
-            raise ConfigurationError(f"--option: found {one!r}. Expected NAME=VALUE. Correct it")
+            raise ConfigurationError(f"{option}: found {one!r}. Expected NAME=VALUE. Correct it")
         found[name] = value
     return found
 
@@ -139,6 +140,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
             "--json: found together with --interactive, which asks. Expected one of them"
         )
     with call.progress.stage("look at the data"):
+        from anonspark.pipeline.repeats import key_texts
         from anonspark.profiling.draft import Answers, draft_configuration
         from anonspark.profiling.source import find_source
         from anonspark.profiling.writing import (
@@ -152,23 +154,21 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         require_new(path)
         source = find_source(data, data_format, parsed_options(options))
 
-    def look(engine: Engine) -> tuple[Profile, dict[str, dict[str, int]]]:
-        from anonspark.profiling.long_tails import count_categories, may_have_tail
+    def look(engine: Engine) -> Profile:
         from anonspark.profiling.profile import profile_table
 
-        found = profile_table(engine, source, call.progress, k=k, sample=sample, seed=seed)
-        with call.progress.stage("count categories"), engine.reading((source.path,), "DATA: "):
-            table = found.source.open(engine)
-            return found, count_categories(table, may_have_tail(found), found.missing_markers)
+        return profile_table(engine, source, call.progress, k=k, sample=sample, seed=seed)
 
-    profile, tails = call.work(look, work=source.work)
+    profile = call.work(look, work=source.work)
     answers = Answers(None, k, default_output(path))
     if interactive:
         from anonspark.cli.asking import ask
 
         answers = ask(profile, k, answers.output)
-    draft = draft_configuration(profile, answers, tails, path)
+    draft = draft_configuration(profile, answers)
     written = write_draft(draft, path)
+    for text in key_texts(profile.keys if draft.possible_units else {}, k).values():
+        logging.getLogger("anonspark").warning("%s", text)
     call.say({"written": written}, *(f"Written: {name}" for name in written))
     if call.as_json:
         return

@@ -80,7 +80,7 @@ def history(
     ],
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
 ) -> None:
-    """Show the trend of all runs, including failed ones."""
+    """Show the trend of all runs."""
 
     def read(engine: Engine) -> list[Night]:
         from anonspark.reporting.history_page import write_history

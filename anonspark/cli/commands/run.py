@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,11 +11,10 @@ import typer
 from anonspark.cli.frame import CONFIGURED, Call, command, loads
 from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId
 from anonspark.cli.working import EndedError
-from anonspark.errors import AnonsparkError, exit_code_of
+from anonspark.errors import AnonsparkError
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
-    from anonspark.config.reading import TextReader
     from anonspark.engine.protocol import Engine
     from anonspark.pipeline.context import Release
     from anonspark.presentation.terminal import Block
@@ -50,8 +48,6 @@ def run(
         quoted = json.dumps(mapping)
         overrides = [f"model={{name: mapping, release: {quoted}}}", *(overrides or [])]
     progress = call.progress
-    started = datetime.now(UTC)
-    configured: list[Configuration] = []
     published: list[Release] = []
 
     def anonymize(engine: Engine, configuration: Configuration) -> None:
@@ -73,36 +69,8 @@ def run(
             with progress.stage("report"):
                 report_run(engine, configuration, published[0].verified)
 
-    def load(read: TextReader) -> Configuration:
-        configured.append(loads(config, overrides)(read))
-        return configured[0]
-
-    def tell_outcome(engine: Engine | None, error: BaseException | None) -> None:
-        # They need nothing of pyspark, which may be what is broken.
-        from anonspark.layers.publish.failures import note_outcome
-        from anonspark.layers.publish.prometheus import write_textfile
-
-        if not configured:  # at an address that could not be read
-            return
-        write_textfile(
-            configured[0],
-            progress,
-            started=started,
-            exit_code=exit_code_of(error),
-            summary=published[0].summary if published else None,
-            files=None if engine is None else engine.files,
-        )
-        note_outcome(
-            configured[0],
-            progress,
-            started=started,
-            error=error,
-            published=bool(published),
-            files=None if engine is None else engine.files,
-        )
-
     try:
-        call.load(config, load, anonymize, at_end=tell_outcome)
+        call.load(config, loads(config, overrides), anonymize)
     except (AnonsparkError, EndedError) as error:
         if not published:
             raise

@@ -89,6 +89,8 @@ _PARTS = re.compile(r"[A-Z]?[a-zß-öø-ÿ]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _KEY_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "nbr", "nr", "no", "num", "number",
               "code", "identifier", "kennung", "nummer", "numero", "hash", "token", "account",
               "konto", "idnum"}  # fmt: skip
+# Without another word they do not say what is numbered.
+_BARE_NUMBERS = {"key", "nbr", "nr", "no", "num", "number", "code", "nummer", "numero"}
 # A code numbers things, as a rule; the others are who is numbered, or a number of people alone.
 _WORDS_OF_PEOPLE = (_KEY_WORDS - {"code"}) | {
     "ident", "ssn", "mrn", "pid", "pseudonym", "person", "patient", "customer", "user",
@@ -98,7 +100,7 @@ _NAMES = {"name", "names", "nom", "isim", "nome"}
 _PEOPLE = (
     r"person(?:s|en)?|pers|patient(?:s|en)?|pat|subject|subj|respondent|resp|participant|member|"
     r"customer|client|kunden?|case|proband(?:en)?|vp|user|student|pupil|employee|worker|child|mother|"
-    r"individual|indiv|insured|beneficiary|taxpayer|citizen|resident|donor|voter|driver"
+    r"individual|indiv|insured|beneficiary|taxpayer|citizen|resident|donor|voter|driver|usubj"
 )
 _HOUSEHOLDS = (
     r"household|haushalts?|hous?hld|hh|family|fam|familien?|famille|hogar|menage|m\u00e9nage|foyer|"
@@ -113,8 +115,26 @@ _UNIT = re.compile(
 )
 _HOUSEHOLD = re.compile(_HOUSEHOLDS)
 _PERSON_ALONE = {"person", "patient", "customer", "subject", "respondent", "proband", "pseudonym",
-                 "individual", "user", "mrn", "ssn"}  # fmt: skip
-_KINDS_OF_UNITS = ("household", "identity number", "e-mail address", "phone number", "IBAN",
+                 "individual", "user", "mrn", "ssn", "case", "client", "member", "participant",
+                 "pidp"}  # fmt: skip
+_BARE_KEYS = {"id", "ident", "identifier", "uid", "uuid", "guid", "idnum", "kennung"}
+# Whom a sampling weight is for, or which of several it is: hhweight, finalwgt, WTINT2YR, pspwght.
+_OF_WEIGHT = (
+    "h|hh|hhld|hou?sehold|p|per|pers|person|ind|individual|pop|population|samp|sampl|sample|"
+    "sampling|survey|svy|final|finl|fin|fnl|tot|stu|stud|student|fstu|design|d|an|analysis|psp|"
+    "cal|calibrated|norm|normali[sz]ed|raked|rep|replicate|asec|earn|llcp|cross|long"
+)
+_SAMPLING_WEIGHT = re.compile(
+    rf"w?(?:{_OF_WEIGHT})+(?:weight|wght|wgt|wt)s?p?|(?:weight|wght|wgt|wt)s?"
+    rf"(?:{_OF_WEIGHT}|int|mec|saf|drd|yr|ss|all|ps|nr)+|fexp?|hochrechnung\w*|[hp]*hrf|ponder\w*|"
+    r"fac(?:tor)?(?:de)?exp\w*|exp\w*factor"
+)
+_BARE_WEIGHT = re.compile(r"w|(?:weight|wght|wgt|wt)s?|gewicht|poids|peso|pond")
+# Next to them a weight is that of a body.
+_BODY = re.compile(
+    r"height|bmi|waist|bp|systolic|diastolic|glucose|cholesterol|groesse|taille|pulse|body"
+)
+_KINDS_OF_UNITS = ("identity number", "e-mail address", "phone number", "IBAN",
                    "payment card", "network address")  # fmt: skip
 # Words of days and years; beside that of a birth they say its date, and others say nothing.
 _WHEN = re.compile(
@@ -183,7 +203,7 @@ def is_key_name(name: str) -> bool:
     The code of a diagnosis, and of what else is sensitive, is a value that people share.
     """
     words = words_of(name)
-    if not words or words[-1] not in _KEY_WORDS:
+    if not words or words[-1] not in _KEY_WORDS or {*words} <= _BARE_NUMBERS:
         return False
     meaning = meaning_of(name)
     return words[-1] != "code" or meaning is None or meaning.role != "sensitive"
@@ -199,10 +219,12 @@ def may_tell_people_apart(name: str) -> bool:
 
 
 def may_mean_people(name: str) -> bool:
-    """Return whether a name says nothing, or what a person or a household has for itself."""
-    meaning = meaning_of(name)
+    """Return whether a name says nothing, or what a person has for itself."""
+    meaning, words = meaning_of(name), words_of(name)
+    if weight_of_name(name) is not None or (len(words) > 1 and words[0] in _COUNTED):
+        return False
     if meaning is None:
-        says_when = any(map(_WHEN.fullmatch, words_of(name))) or _OF_A_YEAR.fullmatch(name)
+        says_when = any(map(_WHEN.fullmatch, words)) or _OF_A_YEAR.fullmatch(name)
         return not says_when or is_key_name(name)
     return meaning.kind in _KINDS_OF_UNITS
 
@@ -215,12 +237,36 @@ def may_number_names(name: str) -> bool:
     return len(words) > 1 and words[0] not in _COUNTED and words[-1] in _LAST_WORDS_OF_CODES
 
 
+def weight_of_name(name: str) -> bool | None:
+    """Return whether a name says sampling weight, False if it may be another weight, else None."""
+    joined = "".join(words_of(name))
+    if _SAMPLING_WEIGHT.fullmatch(joined):
+        return True
+    return False if _BARE_WEIGHT.fullmatch(joined) else None
+
+
+def says_body(name: str) -> bool:
+    """Return whether a column is one of those that lie next to the weight of a body."""
+    meaning = meaning_of(name)
+    return any(map(_BODY.fullmatch, words_of(name))) or (
+        meaning is not None and meaning.kind == "diagnosis"
+    )
+
+
 def unit_of_name(name: str) -> Unit | None:
     """Return whom a name numbers, if it says so: hhid and household_id number households."""
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None
-    match = _UNIT.fullmatch("".join(words))
+    joined = "".join(words)
+    match = _UNIT.fullmatch(joined)
     if match is None:
-        return "person" if "".join(words) in _PERSON_ALONE else None
+        return "person" if joined in _PERSON_ALONE else None
     return "household" if match["household"] or match["of_household"] else "person"
+
+
+def may_be_unit_name(name: str) -> bool:
+    """Return whether a name is enough for the unit: patient_nbr, or id and household alone."""
+    joined = "".join(words_of(name))
+    bare = joined in _BARE_KEYS or _HOUSEHOLD.fullmatch(joined) is not None
+    return bare or unit_of_name(name) is not None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from anonspark.core.recognition.checksums import NATIONAL_NUMBERS, is_iban, is_payment_card
+from anonspark.core.recognition.checksums import is_iban, is_payment_card
 
 ENOUGH = 0.8
 """Share of a column's different values that have to have a form."""
@@ -114,10 +114,6 @@ _FORMS: dict[str, Callable[[str], bool]] = {
     "hash": partial(_matches, _HASH),
     "web address": partial(_matches, _WEB),
     "network address": partial(_matches, _NETWORK),
-    **{
-        f"identity number ({country})": partial(_bare, test)
-        for country, test in NATIONAL_NUMBERS.items()
-    },
     "identity number (United States)": partial(_matches, _AMERICAN),
     "coordinates": partial(_matches, _PLACE),
     "postal code": partial(_matches, _POSTAL_CODE),

@@ -15,9 +15,7 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.converted_files import read_converted
 from anonspark.engine.files import Files, FilesError
-from anonspark.engine.foreign_formats import CONVERTED
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.given import schema_of_given, sources_of_given
@@ -30,7 +28,7 @@ from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
 from anonspark.engine.protocol import Engine, Model, Table
 from anonspark.engine.raw_columns import WantedColumns, require_distinct, require_read
-from anonspark.engine.reading_errors import TableAddress, unreadable, vanished
+from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.recognition import found_in_files, settled
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.tasks import Batches, FailedTaskError
@@ -318,9 +316,6 @@ class LocalEngine:
         wanted: WantedColumns | None = None,
     ) -> LocalTable:
         """Open a table that lies beside a release."""
-        if data_format.lower() in CONVERTED:
-            address = TableAddress(tuple(paths), data_format.lower(), key, section)
-            return self.wrap(read_converted(self.files, address, options, wanted))
         opened = open_files(
             self.files,
             paths,

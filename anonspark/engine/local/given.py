@@ -7,6 +7,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.config import Configuration
 from anonspark.engine.local.running import Source
 from anonspark.engine.raw_columns import INDEX_NAMES, in_order, is_text
 from anonspark.engine.tasks import Batches
@@ -16,6 +17,9 @@ from anonspark.engine.values.file_types import (
     type_as_read,
     values_as_read,
 )
+from anonspark.engine.values.text_forms import forms_of, type_of
+from anonspark.engine.values.value_texts import are_missing, parse
+from anonspark.errors import DataError
 
 # Of a task: enough that starting it costs nothing beside its work.
 _TASK_ROWS = 4 * BATCH_ROWS
@@ -29,6 +33,56 @@ def schema_of_given(table: pa.Table) -> pa.Schema:
     given = table.schema
     index = {name: own for name, own in (given.metadata or {}).items() if name == INDEX_NAMES}
     return pa.schema(map(_field_of, given, table.columns), index)
+
+
+def with_days(table: pa.Table, configuration: Configuration | None = None) -> pa.Table:
+    """Make days of moments that are midnights of their zone, and of texts that are ISO days.
+
+    Of a configuration a declared type goes first, records that are left out decide nothing, and
+    only quasi-identifiers are read from texts.
+
+    Raises
+    ------
+    DataError
+        If days are declared, and a moment is none.
+    """
+    attributes = {} if configuration is None else configuration.attributes
+    markers = () if configuration is None else ("", *configuration.input.missing_markers)
+    stays = pa.repeat(pa.scalar(value=True), len(table))
+    for name in configuration.required if configuration is not None else ():
+        if table.schema.names.count(name) == 1:
+            stays = pc.and_not(stays, are_missing(table[name], markers))
+    for index, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+        attribute = attributes.get(field.name)
+        declared = None if attribute is None else attribute.declared_type
+        if pa.types.is_timestamp(field.type) and declared != "timestamp":
+            days, is_day = _days_of_moments(column, stays)
+            if declared == "date" and not is_day:
+                raise DataError(
+                    f"attributes.{field.name}: declared as date, but holds moments that are not "
+                    f"midnight in {field.type.tz or 'the zone of the column'}. Declare type: "
+                    "timestamp, or convert the column"
+                )
+        elif (is_text(field.type) or field.type == pa.string_view()) and (
+            configuration is None or (attribute is not None and attribute.is_undeclared)
+        ):
+            texts = column.cast(pa.string()).combine_chunks()
+            present = texts.filter(pc.and_not(stays, are_missing(texts, markers)))
+            is_day = type_of(forms_of(present))[0] == pa.date32()
+            days = parse(texts, pa.date32()) if is_day else texts
+        else:
+            continue
+        if is_day and days.null_count < len(days):
+            table = table.set_column(index, field.name, days)
+    return table
+
+
+def _days_of_moments(column: pa.ChunkedArray, stays: pa.Array) -> tuple[pa.ChunkedArray, bool]:
+    """Return the days of moments, and whether all of some are midnights."""
+    local = pc.local_timestamp(column) if column.type.tz else column
+    days = local.cast(pa.date32(), safe=False)
+    midnights = pc.equal(days.cast(local.type), local).filter(stays)
+    return days, pc.all(midnights, min_count=0).as_py()
 
 
 def _field_of(given: pa.Field, column: pa.ChunkedArray) -> pa.Field:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ DEPTH = 5
 SEED = 0
 
 _Features = npt.NDArray[np.float64]
+
+# Scikit-learn replaces the process's filters of warnings, in which threads disturb each other.
+_FILTERS = Lock()
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,11 @@ class LocalModel:
         if self.learner is None or not len(features):
             predicted = np.full(len(features), self.only)
             return predicted, predicted if self.classes == 2 else np.zeros(len(features))
-        predicted = self.learner.predict(features)
-        if self.classes > 2:
-            return predicted, np.zeros(len(features))
-        return predicted, self.learner.predict_proba(features)[:, 1]
+        with _FILTERS:
+            predicted = self.learner.predict(features)
+            if self.classes > 2:
+                return predicted, np.zeros(len(features))
+            return predicted, self.learner.predict_proba(features)[:, 1]
 
 
 def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
@@ -83,7 +88,7 @@ def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
     for name, learner in _learners(classes):
         trained = None
         if len(np.unique(labels)) > 1:
-            with warnings.catch_warnings():
+            with _FILTERS, warnings.catch_warnings():
                 # A regression counts as it is after its iterations, as Spark's does.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 trained = learner.fit(features, labels)

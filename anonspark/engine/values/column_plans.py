@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonspark.config import Attribute, Configuration
+from anonspark.config import Attribute, Configuration, HierarchyRule
+from anonspark.config.problems import did_you_mean
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
@@ -27,14 +27,15 @@ from anonspark.engine.struct_fields import DOT, fields_of, written_fields
 from anonspark.engine.values.file_types import LISTS
 from anonspark.errors import DataError
 
-_IMPLIED_TYPES: dict[str | None, str] = {"intervals": "number", "calendar": "date"}
+_TOP_ALONE = HierarchyRule(keep=[])
 
 _TYPES_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "integer": ("number",),
     "float": ("number",),
     "decimal": ("number",),
     "date": ("date",),
-    "timestamp": ("timestamp",),
+    # pandas has no days, but midnights.
+    "timestamp": ("timestamp", "date"),
     "boolean": ("boolean",),
     "category": ("text",),
 }
@@ -112,11 +113,17 @@ def plan_column(
     kind, type_text = kind_of(found), type_name(found)
     if kind is None:
         return unfit(name, found)
-    declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
+    declared: str | None = attribute.declared_type
     if attribute.order or (brought_order and declared is None):
         declared = "text"
     has_hierarchy = attribute.hierarchy is not None
     texts = is_text(found)
+    if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
+        return (
+            f"found no hierarchy for the type {type_text}. Expected one, such as {{intervals: [5, "
+            "10]} or {calendar: [month, year]}. Add it, or set the type to text, which has "
+            "only * above its values"
+        )
     if has_hierarchy and declared in _READ_AS:
         if not texts and declared not in _TYPES_OF_KIND[kind]:
             return (
@@ -126,7 +133,8 @@ def plan_column(
     elif has_hierarchy:
         declared = "text"
     read_as = None
-    if texts and declared is not None and declared in _READ_AS:
+    becomes_day = (kind, declared) == ("timestamp", "date")
+    if declared is not None and declared in _READ_AS and (texts or becomes_day):
         read_as, kind = _READ_AS[declared]
     elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
         return (
@@ -170,8 +178,16 @@ def plan_columns(
         plan = plan_column(name, attribute, found, hierarchies.get(name), order)
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
-        else:
-            plans.append(plan)
+            continue
+        plans.append(plan)
+        output = configuration.output
+        is_set = plan.column.kind in ("category", "boolean") and output.style == "bounds"
+        if is_set and "csv" in output.copies:
+            problems.append(
+                f"attributes.{name}: output.style bounds publishes a list of its values, which CSV "
+                "cannot express, and output.copies asks for CSV. Set output.style to interval, or "
+                "leave csv out"
+            )
     if problems:
         raise DataError(*problems)
     return plans
@@ -226,11 +242,9 @@ def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
             "one character in the one, two in the other). Copy the name from the first line of the "
             "file, or rename the column"
         )
-    near = difflib.get_close_matches(name, schema.names, n=1, cutoff=0.5)
-    near = near or [other for other in schema.names if other.lower() == name.lower()]
-    hint = f"Did you mean {near[0]!r}? " if near else ""
     columns = ", ".join(map(repr, schema.names)) or "no columns"
-    return f"the input has no such column. {hint}It has {columns}"
+    hint = did_you_mean(name, schema.names)
+    return f"the input has no such column. {hint}{' ' * bool(hint)}It has {columns}"
 
 
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
@@ -258,15 +272,6 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
         "express, and output.copies asks for CSV. Leave one of them out"
         for name in configuration.published_as_is
         if "csv" in configuration.output.copies and not is_plain(types[name])
-    ]
-    pseudonyms = configuration.output.pseudonyms.values()
-    problems += [
-        f"output.copies: found iceberg, which names what is in the column {outer} as if it stood "
-        f"in columns {outer}{DOT}..., and the column {name} is one. Rename it, or leave it out"
-        for outer in configuration.published_as_is
-        if "iceberg" in configuration.output.copies and pa.types.is_nested(types[outer])
-        for name in (*configuration.quasi_identifiers, *configuration.published_as_is, *pseudonyms)
-        if name.lower().startswith(f"{outer}{DOT}".lower())
     ]
     if problems:
         raise DataError(*problems)

@@ -59,6 +59,10 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
     name = plan.column.name
     reading = Reading(name, name, plan.read_as, tuple(markers))
     values, gone = read_values(reading, raw)
+    if pa.types.is_timestamp(raw.type) and pa.types.is_date(values.type):
+        # A moment of the day is no day.
+        midnights = pc.equal(values.cast(raw.type), raw)
+        values = pc.if_else(midnights, values, pa.scalar(None, values.type))
     missing = flags(gone)
     no = np.zeros(len(raw), bool)
     invalid = ~missing & flags(pc.is_null(values)) if plan.read_as is not None else no

@@ -138,7 +138,13 @@ def _remedy(column: InputColumn, configuration: Configuration) -> str:
             "correct what is no day, or set the one text that means missing as nullValue in "
             "input.options"
         )
-    return ". Correct them, list what means missing in input.missing_markers, or change the type"
+    midnight = (
+        " (a moment is one at midnight, in UTC if it has a zone)"
+        if column.declared == "date"
+        else ""
+    )
+    markers = "list what means missing in input.missing_markers, or change the type"
+    return f"{midnight}. Correct them, {markers}"
 
 
 def require_enough_rows(rows: int, kept: int, k: int) -> None:

@@ -10,7 +10,6 @@ from itertools import combinations
 from anonspark.config import Configuration
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.redaction import redact
 from anonspark.release.layout import REPORT, foreign_entries, looks_like_report, named
 from anonspark.release.manifest import MANIFEST, read_manifest
 
@@ -150,7 +149,7 @@ def require_usable_output(
     ------
     ConfigurationError
         If the output lies inside the input, holds it, exists and may not be replaced, is a
-        symbolic link, or cannot be named, by Iceberg or at all, or the staging path lies inside
+        symbolic link, or cannot be named, or the staging path lies inside
         one of them.
     DataError
         If the input's path cannot be reached.
@@ -171,15 +170,7 @@ def require_usable_output(
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "execution.staging_path", f"{staging_path.rstrip('/')}/staged")
     target = files.resolved(output).rstrip("/")
-    problems = [
-        f"output.copies: found iceberg, whose metadata name the files by their address, and that "
-        f"of output.path holds {part}"
-        for is_there, part in (
-            (redact(target) != target, "credentials. Give these to Spark in another way"),
-            ("#" in target, "the sign #, where other programs end a path. Choose another path"),
-        )
-        if is_there and "iceberg" in configuration.output.copies
-    ]
+    problems = []
     staging = None if staging_path is None else files.resolved(staging_path).rstrip("/")
     for path in configuration.input.paths_of_files:
         try:

@@ -50,6 +50,14 @@ class RecordSample:
         """Return the hashes of a column's values."""
         return self.drawn[f"code_{list(self.columns).index(name)}"]
 
+    def sizes(self) -> dict[int, int]:
+        """Return how many different records of the sample there are how often."""
+        codes = [f"code_{index}" for index in range(len(self.columns))]
+        if not codes:
+            return {}
+        counts = self.drawn.group_by(codes).aggregate([([], "count_all")])["count_all"]
+        return {one["values"]: one["counts"] for one in counts.value_counts().to_pylist()}
+
     def whole_numbers(self, name: str) -> int:
         """Return the records without a fraction in a column: of texts, which have none, all."""
         number = f"number_{list(self.columns).index(name)}"

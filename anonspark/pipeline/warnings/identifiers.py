@@ -12,6 +12,7 @@ from anonspark.core.recognition.names import may_tell_people_apart, meaning_of, 
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import OpenRecords, Table
 from anonspark.engine.raw_columns import Reading, is_hashable, is_time
+from anonspark.pipeline.repeats import Counts, repeat_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 
@@ -131,6 +132,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
                 "missing_share": rounded_share(own.records - own.counted, own.records, k),
                 "exact": own.is_exact,
             },
+            f" ({repeat_text(name, Counts.of(own), k, is_identifier=True)})",
         )
 
 

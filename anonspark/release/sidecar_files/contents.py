@@ -12,7 +12,6 @@ from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.foreign_text import code_span
 from anonspark.release.copies import COPIES
-from anonspark.release.iceberg import iceberg_contents
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.sidecar_files.duckdb import quoted
@@ -181,12 +180,6 @@ are in quotes, and an empty field without quotes is a missing value. A text that
 it, so that no spreadsheet runs it as a formula. So have these signs inside of a text, behind a
 semicolon, a tab or a line break (and quotes), where some programs begin a cell. Remove an
 apostrophe at each of these places to get the text."""
-    if "iceberg" in manifest.copies:
-        text += """
-
-With Apache Iceberg: `metadata` describes the files of `data` as a table, at the address where the
-release was published. Read the table from there, or register `metadata/v1.metadata.json` in a
-catalog. A copy of this directory has a table only if you publish it again."""
     return text
 
 
@@ -338,7 +331,7 @@ def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
 
 
 def sidecar_contents(
-    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile], address: str
+    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile]
 ) -> dict[str, bytes]:
     """Return the files that explain a release, by name: a function of what it says and of its data.
 
@@ -350,23 +343,18 @@ def sidecar_contents(
         Of the published records.
     written : sequence of PublishedFile
         What else of the release is written.
-    address : str
-        Where the release is published, with scheme. Only the metadata of Iceberg hold it.
 
     Returns
     -------
     dict of str to bytes
         The same for the same records, configuration and version: neither the name of the run nor a
-        time is in them, but for the metadata of Iceberg.
+        time is in them.
     """
     view = view_text(manifest, schema)
     texts = {} if view is None else {"views.sql": view}
     texts["datapackage.json"] = data_package(manifest, schema, written)
     texts["README.md"] = readme(manifest, schema, {*texts, "README.md"})
-    contents = {name: text.encode() for name, text in texts.items()} | {VERIFIER: verifier_text()}
-    if "iceberg" in manifest.copies:
-        contents |= iceberg_contents(manifest, schema, written, address)
-    return contents
+    return {name: text.encode() for name, text in texts.items()} | {VERIFIER: verifier_text()}
 
 
 def write_sidecar_files(
@@ -375,11 +363,10 @@ def write_sidecar_files(
     schema: pa.Schema,
     written: Sequence[PublishedFile],
     release: str,
-    address: str,
 ) -> list[PublishedFile]:
     """Write the files that explain a release. Parameters as of :func:`sidecar_contents`."""
     found = []
-    contents = sidecar_contents(Manifest(manifest), schema, written, files.resolved(address))
+    contents = sidecar_contents(Manifest(manifest), schema, written)
     for name, content in sorted(contents.items()):
         files.write_bytes(f"{release}/{name}", content)
         digest = hashlib.sha256(content).hexdigest()

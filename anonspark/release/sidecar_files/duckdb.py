@@ -55,7 +55,8 @@ def typed(label: str, arrow_type: pa.DataType) -> str:
     """Return a text as a value of a type, null where it is none. A time is in UTC."""
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         # Whatever the time zone of the session.
-        return f"try_cast(({label}) || '+00:00' AS TIMESTAMPTZ)"
+        clock = f"regexp_replace({label}, '^[^ ]+$', '\\0 00:00:00')"
+        return f"try_cast({clock} || '+00:00' AS TIMESTAMPTZ)"
     return f"try_cast({label} AS {_type_name(arrow_type)})"
 
 

@@ -14,18 +14,14 @@ from typing import Any
 from anonspark._version import __version__
 from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.core.run_ids import require_run_id
-from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import (
     ConfigurationError,
     DataError,
     GuaranteeError,
     PublishingError,
-    exit_code_of,
 )
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.layers.publish.failures import note_outcome
-from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.layers.publish.staging import Staging, find_resumable, open_staging
 from anonspark.pipeline.context import Release, Request, RunContext, released_before
 from anonspark.pipeline.run import (
@@ -184,7 +180,6 @@ def distribute(
         layout, head = find_ledger(files, plan.file.ledger.path, key)
         _require_subject(plan, head)
     with ExitStack() as stack:
-        published = stack.enter_context(_watched(files, plan, progress))
         if plan.file.ledger is not None:
             stack.enter_context(locked(files, layout, run_id))
             ledger = open_ledger(files, plan.file.ledger.path, key)
@@ -197,48 +192,7 @@ def distribute(
         )
         stack.enter_context(engine.running(run_id, progress))
         carrying = _Carrying(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
-        given = carrying.out(table)
-        published.update({name: one.summary for name, one in given.releases.items()})
-        return given
-
-
-@contextmanager
-def _watched(
-    files: Files, plan: Plan, progress: Progress
-) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """Report the end to Prometheus and the tables of all runs, by each recipient's metrics.
-
-    Yields
-    ------
-    dict of str to mapping
-        To be filled: the summaries of the releases, by recipient.
-    """
-    started = datetime.now(UTC)
-    summaries: dict[str, Mapping[str, Any]] = {}
-    error: BaseException | None = None
-    try:
-        yield summaries
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        for one in plan.recipients:
-            write_textfile(
-                one.configuration,
-                progress,
-                started=started,
-                exit_code=exit_code_of(error),
-                summary=summaries.get(one.name),
-                files=files,
-            )
-            note_outcome(
-                one.configuration,
-                progress,
-                started=started,
-                error=error,
-                published=one.name in summaries,
-                files=files,
-            )
+        return carrying.out(table)
 
 
 def _key_of(plan: Plan, run_id: str) -> Key:

@@ -324,24 +324,19 @@ class _Reading:
                 seen[name] = place
 
     def _check_watched(self, recipients: Sequence[Recipient]) -> None:
-        """Check that what Prometheus and tables have of one release is not of another, too."""
+        """Check that what tables of all runs have of one release is not of another, too."""
         watched: dict[str, list[str]] = {}
-        for one in recipients:
-            metrics = one.configuration.metrics
-            places = {
-                "file": metrics.prometheus_textfile,
-                # Its files are named by the run, which is one for all.
-                "tables": metrics.append_to,
-            }
-            paths = [f"{kind} {place}" for kind, place in places.items() if place is not None]
-            for place in (*paths, *([f"job {metrics.job}"] if paths else [])):
-                watched.setdefault(place, []).append(one.name)
-        for names in sorted({tuple(own) for own in watched.values() if len(own) > 1}):
+        for recipient in recipients:
+            metrics = recipient.configuration.metrics
+            # Their files are named by the run, which is one for all.
+            if metrics.append_to is not None:
+                for key in (f"tables {metrics.append_to}", f"job {metrics.job}"):
+                    watched.setdefault(key, []).append(recipient.name)
+        for names in sorted({tuple(names) for names in watched.values() if len(names) > 1}):
             self.problems.append(
-                f"recipients.{names[0]}.metrics: found the prometheus_textfile, the append_to or "
-                f"the job of {', '.join(names[1:])}, too. Expected a file, a directory and a name "
-                "of its own for each that is watched. Set recipients.<name>.metrics, or remove it "
-                "from the base"
+                f"recipients.{names[0]}.metrics: found the append_to or the job of "
+                f"{', '.join(names[1:])}, too. Expected a directory and a name of its own for each "
+                "that is watched. Set recipients.<name>.metrics, or remove it from the base"
             )
 
     def _check_left_out(self, recipients: Sequence[Recipient]) -> None:
@@ -351,14 +346,15 @@ class _Reading:
         for one in recipients:
             model = one.configuration.model
             where = "base" if one.request.model is None else f"recipients.{one.name}"
-            options = [own for own in _LEFT_OUT if getattr(model, own[0], None) == own[1]]
+            # Null may mean suppress.
+            options = [own for own in _LEFT_OUT if getattr(model, own[0], "") in (own[1], None)]
             if isinstance(model, CuttingOptions) and model.suppression_limit:
                 options.append(("suppression_limit", str(model.suppression_limit), "0"))
             self.problems += [
-                f"{where}.model.{key}: found {value}. Expected {other} in a plan with a ledger, "
-                "because the number of records that a model leaves out shows by the difference of "
-                "two nights what became of a single one. Set it"
-                for key, value, other in options
+                f"{where}.model.{key}: found {getattr(model, key) or 'null'}. Expected {other} in "
+                "a plan with a ledger, because the number of records that a model leaves out shows "
+                "by the difference of two nights what became of a single one. Set it"
+                for key, _, other in options
             ]
 
     def _check_record(self) -> None:

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 from places import REPOSITORY
 
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.profiling.long_tails import count_categories
 from anonspark.profiling.profile import Profile, profile_table
 from anonspark.profiling.source import Source, find_source
 from anonspark.progress import Progress
@@ -35,10 +34,6 @@ def test_profiles_are_equal(engine: SparkEngine, tmp_path: Path) -> None:
     pq.write_table(pa.concat_tables([rows, rows.slice(0, 500)]), typed)
     cases: list[tuple[Source, int]] = [(people, 200_000), (find_source(str(typed)), 1000)]
     for source, sample in cases:
-        tables = [source.open(LocalEngine()), source.open(engine)]
-        categories = [count_categories(one, ["city", "education"], ("", "?")) for one in tables]
-        assert categories[0] == categories[1]
-        assert len(categories[0]["education"]) == 8
         found = [
             profile_table(one, source, Progress(), sample=sample, show_values=True)
             for one in (LocalEngine(), engine)

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -281,6 +283,39 @@ def test_expressions_do_not_carry_which_line_asked_for_them(spark: SparkSession)
         spark.range(1).select(sf.col("absent") + 1)
     assert "absent" in str(told.value)
     assert Path(__file__).name not in str(told.value)
+
+
+def test_listens_on_the_loopback_interface_only_and_has_no_user_interface(
+    spark: SparkSession,
+) -> None:
+    assert spark.sparkContext.uiWebUrl is None
+    assert spark.conf.get("spark.driver.bindAddress") == "127.0.0.1"
+    java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    addresses = listened_by(java)
+    assert addresses
+    assert all(address.is_loopback for address in addresses), addresses
+
+
+def listened_by(process: int) -> list[IPv4Address | IPv6Address]:
+    """Return the addresses on which a process listens."""
+    sockets = set()
+    for entry in Path(f"/proc/{process}/fd").iterdir():
+        # Others are closed meanwhile.
+        with suppress(FileNotFoundError):
+            sockets.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
+    addresses: list[IPv4Address | IPv6Address] = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] != "0A" or fields[9] not in sockets:
+                continue
+            # Words of 32 bits, each with its lowest byte first.
+            packed = bytes.fromhex(fields[1].split(":")[0])
+            words = [packed[i : i + 4][::-1] for i in range(0, len(packed), 4)]
+            address = ip_address(b"".join(words))
+            mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+            addresses.append(mapped or address)
+    return addresses
 
 
 def test_doctor_sends_a_table_to_python_and_back(spark: SparkSession) -> None:

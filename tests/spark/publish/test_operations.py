@@ -1,4 +1,4 @@
-"""A job that runs every night: tables of all runs, drift, Prometheus, logs, names of jobs."""
+"""A job that runs every night: tables of all runs, drift, logs, names of jobs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ def job(tmp_path: Path, **metrics: Any) -> Path:
             "job": "patients",
             "append_to": str(tmp_path / "history"),
             "drift": {"rows_in": 0.2, "gcp": 0.9},
-            "prometheus_textfile": str(tmp_path / "textfiles" / "patients.prom"),
         }
         | metrics,
     )
@@ -68,12 +67,6 @@ def tables(spark: SparkSession, tmp_path: Path, name: str) -> list[dict[str, Any
     """Read a table of all runs."""
     table = spark.read.parquet(f"{tmp_path}/history/{name}")
     return [row.asDict() for row in table.orderBy("date", "run_id").collect()]
-
-
-def told(tmp_path: Path) -> dict[str, str]:
-    """Return the samples of the text file, without the labels."""
-    lines = (tmp_path / "textfiles" / "patients.prom").read_text().splitlines()
-    return {line.split("{")[0]: line.split()[-1] for line in lines if line[0] != "#"}
 
 
 def test_a_job_of_two_nights(
@@ -120,14 +113,10 @@ def test_a_job_of_two_nights(
     assert {name: row[name] for name in release} == release
     assert (row["job"], row["date"]) == ("patients", release["started"].date())
     assert [one["round"] for one in tables(spark, tmp_path, "rounds")] == [1, 2]
-    figures = told(tmp_path)
-    assert figures["anonspark_run_success"] == "1"
-    assert float(figures["anonspark_release_gcp"]) == release["gcp"]
-    assert float(figures["anonspark_run_end_timestamp_seconds"]) > release["started"].timestamp()
 
     # More patients than usual: nothing is published, and what was told before stays.
     write_patients(tmp_path / "input.parquet", 300)
-    there = {name: text for name, text in contents(tmp_path).items() if "textfiles" not in name}
+    there = contents(tmp_path)
     arguments = ("--run-id", "tuesday", "--log-format=json", "--quiet")
     outcome = command(capsys, "run", path, *arguments, "--set", "execution.task_rows=1000")
     assert outcome.code == 4
@@ -137,17 +126,7 @@ def test_a_job_of_two_nights(
         "metrics.drift.rows_in: found 300 after 200 in run monday, a relative change of 0.5, "
         "expected at most 0.2\n"
     )
-    after = {name: text for name, text in contents(tmp_path).items() if "textfiles" not in name}
-    assert {name: after.get(name) for name in there} == there
-    # Only that it failed is noted, which no table of all runs shows.
-    (failure,) = (tmp_path / "history" / "failures").glob("date=*/*.json")
-    assert failure.name == "tuesday.json"
-    assert json.loads(failure.read_text())["exit_code"] == 4
-    assert all(name.startswith("history/failures") for name in after.keys() - there.keys())
-    figures = told(tmp_path)
-    assert (figures["anonspark_run_success"], figures["anonspark_run_exit_code"]) == ("0", "4")
-    assert "anonspark_release_gcp" not in figures
-    assert not [name for name in contents(tmp_path) if "writing" in name]
+    assert contents(tmp_path) == there
 
 
 def test_rows_of_a_run_id_are_replaced_whatever_the_date(

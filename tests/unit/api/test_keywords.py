@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -37,6 +38,55 @@ def test_keywords_say_what_a_configuration_says() -> None:
         configurations = [dict(one.manifest["configuration"]) for one in (said, given)]
         assert [one.pop("output")["path"] for one in configurations] == [said.path, given.path]
         assert configurations[0] == configurations[1]
+
+
+def test_keywords_of_other_tools(tmp_path: Path) -> None:
+    (tmp_path / "age.csv").write_text("".join(f"{age};all\n" for age in range(20, 28)))
+    config = {
+        "attributes": {
+            "age": {"role": "quasi_identifier", "hierarchy": str(tmp_path / "age.csv")},
+            "visits": "sensitive",
+        },
+        "privacy": {"k": 5, "t_closeness": [{"attribute": "visits", "t": 0.25}]},
+        "model": {"name": "full-domain", "suppression_limit": 0.5},
+        "execution": {"seed": 7},
+    }
+    with (
+        anonspark.anonymize(people(), config) as said,
+        anonspark.anonymize(
+            people(),
+            k=5,
+            quasi_identifiers=["age"],
+            sensitive=["visits"],
+            l=None,
+            t=np.float32(0.25),
+            suppression_limit=0.5,
+            hierarchies={"age": tmp_path / "age.csv"},
+            model="full-domain",
+            seed=7,
+        ) as given,
+    ):
+        assert given.manifest["fingerprints"] == said.manifest["fingerprints"]
+        assert given.data.equals(said.data)
+
+
+@cases(__file__, "name", "remedy")
+def test_unknown_keywords(name: str, remedy: str) -> None:
+    """It is an error of ours, and the one that Python has for it."""
+    with pytest.raises(ConfigurationError) as caught:
+        anonspark.anonymize(people(), k=5, **{name: 3})  # type: ignore[arg-type]
+    assert isinstance(caught.value, TypeError)
+    assert str(caught.value).startswith(f"anonymize: found the unknown keyword '{name}'. {remedy}")
+
+
+def test_head_shows_different_classes() -> None:
+    with anonspark.anonymize(pl.from_pandas(people()), k=5, **ROLES) as release:
+        classes = set(release.data["age"])
+        assert len(classes) > 2
+        assert release.head(1000)["age"].sort().to_list() == sorted(classes)
+        assert release.head(2).equals(release.head(1000).head(2))
+        with pytest.raises(TypeError, match=r"Release\.verify: .* Did you mean 'original'\?$"):
+            release.verify(orignal=people())
 
 
 def test_no_seed_is_one_that_nobody_knows() -> None:

@@ -51,6 +51,11 @@ def pandas_with_categories(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas().astype({"illness": "category"})
 
 
+def with_moments(table: pa.Table, zone: str | None) -> pd.DataFrame:
+    frame = table.to_pandas()
+    return frame.assign(born=pd.to_datetime(frame["born"]).dt.tz_localize(zone))
+
+
 KINDS: dict[str, Callable[[pa.Table], Any]] = {
     "arrow": lambda table: table,
     "arrow of odd texts": arrow_of_odd_texts,
@@ -58,6 +63,13 @@ KINDS: dict[str, Callable[[pa.Table], Any]] = {
     "pandas with categories": pandas_with_categories,
     "polars": pl.from_arrow,
     "polars with categories": polars_with_categories,
+    # They have no days in general, but midnights and texts.
+    "pandas with moments": lambda table: with_moments(table, None),
+    "pandas with moments of a zone": lambda table: with_moments(table, "Europe/Berlin"),
+    "polars with moments": lambda table: pl.from_arrow(table).with_columns(
+        pl.col("born").cast(pl.Datetime)
+    ),
+    "polars with texts": lambda table: pl.from_arrow(table).with_columns(pl.col("born").cast(str)),
 }
 
 
@@ -82,6 +94,29 @@ def test_a_release(kind: str) -> None:
         proof = verify(release.data, CONFIGURATION, original=given)
     assert proof.holds
     assert proof.published.smallest >= 5
+
+
+def test_moments_that_are_no_days() -> None:
+    table = with_moments(people(), "Europe/Berlin")
+    table.loc[3, "born"] += pd.Timedelta(hours=13)
+    roles: dict[str, Any] = {"age": "quasi_identifier", "born": "quasi_identifier"}
+    wanted = {"attributes": roles, "privacy": {"k": 5}}
+    with anonymize(table, wanted) as release:
+        # A moment of a zone is one of UTC.
+        assert release.to_pandas()["born"].str.contains(r" 2[23]:00:00").any()
+    # A record that is left out decides nothing.
+    table["age"] = table["age"].astype("Int64")
+    table.loc[3, "age"] = None
+    with anonymize(table, {**wanted, "missing": "drop"}) as release:
+        assert not release.to_pandas()["born"].str.contains(":").any()
+    roles["born"] = {"role": "quasi_identifier", "type": "timestamp"}
+    with anonymize(table, {**wanted, "missing": "drop"}) as release:
+        assert release.to_pandas()["born"].str.contains(":").any()
+    roles["born"] = {"role": "quasi_identifier", "hierarchy": {"calendar": ["month", "year"]}}
+    with anonymize(table, {**wanted, "missing": "drop"}) as release:
+        assert not release.to_pandas()["born"].str.contains(":").any()
+    with pytest.raises(DataError, match="not midnight in Europe/Berlin"):
+        anonymize(table, {**wanted, "missing": "category"})
 
 
 @pytest.mark.parametrize("kind", ["Int64", "Int8"])

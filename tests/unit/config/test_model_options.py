@@ -10,7 +10,7 @@ import pytest
 from cases import cases, data_beside
 from documents import problems_of, validate_document
 
-from anonspark.config import parse_configuration
+from anonspark.config import HierarchyRule, parse_configuration
 from anonspark.errors import ConfigurationError
 
 COMMON = {"separation": "always", "reference": "lof", "minimum_gain": 0.0}
@@ -127,9 +127,12 @@ def test_refused(model: dict[str, Any], expected: str) -> None:
     assert expected in str(error.value)
 
 
-def test_every_quasi_identifier_needs_a_hierarchy() -> None:
+def test_quasi_identifiers_without_a_hierarchy() -> None:
+    """Texts have one level above their values; of other types and of orders there is none."""
     document = changed()
-    document["attributes"] |= {"age": "quasi_identifier", "sex": "quasi_identifier"}
+    typed = {"role": "quasi_identifier", "type": "number"}
+    ordered = {"role": "quasi_identifier", "order": ["f", "m"]}
+    document["attributes"] |= {"age": typed, "sex": ordered, "city": "quasi_identifier"}
     with pytest.raises(ConfigurationError) as error:
         parse_configuration(document)
     assert [problem.split(":")[0] for problem in error.value.problems] == [
@@ -137,6 +140,11 @@ def test_every_quasi_identifier_needs_a_hierarchy() -> None:
         "attributes.sex",
     ]
     assert "Give a file or a rule" in str(error.value)
+    del document["attributes"]["age"], document["attributes"]["sex"]
+    city = parse_configuration(document).attributes["city"]
+    assert city.hierarchy == HierarchyRule(keep=[])
+    document["model"] = "smondrian"
+    assert parse_configuration(document).attributes["city"].hierarchy is None
 
 
 @pytest.mark.parametrize("style", ["bounds", "mean"])

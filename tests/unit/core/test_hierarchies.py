@@ -16,6 +16,7 @@ import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from places import require_data
 
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -195,18 +196,21 @@ FILES = [
 
 @pytest.mark.parametrize("name", FILES)
 def test_real_files(data_directory: Path, name: str) -> None:
+    require_data(data_directory / "hierarchies")
     text = (data_directory / "hierarchies" / f"{name}.csv").read_bytes().decode()
     rows = list(csv.reader(io.StringIO(text), delimiter=";"))
     require_agreement(parsed(text), rows)
 
 
 def test_no_real_file_is_forgotten(data_directory: Path) -> None:
+    require_data(data_directory / "hierarchies")
     found = {path.stem for path in (data_directory / "hierarchies").glob("*.csv")}
     assert found == set(FILES)
 
 
 def test_a_real_file_in_full(data_directory: Path) -> None:
     path = data_directory / "hierarchies" / "adult_full_hierarchy_hours-per-week.csv"
+    require_data(path)
     hierarchy = parsed(path.read_bytes().decode())
     assert hierarchy.leaves[:3] == ("1", "2", "3")
     assert [len(level.labels) for level in hierarchy.levels] == [10, 4, 2, 1]

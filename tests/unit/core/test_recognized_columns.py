@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
-from cases import cases, data_beside
+from cases import cases
 
 from anonspark.core.recognition.checksums import (
-    NATIONAL_NUMBERS,
     has_luhn_digit,
     is_iban,
     is_payment_card,
@@ -22,28 +20,6 @@ from anonspark.core.recognition.names import (
     words_of,
 )
 from anonspark.core.recognition.values import recognize_values
-
-# Published as examples by those who give these numbers, or of the pages that explain them.
-NUMBERS: dict[str, Any] = data_beside(__file__)["NUMBERS"]
-
-
-@pytest.mark.parametrize(
-    ("country", "number"), [(name, one) for name, own in NUMBERS.items() for one in own]
-)
-def test_national_numbers(country: str, number: str) -> None:
-    test = NATIONAL_NUMBERS[country]
-    assert test(number)
-    # A wrong digit is found, wherever it stands.
-    for place, digit in enumerate(number):
-        if digit.isdigit() and country != "France":
-            wrong = number[:place] + str((int(digit) + 1) % 10) + number[place + 1 :]
-            assert not test(wrong), (country, wrong)
-    assert not test("")
-    assert not test("0" * len(number))
-
-
-def test_all_national_numbers_are_tested() -> None:
-    assert set(NUMBERS) == set(NATIONAL_NUMBERS)
 
 
 @pytest.mark.parametrize(

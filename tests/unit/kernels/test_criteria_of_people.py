@@ -127,6 +127,12 @@ def test_a_group_whichever_of_their_values_people_stand_for(
         require_whichever(kind, bound, c, pairs, stop)
 
 
+def test_as_many_values_and_people_as_asked_for_that_do_not_match() -> None:
+    pairs = [(0, 0), (1, 0), (2, 0), (2, 1), (2, 2)]
+    assert not holds(criteria_of("distinct", 3.0, 0.0, pairs), pairs, len(pairs))[0]
+    require_whichever("distinct", 3.0, 0.0, pairs, len(pairs))
+
+
 def require_whichever(kind: str, bound: float, c: float, pairs: Pairs, stop: int) -> None:
     """Require of the first records that they are judged whatever values their people stand for."""
     own = pairs[:stop]

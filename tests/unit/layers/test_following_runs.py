@@ -1,4 +1,4 @@
-"""What follows runs over time: the section `metrics`, drift, Prometheus, logs and progress."""
+"""What follows runs over time: the section `metrics`, drift, logs and progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError, exit_code_of
 from anonspark.layers.evaluate.gates import measure_drift, require_no_drift
-from anonspark.layers.publish.prometheus import exposition, local_path, write_textfile
 from anonspark.progress import Progress
 
 MINIMAL: dict[str, Any] = {
@@ -46,7 +45,6 @@ def test_what_the_section_refuses(metrics: dict[str, Any], text: str) -> None:
 def test_the_paths_of_the_metrics_are_redacted() -> None:
     metrics = {
         "append_to": "s3a://key:hunter2@bucket/metrics",
-        "prometheus_textfile": "s3a://key:hunter2@bucket/a.prom",
     }
     public = configured(metrics=metrics).public_dict()
     assert public["metrics"]["append_to"] == "s3a://(redacted)@bucket/metrics"
@@ -104,112 +102,6 @@ def test_drift_within_and_beyond_its_bounds() -> None:
 def test_a_change_without_measure_is_beyond_every_bound(before: float, now: float) -> None:
     with pytest.raises(GuaranteeError, match=r"metrics\.drift\.gcp"):
         require_no_drift(measure_drift({"gcp": 1.5}, {"gcp": now}, {"gcp": before, "run_id": "a"}))
-
-
-# Prometheus
-
-# The grammar of the text format, version 0.0.4, as far as gauges need it.
-_LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"'
-_SAMPLE = re.compile(
-    rf"(\w+)\{{({_LABEL}(?:,{_LABEL})*)\}} (-?[0-9.]+(?:e[+-]?[0-9]+)?|NaN|[+-]Inf)"
-)
-
-
-def samples(text: str) -> dict[str, list[tuple[str, float]]]:
-    """Read the text format; every sample follows HELP and TYPE of its metric."""
-    assert text.endswith("\n")
-    found: dict[str, list[tuple[str, float]]] = {}
-    name = None
-    lines = iter(text.splitlines())
-    for line in lines:
-        if line.startswith("# HELP "):
-            name = line.split()[2]
-            assert name not in found, "a metric is told of in one place"
-            found[name] = []
-            assert next(lines) == f"# TYPE {name} gauge"
-            continue
-        parts = _SAMPLE.fullmatch(line)
-        assert parts is not None, line
-        assert parts[1] == name
-        found[name].append((parts[2], float(parts[3])))
-    return found
-
-
-def test_the_exposition() -> None:
-    configuration = configured(metrics={"job": 'a "b"\\\nc'})
-    told = samples(
-        exposition(
-            configuration,
-            "nightly-1",
-            started=STARTED,
-            ended=STARTED,
-            exit_code=0,
-            seconds={"prepare": 1.5, "round 1 of 5": 2.0},
-            summary={"rows_in": 10, "dm": 10**20, "gcp": 1e-7, "loss": float("nan"), "k": 2},
-        )
-    )
-    job = r'job_name="a \"b\"\\\nc"'
-    assert told["anonspark_run_success"] == [(job, 1)]
-    assert told["anonspark_run_exit_code"] == [(job, 0)]
-    assert told["anonspark_run_start_timestamp_seconds"] == [(job, STARTED.timestamp())]
-    assert told["anonspark_run_stage_seconds"] == [
-        (f'{job},stage="prepare"', 1.5),
-        (f'{job},stage="round 1 of 5"', 2),
-    ]
-    assert told["anonspark_release_dm"] == [(job, 1e20)]
-    assert told["anonspark_release_gcp"] == [(job, 1e-7)]
-    ((labels, value),) = told["anonspark_run_info"]
-    assert labels.startswith(f'{job},run_id="nightly-1",model="su-mondrian",k="2",version="')
-    assert value == 1
-
-
-def test_a_failed_run_has_no_figures_of_a_release() -> None:
-    told = samples(
-        exposition(
-            configured(),
-            "",
-            started=STARTED,
-            ended=STARTED,
-            exit_code=4,
-            seconds={},
-            summary=None,
-        )
-    )
-    assert told["anonspark_run_success"] == [('job_name="anonspark"', 0)]
-    assert told["anonspark_run_exit_code"] == [('job_name="anonspark"', 4)]
-    assert not any(name.startswith("anonspark_release") for name in told)
-
-
-@cases(__file__, "path", "local")
-def test_a_path_without_scheme_is_local(path: str, local: str | None) -> None:
-    assert local_path(path) == (None if local is None else Path(local))
-
-
-def test_a_run_without_spark_is_told_of_all_the_same(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    def write(path: str) -> None:
-        write_textfile(
-            configured(metrics={"prometheus_textfile": path}),
-            Progress(run_id="a"),
-            started=STARTED,
-            exit_code=6,
-            summary=None,
-            files=None,
-        )
-
-    place = tmp_path / "new" / "a.prom"
-    write(str(place))
-    write(f"file:{place}")
-    assert samples(place.read_text())["anonspark_run_exit_code"][0][1] == 6
-    assert [path.name for path in place.parent.iterdir()] == ["a.prom"]
-    assert not caplog.records
-    write("hdfs://nowhere/a.prom")
-    write(str(place / "below"))
-    assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
-        "hdfs://nowhere/a.prom",
-        str(place / "below"),
-    ]
 
 
 # Logs and progress

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from cases import cases
+from defaults import differences, geometric_means, printed_rows
 from places import REPOSITORY
 
 from anonspark.config.models import ModelOptions, options_classes
@@ -87,3 +89,63 @@ def test_the_pages_compare_the_models_as_the_tables_do() -> None:
     assert f"on average {default / least:.1f} times" in text
     choosing = " ".join((docs / "choosing-k-and-model.md").read_text().split())
     assert f"`gcp` is about {10 * round(10 * (default / least - 1))}% larger" in choosing
+
+
+def test_the_page_sums_up_its_tables_of_losses() -> None:
+    """The table of defaults, its conclusions, and README, which repeats one of them."""
+    page = (REPOSITORY / "docs" / "models.md").read_text()
+    text = " ".join(page.split())
+    tables = printed_rows(page)
+    of_public = [rows for name, rows in tables.items() if name != "People"]
+    means = geometric_means(of_public)
+    for model, figures in means.items():
+        assert f"| {model} | {' | '.join(f'{figure:.2f}' for figure in figures)} |\n" in page
+    assert f"`separation: adaptive` loses {1 - means['su-mondrian'][0]:.0%} less" in text
+    costs = {
+        name: max(
+            float(queries["gcp"]) / float(row["gcp"]) - 1
+            for row in rows
+            for queries in rows
+            if (row["model"], queries["model"], row["k"])
+            == ("microaggregation", "microaggregation, queries", queries["k"])
+        )
+        for name, rows in tables.items()
+        if name != "People"
+    }
+    some = ("Adult", "Diabetes", "Poker")
+    assert f"up to {max(costs[name] for name in some):.0%} more gcp on Adult, Diabetes and" in text
+    others = max(cost for name, cost in costs.items() if name not in some)
+    assert f"Poker, and up to {others:.0%} more on the others" in text
+    default, least = means["su-mondrian"], means["microaggregation"]
+    readme = " ".join((REPOSITORY / "README.md").read_text().split())
+    more = 10 * round(10 * (default[0] / least[0] - 1))
+    assert f"loses about {more}% more detail than `microaggregation`" in readme
+    times = {3: "three", 4: "four", 5: "five"}[round(least[3] / default[3])]
+    assert f"`microaggregation`, which takes {times} times as long" in readme
+    assert f"{times} times the seconds of `su-mondrian`" in text
+
+
+def test_the_page_sums_up_what_leaving_out_saves() -> None:
+    text = " ".join((REPOSITORY / "docs" / "models.md").read_text().split())
+    section = text[text.index("## Few records") : text.index("## The mapping")]
+    rows = re.findall(r"\| ([\w-]+) \| [\w ]+ \| ([\d.]+) \| ([\d.]+) \S+ \| ([\d.]+) ", section)
+    assert len(rows) == 10
+    saved = {
+        (model, limit): 1
+        - math.prod(float(row[limit]) / float(row[1]) for row in rows if row[0] == model) ** 0.2
+        for model in ("su-mondrian", "microaggregation")
+        for limit in (2, 3)
+    }
+    assert (
+        f"1% of the records saves {saved['su-mondrian', 2]:.0%} of the loss of `su-mondrian` and "
+        f"{saved['microaggregation', 2]:.0%} of `microaggregation`. 5% saves "
+        f"{saved['su-mondrian', 3]:.0%} and {saved['microaggregation', 3]:.0%}."
+    ) in section
+
+
+def test_other_losses_than_those_of_the_page_are_named() -> None:
+    page = printed_rows((REPOSITORY / "docs" / "models.md").read_text())
+    row = page["Adult"][0]
+    assert not list(differences({"Adult": [row | {"seconds": "99"}]}, page))
+    (difference,) = differences({"Adult": [row | {"gcp": "0.5"}]}, page)
+    assert difference == f"Adult, k = 5, smondrian: gcp is 0.5, the page has {row['gcp']}"

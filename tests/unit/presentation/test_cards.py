@@ -129,6 +129,7 @@ def test_a_role_has_a_colour_on_pages_and_its_name_everywhere(name: str) -> None
     assert f'<span class="role role-{name}">{name}</span>' in page
     assert re.search(rf"\.role-{name} {{ border-color: #[0-9a-f]{{6}}; }}", page)
     assert cell_text(Role(name)) == name
+
     assert name in table_text(table)
 
 
@@ -187,3 +188,12 @@ def test_differences() -> None:
     text = utility_shown(learned(2, held_out=True, left_out=1234))
     assert "not comparable" not in " ".join(text.split())
     assert "1,234 held-out records are of a class that the original has not" in text
+
+
+def test_nothing_has_no_sign() -> None:
+    assert [cell_text(figure) for figure in (-0.0, -0.00001, -0.00005, -1234.0)] == [
+        "0.0000",
+        "0.0000",
+        "-0.0001",
+        "-1,234.0",
+    ]

@@ -4,13 +4,12 @@ import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.presentation.bars import Bars, HeatMap, Series, draw_bars, draw_heat_map
+from anonspark.presentation.bars import Bars, Series, draw_bars
 from anonspark.presentation.blocks import Chart, Code, Section, Table, Text, Verdict
 from anonspark.presentation.document import render
 from anonspark.presentation.lines import Line, Lines, draw_lines, ticks
@@ -52,7 +51,6 @@ def test_a_chart_has_title_axes_units_and_legend_as_text() -> None:
 def test_all_colours_of_a_chart_are_those_of_the_page() -> None:
     for svg in (
         draw_bars(BARS, "one", "about"),
-        draw_heat_map(HeatMap("t", ["a", "b"], np.array([[1, -0.3], [-0.3, 1]])), "about"),
         draw_lines(LINES, "about"),
     ):
         assert "var(--ink)" in svg
@@ -86,12 +84,6 @@ def test_any_name_is_shown_as_text(name: str) -> None:
     found = texts(draw_bars(bars, "one", name))
     assert any(name.strip("\u202e")[:1] in text for text in found)
     assert not any("\n" in text or "\x00" in text or "\u202e" in text for text in found)
-
-
-def test_a_matrix_leaves_out_what_is_not_known_and_writes_no_negative_nothing() -> None:
-    matrix = np.array([[1.0, -0.001], [np.nan, -0.25]])
-    found = texts(draw_heat_map(HeatMap("t", ["a", "b"], matrix), "about"))
-    assert sorted(set(found) - {"a", "b", "t"}) == sorted({"1", ".00", "\N{MINUS SIGN}.25"})
 
 
 def test_bars_of_nothing_are_drawn() -> None:
@@ -211,7 +203,6 @@ def test_a_chart_that_is_told_nothing_says_nothing() -> None:
     line = Line("a", [(1.0, 2.0)])
     for svg in (
         draw_bars(BARS, "one", "about"),
-        draw_heat_map(HeatMap("t", ["a", "b"], np.eye(2)), "about"),
         draw_lines(Lines("t", [line], "k", "loss", logarithmic=False), "about"),
     ):
         assert "tips" not in svg
@@ -229,13 +220,6 @@ def test_places_across_share_a_chart_of_lines_without_a_gap() -> None:
     assert said(svg) == [["one"], ["two"], ["four"]]
     areas = [(int(left), int(right)) for left, right in re.findall(r'"M(\d+) \d+H(\d+)V', svg)]
     assert [right for _, right in areas] == [*(left for left, _ in areas[1:]), round(WIDTH)]
-
-
-def test_cells_say_their_words() -> None:
-    words = {(0, 1): "a and b: 0.20", (1, 0): "a and b: 0.20"}
-    matrix = np.array([[1, 0.2], [0.2, 1]])
-    svg = draw_heat_map(HeatMap("t", ["a", "b"], matrix, words), "about")
-    assert said(svg) == [["a and b: 0.20"]] * 2
 
 
 @given(words=st.lists(st.text(max_size=90), min_size=1, max_size=3))

@@ -192,7 +192,7 @@ def test_numbers_with_a_comma_are_to_be_converted(tmp_path: Path) -> None:
 
 def test_what_gives_a_quasi_identifier_away_is_told(tmp_path: Path) -> None:
     lines = [[str(20 + n % 40), f"w{n % 12}", f"d{n % 12}", f"{n % 12 % 6 * 1000 + 10001}"]
-             for n in range(600)]  # fmt: skip
+             for n in range(700)]  # fmt: skip
     path = write_csv(tmp_path / "wards.csv", [["age", "ward", "disease", "zip"], *lines], ";")
     found = profile_of(path)
     pairs = {(one.column, one.determines) for one in found.dependencies}
@@ -204,13 +204,13 @@ def test_what_gives_a_quasi_identifier_away_is_told(tmp_path: Path) -> None:
     assert "disease gives zip away in all records. Published as it is, it reveals more" in told[3]
     assert "disease gives zip away in all records" in profile_page(found)
     assert "age: 0% of the records" in profile_page(found)
-    draft = draft_configuration(found, Answers(None, 5, "out"), {}, "wards.yaml")
+    draft = draft_configuration(found, Answers(None, 5, "out"))
     reasons = {one.name: one.reason for one in draft.attributes}
     assert reasons["disease"].endswith(". Gives ward, zip away: it reveals more than ranges do")
     assert "away" not in reasons["ward"]
     # It is said of what a person has published, too.
     roles: dict[str, Any] = {"zip": "quasi_identifier", "ward": "insensitive"}
-    draft = draft_configuration(found, Answers(roles, 5, "out"), {}, "wards.yaml")
+    draft = draft_configuration(found, Answers(roles, 5, "out"))
     reasons = {one.name: one.reason for one in draft.attributes}
     assert reasons["ward"] == "you said so. Gives zip away: it reveals more than ranges do"
 

@@ -7,10 +7,7 @@ from typing import Any
 from cases import cases
 
 from anonspark.core.dependencies import Dependency
-from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.core.recognition.names import Unit, meaning_of
-from anonspark.pipeline.repeats import KeyCounts, UnitKey
-from anonspark.profiling.long_tails import tail_hierarchy
+from anonspark.core.recognition.names import meaning_of
 from anonspark.profiling.roles import Described, propose_roles, unit_of
 
 
@@ -93,29 +90,32 @@ def test_no_key_where_names_tell_nothing() -> None:
     assert "shared by k records" in found["x"].reason
 
 
-def key(name: str, values: int, *stable: str, named: Unit | None = None, **facts: Any) -> UnitKey:
-    usual = {"is_sure": True} | facts
-    return UnitKey(name, KeyCounts(1000, values, 5), named, stable, **usual)
-
-
 def test_keys_of_people_are_identifiers_and_units() -> None:
-    person = column("x0", distinct=400, few=990, separation=0.999)
-    home = column("hhid", kind="whole number", distinct=300, few=990, separation=0.998)
-    others = [column(f"x{number}", separation=0.6) for number in (2, 3, 4)]
-    columns = [person, home, *others]
-    keys = [key("x0", 400, "hhid", "x2"), key("hhid", 300, named="household")]
-    found = propose_roles(columns, keys=keys)
-    assert [one.role for one in found.values()] == ["identifier"] * 2 + ["quasi_identifier"] * 3
-    assert found["x0"].reason == (
-        "all records of a value have the same hhid and x2, as those of a person, a firm or a place"
-    )
+    visits = {"kind": "whole number", "largest": 5}
+    columns = [
+        column("nr", distinct=400, few=990, separation=0.999, **visits),
+        column("hhid", distinct=300, few=990, separation=0.998, **visits),
+        *(column(f"x{number}", separation=0.6) for number in (2, 3, 4)),
+    ]
+    found = propose_roles(columns)
+    assert [one.role for one in found.values()] == [None, "identifier", *["quasi_identifier"] * 3]
+    assert found["nr"].reason == "400 values in 1,000 rows, as a number of people has"
     assert found["hhid"].reason == "by its name it numbers households, and it repeats"
-    # k households are of k people at least, if each of these is in one household.
-    assert unit_of(columns, found, keys) == "hhid"
-    assert unit_of(columns, found, [key("x0", 400, "x2"), keys[1]]) == "x0"
-    # What may be a key is neither an identifier nor offered as a quasi-identifier.
-    found = propose_roles(columns, keys=[key("x0", 400, is_sure=False)])
-    assert (found["x0"].role, found["x0"].reason) == (None, "it may number people")
+    # k households are of k people at least.
+    assert unit_of(columns, found) == "hhid"
+    assert unit_of(columns[:1], propose_roles(columns[:1])) is None
+    person = [*columns, column("pid", distinct=400, **visits)]
+    assert unit_of(person, propose_roles(person)) == "hhid"
+
+
+@cases(__file__, "names", "weighs", "expected")
+def test_weights(names: list[str], weighs: Any, expected: str | None) -> None:
+    columns = [column(name, kind="number", weighs=weighs) for name in names[:1]]
+    columns += [column(name, kind="number") for name in names[1:]]
+    proposal = propose_roles(columns)[names[0]]
+    assert proposal.role == expected
+    assert ("evaluate: {risk: {weights: " in proposal.reason) is proposal.is_weight
+    assert unit_of(columns, propose_roles(columns)) is None
 
 
 def test_an_index_that_the_header_does_not_name() -> None:
@@ -140,20 +140,3 @@ def test_dates_of_birth_alone_give_an_age_away() -> None:
     }.items():  # fmt: skip
         columns = [column("age", kind="whole number"), column(name, **facts)]
         assert propose_roles(columns)["age"].role is None, name
-
-
-def test_rare_values_become_one_group() -> None:
-    counts = {"a;b": 500, 'say "c"': 490} | {f"v{number}": 1 for number in range(10)}
-    text = tail_hierarchy(counts, 1000, 5)
-    assert text is not None
-    lines = text.splitlines()
-    assert lines[0] == '"a;b";"a;b";*'
-    assert lines[-1] == "v9;other;*"
-    hierarchy = parse_hierarchy(text, "test")
-    assert len(hierarchy.leaves) == 12
-    # No tail, nothing but a tail, and a value of the group's name.
-    assert tail_hierarchy({"a": 5, "b": 5}, 10, 5) is None
-    assert tail_hierarchy({"a": 1, "b": 1}, 10, 5) is None
-    named = tail_hierarchy({"a": 900, "other": 1, "b": 1}, 902, 5)
-    assert named is not None
-    assert "other;other values;*" in named

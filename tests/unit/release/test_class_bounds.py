@@ -74,7 +74,6 @@ def test_labels_are_bounds(kind: str, of_type: str, text: str, low: Any, high: A
         ("float", "double", "nan"),
         ("decimal", "decimal128(10, 2)", "1.5"),
         ("date", "date32[day]", "2021-02-30"),
-        ("timestamp", "timestamp[us, tz=UTC]", "2021-02-03"),
         ("category", "string", "{a}"),
         ("category", "string", "{a, a}"),
         ("category", "string", "{missing, a}"),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases
@@ -25,13 +24,12 @@ from anonspark.reporting.advice import advice, stricter
 from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
-from anonspark.reporting.figures import Associations, Figures
+from anonspark.reporting.figures import Figures
 from anonspark.reporting.glance import glance, grade
 from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import (
-    correlations,
     example,
     learn,
     require_many,
@@ -44,7 +42,7 @@ from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.truthfulness import Truthfulness
 
-NOTHING = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
+NOTHING = Figures((), None)
 
 
 def evidence(
@@ -603,13 +601,3 @@ def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> N
     assert "Equal &lt;records&gt;." in text
     assert text.endswith(". Class &amp; classes")
     assert str(Glossary().explained("a < b")) == "a &lt; b"
-
-
-def test_the_change_of_correlations_is_that_of_what_is_shown() -> None:
-    before, after = (np.array([[1.0, one], [one, 1.0]]) for one in (0.1049, -0.0049))
-    found = Associations(("age", "pay"), (True, True), before, after)
-    section = correlations(replace(evidence(), figures=Figures((), found, None)))
-    assert section is not None
-    charts = [one for one in section.blocks if isinstance(one, Chart)]
-    assert len(charts) == 3
-    assert charts[0].table.rows == [["age and pay", "Pearson", "0.10", "0.00", "-0.10"]]

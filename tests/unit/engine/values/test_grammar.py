@@ -203,7 +203,7 @@ def read(
         cut = [(0, len(given) // 2), (len(given) // 2, len(given))]
     forms = Forms()
     for start, end in cut:
-        forms |= Forms.of_text(reader.infer(reader.blocks(file, path, start, end)).to_text())
+        forms |= Forms.of_texts([reader.infer(reader.blocks(file, path, start, end)).to_text()])
     schema = reader.schema(forms)
     batches = [
         batch
@@ -282,6 +282,18 @@ FILES: list[tuple[str | bytes, dict[str, Any], list[str], list[tuple[Any, ...]]]
         [("\u6771\u4eac",)],
     ),
     ("a\n1\n".encode("cp037"), {"encoding": "cp037"}, ["int32"], [(1,)]),
+    (
+        "a;b;c\n1,5;1.5;2\n-2;7,0;x\n",
+        {"sep": ";", "decimal": ","},
+        ["double", "string", "string"],
+        [(1.5, "1.5", "2"), (-2.0, "7,0", "x")],
+    ),
+    (
+        "a;b\n1,5;x\nno;y\n",
+        {"sep": ";", "decimal": ",", "numbers": ("a",)},
+        ["string", "string"],
+        [("1.5", "x"), ("no", "y")],
+    ),
     ("a,,A\n1,2,3\n", {}, ["int32", "int32", "int32"], [(1, 2, 3)]),
     (
         "a,b\n1,7\nx,NaN\ny,+999\n",
@@ -310,6 +322,19 @@ def test_why_a_column_stays_text_is_logged_once(caplog: pytest.LogCaptureFixture
         assert reader.schema(reader.infer([b"007\n"])).field("a").type == pa.string()
     said = "input.path: the column 'a' stays text because of a leading zero. If that means nothing"
     assert [line for line in caplog.messages if line.startswith(said)] == caplog.messages[-1:]
+
+
+@pytest.mark.parametrize(("attributes", "logged"), [(None, "ab"), (("b",), "b"), ((), "")])
+def test_only_attributes_that_stay_text_are_logged(
+    caplog: pytest.LogCaptureFixture, attributes: tuple[str, ...] | None, logged: str
+) -> None:
+    caplog.set_level("INFO")
+    where = f"input.path: of {logged!r}"
+    reader = CsvReader(where, header=True, infers=True, attributes=attributes)
+    with_header = reader.with_header("a,b,c")
+    with_header.schema(with_header.infer([b"007,008,9\n"]))
+    columns = [line.split("column ")[1][1] for line in caplog.messages]
+    assert "".join(columns) == logged
 
 
 def test_names_of_columns() -> None:
@@ -517,4 +542,4 @@ def test_records_in_folders_of_missing_values_decide_nothing(
         reader = reader.with_header("a,b")
     for folder, is_left_out in (("00501", False), (" NA", True), ("9.0", False), (None, True)):
         forms = reader.in_folders({"Zip": folder}).infer(blocks)
-        assert [bool(forms.columns[name]) for name in "ab"] == [not is_left_out] * 2
+        assert [bool(forms.columns.get(name)) for name in "ab"] == [not is_left_out] * 2

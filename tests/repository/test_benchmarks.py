@@ -1,0 +1,103 @@
+"""Every program of `benchmarks/` runs, here on small tables: what pages print has a command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import runpy
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import REPOSITORY
+from scaling import PUBLISHING
+
+BENCHMARKS = REPOSITORY / "benchmarks"
+LINES = 600
+
+# Arguments by program; DATA is a folder of small public tables, OUT one for what is written.
+SMALL = {
+    "bench": "--in-session --rows 2000 --runs 1 --models smondrian --directory OUT",
+    "compare_models": "--data DATA --tables adult --models smondrian",
+    "copies": "duckdb OUT/people OUT/copy.parquet",
+    "defaults": "--data DATA --tables Adult --models smondrian --ks 5",
+    "full_domain": "adult --data DATA",
+    "large_blocks": "--rows 2000 --engines local",
+    "learning": "--rows 2000 --runs 1 --jobs run --directory OUT",
+    "mapping": "--rows 2000 --regions 50",
+    "model_loss": "--data DATA --tables privacy",
+    "private_selection": "--rows 2000 --candidates 8 --without-identity",
+    "quality/selection": "--data DATA --runs 1",
+    "quality/silos": "--data DATA --seeds 0",
+    "recipients": "--rows 2000",
+    "release_pairs": "--people 2000",
+    "scaling": "OUT/small.json OUT/large.json",
+    "separation": "--data DATA",
+    "suppression": "--data DATA --tables Adult --models smondrian --limits 0.05",
+    "tables": "people 1000 OUT/table",
+    "union": "--rows 1000 --holders 2",
+    "units": "--visits 3000 --k 5",
+    "utility": "--data DATA --tables numbers --models smondrian --ks 5",
+}
+# What is run before.
+BEFORE = {
+    "bench": ["tables people 20000 OUT/people-20000", "tables people 2000 OUT/people-2000"],
+    "copies": ["tables people 1000 OUT/people"],
+}
+# The others need what is not in every environment.
+ELSEWHERE = {
+    "faults": "a cluster whose processes are killed: tests/systems/test_faults.py",
+    "on_hdfs": "an HDFS: make systems fetches one",
+    "reproduce": "hours: make reproduce. Its parts are the modules of benchmarks/quality",
+    "second_opinion": "OpenDP in an environment of its own: tests/systems/test_second_opinion.py",
+    "side_by_side": "other tools in environments of their own: make peers",
+    "submit": "what make dist packs",
+}
+
+
+def test_every_program_is_run_or_has_a_reason() -> None:
+    programs = {
+        path.relative_to(BENCHMARKS).with_suffix("").as_posix()
+        for path in (*BENCHMARKS.glob("*.py"), *BENCHMARKS.glob("quality/*.py"))
+        if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    }
+    assert programs == SMALL.keys() | ELSEWHERE.keys()
+    assert not SMALL.keys() & ELSEWHERE.keys()
+
+
+@pytest.fixture(scope="module")
+def small_data(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The public tables, of each the first lines."""
+    folder = tmp_path_factory.mktemp("data")
+    for path in data_directory.iterdir():
+        if path.is_dir():
+            shutil.copytree(path, folder / path.name)
+            continue
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rb") as whole, opened(folder / path.name, "wb") as part:
+            part.writelines(line for line, _ in zip(whole, range(LINES), strict=False))
+    return folder
+
+
+@pytest.mark.parametrize("program", SMALL)
+@pytest.mark.usefixtures("spark_session")
+def test_programs_run(
+    program: str, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("small", "large"), 1):
+        (tmp_path / f"{name}.json").write_text(json.dumps(measured(1_000 * number)))
+    monkeypatch.setenv("ANONSPARK_DATA", str(small_data))
+    for command in (*BEFORE.get(program, ()), f"{program} {SMALL[program]}"):
+        called = command.replace("DATA", str(small_data)).replace("OUT", str(tmp_path)).split()
+        monkeypatch.setattr(sys, "argv", called)
+        runpy.run_path(str(BENCHMARKS / f"{called[0]}.py"), run_name="__main__")
+
+
+def measured(rows: int) -> dict[str, Any]:
+    """Return a file as bench.py writes it, of one model."""
+    stages = dict.fromkeys(("prepare", "round 1 of 1", *PUBLISHING), rows / 500)
+    case = {"model": "smondrian", "rows": rows, "seconds_of_stages": stages}
+    counting = {"counting_seconds": rows / 1000, "counting_passes": 2, "shuffled_bytes": 10 * rows}
+    return {"master": "local[2]", "cases": [case | counting]}
