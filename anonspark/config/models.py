@@ -169,6 +169,7 @@ class MondrianOptions(RoundOptions):
         **_BY_CANBAY,
         "cut": "published",
         "span": "cell",
+        "refine": 0,
     }
     model_config = _schema_of_published(published_settings)
 
@@ -189,6 +190,11 @@ class MondrianOptions(RoundOptions):
     span: Literal["data", "cell"] = "data"
     """Which width chooses the attribute to cut: data takes the width of the group's own records.
     Cell takes the width of its cell of the tree, as the published algorithm does."""
+
+    refine: int = Field(default=0, ge=0, le=1_000)
+    """How often the groups of a round are refined: neighbours exchange records, and are grown and
+    cut anew where that loses less. 0 keeps them as they were cut, as published. It changes the
+    release."""
 
 
 class CanonOptions(RoundOptions):

@@ -181,6 +181,12 @@ class Groups:
             np.concatenate([one.paths for one in groups]),
         )
 
+    def between(self, first: int, stop: int) -> Groups:
+        """Return some of the groups that follow each other, their records numbered as here."""
+        start, end = self.starts[first], self.starts[stop]
+        starts = self.starts[first : stop + 1] - start
+        return Groups(self.order[start:end], starts, self.paths[first:stop])
+
     def packed(self) -> list[bytes]:
         """Return them as they travel."""
         return [getattr(self, name).astype(kind).tobytes() for name, kind in _PARTS.items()]

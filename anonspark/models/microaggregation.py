@@ -11,9 +11,10 @@ from anonspark.config.models import CanonOptions, MicroaggregationOptions
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
-from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
+from anonspark.kernels.merging import name_groups, total_penalty
 from anonspark.kernels.microaggregation import microaggregate
 from anonspark.kernels.query_spread import spread_for_queries
+from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.distance_cut import DistanceCut
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.median_cut import MedianCut
@@ -78,6 +79,7 @@ class _MicroaggregationGroups(GroupFormer):
     """Finishes a block with the compiled kernels."""
 
     criteria: Criteria
+    generalizer: Generalizer
     passes: int
     weights: tuple[float, ...] | None
     """Weights of the attributes, where records are spread for queries."""
@@ -103,17 +105,15 @@ class _MicroaggregationGroups(GroupFormer):
             block.codes[rows],
             normalized[rows],
             block.hashes[rows],
-            self.criteria.k,
+            block.values[rows],
+            block.requirements,
             self.passes,
         )
-        order = rows[order]
-        if self.criteria.has_more_than_k:
-            starts = merge_unsatisfied(normalized, block.values, order, starts, block.requirements)
-        return order, starts
+        return rows[order], starts
 
     def _grow_within_cuts(self, block: Block, normalized: Figures) -> tuple[Integers, Integers]:
         groups = MondrianGroups(
-            self.criteria, relaxed=False, balanced=True, cell=False
+            self.generalizer, relaxed=False, balanced=True, cell=False
         ).form_groups(block)
         orders, bounds = [], [np.zeros(1, np.int64)]
         for start, stop in pairwise(groups.starts.tolist()):
@@ -162,4 +162,6 @@ class Microaggregation(BlockwiseModel):
         weights = None
         if self.options.objective == "queries":
             weights = tuple(one.weight for one in self.task.generalizer.quasi_identifiers)
-        return _MicroaggregationGroups(self.task.criteria, self.options.passes, weights)
+        return _MicroaggregationGroups(
+            self.task.criteria, self.task.generalizer, self.options.passes, weights
+        )
