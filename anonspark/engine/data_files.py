@@ -296,7 +296,7 @@ def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
 def _is_hidden(name: str) -> bool:
     return (
         (name.startswith("_") and "=" not in name)
-        or name.startswith((".", "~"))
+        or name.startswith((".", "~$"))
         # Copies of editors, and what Windows leaves in folders.
         or name.endswith(("._COPYING_", "~"))
         or name.lower() in ("thumbs.db", "desktop.ini")

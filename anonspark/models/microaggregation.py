@@ -11,7 +11,7 @@ from anonspark.config.models import CanonOptions, MicroaggregationOptions
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
-from anonspark.kernels.merging import name_groups, total_penalty
+from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
 from anonspark.kernels.microaggregation import microaggregate
 from anonspark.kernels.query_spread import spread_for_queries
 from anonspark.layers.generalize.classes import Generalizer
@@ -101,14 +101,16 @@ class _MicroaggregationGroups(GroupFormer):
 
     def _grow(self, block: Block, normalized: Figures, rows: Integers) -> tuple[Integers, Integers]:
         """Form groups of some records of a block, which satisfy the criteria together."""
+        by_people = self.criteria.units is not None
+        # People of classes that are published alike count together, so these are merged late.
+        wanted = Criteria(self.criteria.k).requirements if by_people else block.requirements
+        values = block.values[rows]
         order, starts = microaggregate(
-            block.codes[rows],
-            normalized[rows],
-            block.hashes[rows],
-            block.values[rows],
-            block.requirements,
-            self.passes,
+            block.codes[rows], normalized[rows], block.hashes[rows], values, wanted, self.passes
         )
+        if by_people:
+            values, wanted = block.values, block.requirements
+            starts = merge_unsatisfied(normalized, values, rows[order], starts, wanted)
         return rows[order], starts
 
     def _grow_within_cuts(self, block: Block, normalized: Figures) -> tuple[Integers, Integers]:

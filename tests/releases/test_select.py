@@ -533,7 +533,7 @@ def test_no_record_decides_how_others_are_read(tmp_path: Path) -> None:
     assert counts == [[9, 0, 0, 0], [9, 0, 1, 0]]
 
 
-@pytest.mark.parametrize("data_format", ["json", "XML", "excel", "stata", "text", "anything"])
+@pytest.mark.parametrize("data_format", ["json", "XML", "text", "anything"])
 def test_formats_whose_types_may_be_those_of_the_records(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], data_format: str
 ) -> None:

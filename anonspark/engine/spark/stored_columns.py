@@ -143,8 +143,9 @@ def _as_read(field: StructField, kind: str | None) -> Column:
     if kind == NO_VALUES:
         column = sf.lit(None)
     elif kind == NANOSECONDS:
-        name = quoted(field.name)
         # A division alone takes digits off towards 1970.
-        micros = sf.expr(f"{name} div 1000 - if({name} % 1000 < 0, 1, 0)")
+        micros = sf.expr(
+            f"{quoted(field.name)} div 1000 - if({quoted(field.name)} % 1000 < 0, 1, 0)"
+        )
         column = sf.timestamp_micros(micros)
     return column.cast(field.dataType).alias(field.name)

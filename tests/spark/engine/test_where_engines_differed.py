@@ -307,7 +307,7 @@ def test_what_lies_beside_tables_is_passed_over(engine: SparkEngine, tmp_path: P
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "p.csv").write_text("q\n" + "7\n8\n" * 9)
     alone = of_both(engine, tmp_path)
-    for name in ("~p.csv", "p.csv~", "Thumbs.db", "desktop.ini"):
+    for name in ("~$p.csv", "p.csv~", "Thumbs.db", "desktop.ini"):
         (tmp_path / "in" / name).write_bytes(b"\x00\xff;")
     with_others = tmp_path / "with"
     with_others.mkdir()
