@@ -134,10 +134,14 @@ class Derivation:
         """Return whether the model forms no two classes with the same labels.
 
         Cells of a tree are apart, and so are classes of one recoding. Later rounds, means and
-        labels of hierarchies may agree by chance, and other models share out equal records.
+        labels of hierarchies may agree by chance. Refined groups and other models share out equal
+        records.
         """
         model, plain = self.model, isinstance(self.model, models.FullDomainOptions)
-        if isinstance(model, models.MondrianOptions) and model.split == "strict":
+        if isinstance(model, models.MondrianOptions) and (model.split, model.refine) == (
+            "strict",
+            0,
+        ):
             plain = not any(one.has_hierarchy or one.content == "mean" for one in self.readers)
         return plain and len(self.classes.rounds) == 1
 

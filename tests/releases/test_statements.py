@@ -222,16 +222,21 @@ def test_classes_that_are_not_those_of_the_labels(made: Made) -> None:
 
 
 @pytest.mark.parametrize(
-    ("split", "named"), [("strict", "class_id (of labels of their own)"), ("relaxed", None)]
+    ("options", "named"),
+    [
+        ({"split": "strict"}, "class_id (of labels of their own)"),
+        ({"split": "relaxed"}, None),
+        ({"name": "su-mondrian", "refine": 2}, None),
+    ],
 )
-def test_sizes_that_no_label_shows(made: Made, split: str, named: str | None) -> None:
+def test_sizes_that_no_label_shows(made: Made, options: dict[str, Any], named: str | None) -> None:
     """A class that is divided is refused if the model never does it, and else is a claim."""
     classes = made.said.classes
     assert classes is not None
     whole, model = classes.total, dict(made.said.manifest["configuration"]["model"])
     size = max(whole.sizes)
     parts = Counter(whole.sizes) + Counter([size // 2, size - size // 2]) - Counter([size])
-    model |= {"name": "smondrian", "split": split}
+    model |= {"name": "smondrian", **options}
     manifest = changed(made.said.manifest, {"configuration.model": model})
     sizes = {"metrics/classes: size", "manifest: summary.dm", "metrics/summary: dm"}
     for rounds, is_divided in (({1: whole}, False), ({1: replace(whole, sizes=parts)}, True)):
