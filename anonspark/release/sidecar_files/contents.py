@@ -331,7 +331,7 @@ def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
 
 
 def sidecar_contents(
-    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile]
+    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile], *_: str
 ) -> dict[str, bytes]:
     """Return the files that explain a release, by name: a function of what it says and of its data.
 
