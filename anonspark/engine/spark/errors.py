@@ -57,7 +57,7 @@ _UNREADABLE = re.compile(
 
 # A file that Spark's reader or ours could not read.
 _NAMED = re.compile(
-    r"while reading file (file:\S+?)\.?(?:\s|$)|CANNOT_READ: (\S.*?) is damaged, or is another"
+    r"while reading file (file:\S+?)\.?(?:\s|$)|CANNOT_READ: ([^{\s].*?) is damaged, or is another"
 )
 
 # A changed byte in a dictionary or a length: the decoders of Parquet and ORC do not look for it.
@@ -321,7 +321,8 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                 raise DataError(own[1]) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
                 named = _NAMED.search(text)
-                raise unreadable(where, named and unquote(named[1] or named[2])) from error
+                file = named and unquote(named[1] or named[2]).replace("file:///", "file:/")
+                raise unreadable(where, file) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
                 raise DataError(
                     f"{where}: cannot be read or computed ({kind}). Check input.options, and what "

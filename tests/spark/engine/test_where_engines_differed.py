@@ -190,7 +190,10 @@ def test_orc_with_points_in_time_of_a_zone(engine: SparkEngine, tmp_path: Path) 
 )
 def test_orc_whose_calendar_nobody_knows(engine: SparkEngine, tmp_path: Path, old: date) -> None:
     new = datetime(2000, 1, 1) if isinstance(old, datetime) else date(2000, 1, 1)
-    tables = [pa.table({"q": WHOLE, "x": [one] * ROWS}) for one in (new, old, old)]
+    tables = [
+        pa.table({"q": [n + 99 * place for n in WHOLE], "x": [day] * ROWS})
+        for place, day in enumerate((new, old, old))
+    ]
     write(tmp_path, *tables, kind="orc")
     found = of_both(engine, tmp_path, insensitive=["x"])
     assert f"in file:{tmp_path}/in/p1.orc, which may count them by" in found["message"]
