@@ -116,6 +116,7 @@ matrix: $(READY)  ## the same on every Spark, Python and Java, into docs/install
 EXAMPLES ?= 10000
 fuzz: $(READY)  ## any configuration, grid and override: no traceback, never exit code 1: EXAMPLES=10000
 	ANONSPARK_FUZZ=$(EXAMPLES) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_fuzzed_documents.py
+	ANONSPARK_FUZZ=$$(($(EXAMPLES) / 100)) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_hidden_records.py
 
 dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
 

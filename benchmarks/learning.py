@@ -39,6 +39,7 @@ def main() -> None:
     """Parse the arguments, measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--warm-up", type=int, default=WARM_UP_ROWS, help="rows before measuring")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--runs", type=int, default=3, help="of which the median counts")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
@@ -50,7 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     options.table, options.task_rows = "people", 500_000
     options.directory.mkdir(parents=True, exist_ok=True)
-    for rows in (WARM_UP_ROWS, options.rows):
+    for rows in (options.warm_up, options.rows):
         make_table(options, rows)
     found = measure(options)
     told = print_table(options, found)
@@ -69,7 +70,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
             name: every[name] for name in (IDENTITY, *JOBS) if name in (IDENTITY, *options.jobs)
         }
         for name, job in jobs.items():
-            job(WARM_UP_ROWS)
+            job(options.warm_up)
             print(f"warmed up: {name}", flush=True)
         seconds: dict[str, list[float]] = {}
         for _ in range(options.runs):

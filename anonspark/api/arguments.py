@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration, parse_configuration
-from anonspark.config.attributes import Role
 from anonspark.config.json_schema import known_schema
 from anonspark.config.key_paths import places_of
 from anonspark.config.problems import did_you_mean, one_of
@@ -30,8 +29,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # What other tools and our YAML file call arguments whose names are not near.
 _OTHER_NAMES = {
-    "qi": "quasi_identifiers", "qis": "quasi_identifiers", "keyVars": "quasi_identifiers",
-    "sens_att": "sensitive", "sensibleVar": "sensitive", "ident": "identifiers",
+    "qi": "quasi_identifiers", "keyVars": "quasi_identifiers", "sens_att": "sensitive",
     "supp_level": "suppression_limit", "l_diversity": "l", "t_closeness": "t",
 }  # fmt: skip
 
@@ -48,19 +46,18 @@ def suggesting(function: _Function) -> _Function:
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
-        for name in keywords.keys() - set(names):
-            raise UnknownKeywordError(f"{function.__qualname__}: {_unknown(name, names)}")
+        for name in sorted(keywords.keys() - set(names)):
+            keys = places_of(name, known_schema()) if "config" in names else []
+            remedy = f"Pass {one_of(keys)} in a mapping as config" if keys else ""
+            remedy = did_you_mean(
+                _OTHER_NAMES.get(name, name), names, remedy or f"Expected {one_of(names)}"
+            )
+            raise UnknownKeywordError(
+                f"{function.__qualname__}: found the unknown keyword {name!r}. {remedy}"
+            )
         return function(*args, **keywords)
 
     return checked  # type: ignore[return-value]
-
-
-def _unknown(name: str, names: Sequence[str]) -> str:
-    """Describe an unknown keyword, and what to do."""
-    remedy = did_you_mean(_OTHER_NAMES.get(name, name), names, f"Expected {one_of(names)}")
-    keys = places_of(name, known_schema()) if remedy[0] == "E" and "config" in names else []
-    remedy = f"Pass {one_of(keys)} in a mapping as config" if keys else remedy
-    return f"found the unknown keyword {name!r}. {remedy}"
 
 
 def given_input(config: Mapping[str, Any]) -> dict[str, object]:
@@ -86,8 +83,8 @@ def given_configuration(
     ).with_drawn_output()
 
 
-def roles_of(**columns: Names) -> dict[str, Role]:
-    """Return the roles of a configuration.
+def roles_of(**columns: Names) -> dict[str, str]:
+    """Return the section ``attributes`` of a configuration.
 
     Parameters
     ----------
@@ -100,7 +97,7 @@ def roles_of(**columns: Names) -> dict[str, Role]:
         If something else than a list of names is given, or a column twice.
     """
     problems: list[str] = []
-    roles: dict[str, Role] = {}
+    roles: dict[str, str] = {}
     for argument, given in columns.items():
         try:
             names = names_of(argument, given)
@@ -257,7 +254,7 @@ def require_configuration(given: object) -> None:
 
 def wanted_configuration(
     config: Mapping[str, Any] | Configuration | None,
-    roles: Mapping[str, Role],
+    roles: Mapping[str, str],
     k: int | None,
     model: str | Mapping[str, Any] | None,
     seed: int | None = None,
@@ -301,6 +298,15 @@ def wanted_configuration(
         )
     if missing:
         raise ConfigurationError(*missing)
+    attributes = {name: listed_attribute(role) for name, role in roles.items()}
+    hierarchies = others.get("hierarchies") or {}
+    require_mapping("hierarchies", hierarchies)
+    for name, rule in hierarchies.items():
+        if name not in roles:
+            hint = did_you_mean(name, roles, "Name it in quasi_identifiers")
+            raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
+        path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
+        attributes[name] = {"role": roles[name], "hierarchy": path}
     privacy: dict[str, object] = {"k": as_integer(k)}
     if (t := others.get("t")) is not None:
         bounds = [
@@ -308,7 +314,7 @@ def wanted_configuration(
         ]
         privacy["t_closeness"] = bounds
     wanted: dict[str, Any] = {
-        "attributes": dict(_with_hierarchies(roles, others.get("hierarchies") or {})),
+        "attributes": attributes,
         "privacy": privacy,
         # The default of a configuration is known to everybody.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
@@ -345,30 +351,7 @@ def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
     return names
 
 
-def _with_hierarchies(
-    roles: Mapping[str, Role], hierarchies: Mapping[str, object]
-) -> Iterator[tuple[str, object]]:
-    """Yield the settings of each column.
-
-    Raises
-    ------
-    ConfigurationError
-        If a hierarchy is about no column, or they are no mapping.
-    """
-    require_mapping("hierarchies", hierarchies)
-    for name in hierarchies.keys() - roles.keys():
-        hint = did_you_mean(name, roles, "Name it in quasi_identifiers")
-        raise ConfigurationError(f"hierarchies: {name!r} is no column with a role. {hint}")
-    for name, role in roles.items():
-        rule = hierarchies.get(name)
-        path = os.fspath(rule) if isinstance(rule, os.PathLike) else rule
-        yield (
-            name,
-            {"role": role, "hierarchy": path} if name in hierarchies else listed_attribute(role),
-        )
-
-
-def require_alone(roles: Mapping[str, Role], document: str, **others: object) -> None:
+def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:
     """Check that no keyword is given beside a document that says the same.
 
     Parameters

@@ -11,7 +11,6 @@ from os import PathLike
 from typing import Any, Literal
 
 import pyarrow as pa
-import yaml
 
 from anonspark.api.adapters import adapter_for_table, as_text, opened, remove_files, staged
 from anonspark.api.arguments import (
@@ -51,7 +50,7 @@ from anonspark.api.tables import GIVEN, Frame, no_table, with_texts
 from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
-from anonspark.config.attributes import Role
+from anonspark.config.variables import configuration_yaml
 from anonspark.conversion.convert import Options
 from anonspark.conversion.convert import convert as convert_files
 from anonspark.engine.protocol import Engine, Table
@@ -293,7 +292,7 @@ def distribute(
         parsed = parse_plan(given_plan(plan, path), adapter.engine.files.read_document)
         conditions = [one.column for recipient in parsed.recipients for one in recipient.conditions]
         names = {*parsed.source.attributes, *parsed.file.subject, *conditions}
-        with adapter.source(table, parsed.base, names) as given:
+        with adapter.source(with_texts(table), parsed.base, names) as given:
             made = carry_out(adapter.engine, parsed, run_id=run_id, table=given, progress=shown)
             releases: dict[str, Release[Frame]] = {
                 name: Release(one, adapter, partial(remove_files, adapter, one.path))
@@ -538,7 +537,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         with adapter.tables(table) as (given,), staged(adapter, staging, "cells") as (path, remove):
             is_grid = "base" in document
             output = path if is_grid else {**document.get("output", {}), "path": path}
-            text = yaml.safe_dump({**document, "output": output}, sort_keys=False)
+            text = configuration_yaml({**document, "output": output})
 
             def read(place: str) -> str:
                 return text if place == _GRID else str(files.read_document(place))
@@ -555,7 +554,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
 
 def _document(
     config: Mapping[str, Any] | None,
-    roles: Mapping[str, Role],
+    roles: Mapping[str, str],
     k: Sequence[int] | int | None,
     model: Sequence[str] | str | None,
     rank_by: str,

@@ -46,14 +46,17 @@ class LocalAdapter:
     def input(self, frame: Any, configuration: Configuration, _: str) -> Iterator[Table]:
         """Yield a table that is anonymized."""
         _require_engine(configuration)
-        yield self.engine.wrap(with_days(as_arrow(frame), configuration))
+        yield self.engine.wrap(with_days(as_arrow(frame, configuration), configuration))
 
     @contextmanager
     def source(
         self, frame: Any, configuration: Configuration | None, _: Collection[str | None]
     ) -> Iterator[Table]:
-        """Yield a table, whose identifiers may be of types that no file has."""
-        table: Table = self.engine.wrap(with_days(as_arrow(frame), configuration))
+        """Yield a table, whose identifiers may be of types that no file has.
+
+        Of a plan and of select: no value decides a type, for its record may not show.
+        """
+        table: Table = self.engine.wrap(as_arrow(frame))
         if configuration is not None:
             _require_engine(configuration)
             table = with_texts_of_identifiers(table, configuration.identifiers)

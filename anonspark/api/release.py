@@ -72,7 +72,7 @@ def made_report(
             engine, release, original, source, target=target, holdout=holdout, internal=internal
         )
         if place is not None:
-            place_report(files, release, place, html)
+            place_report(files, release, place, html, internal=internal)
     return Page(html, place)
 
 

@@ -169,11 +169,12 @@ def _written(
             nothing = functions.lit(None).cast("string")
             asked = tuple(f"{name.lower()}." for name in names)
             others = [
-                nothing.alias(one)
-                for one in dict.fromkeys(table.columns)
-                if not any(name.startswith(f"{one.lower()}.") for name in asked)
+                name
+                for name in table.columns
+                if not any(one.startswith(f"{name.lower()}.") for one in asked)
             ]
-            return records.select("*", *others)
+            # By place: some may have one name, to our settings at least.
+            return records.select("*", *[nothing] * len(others)).toDF(*names, *others)
 
         yield read
     finally:

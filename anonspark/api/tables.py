@@ -7,10 +7,13 @@ import re
 from typing import Any, TypeVar
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 from narwhals import dependencies as kinds
 
-from anonspark.engine.raw_columns import INDEX_NAMES, unread_column
+from anonspark.config import Configuration
+from anonspark.engine.raw_columns import INDEX_NAMES, flags, unread_column
+from anonspark.engine.values.text_forms import mean_missing
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 from anonspark.reading.frames import as_pandas
 
@@ -32,7 +35,7 @@ def is_of_spark(table: object) -> bool:
     )
 
 
-def as_arrow(table: Any) -> pa.Table:
+def as_arrow(table: Any, configuration: Configuration | None = None) -> pa.Table:
     """Return a table as Arrow's, and compute lazy ones.
 
     A column whose values Arrow has no type for is there by its name and kind alone: see
@@ -42,6 +45,8 @@ def as_arrow(table: Any) -> pa.Table:
     ----------
     table : DataFrame
         Of pandas, polars or another library that narwhals knows, or whatever hands out Arrow.
+    configuration : Configuration or None
+        Says in which records values are required: others decide no type of objects of pandas.
 
     Raises
     ------
@@ -53,7 +58,7 @@ def as_arrow(table: Any) -> pa.Table:
     if kinds.is_pyarrow_table(table):
         return table
     if kinds.is_pandas_dataframe(table):
-        return _of_pandas(table)
+        return _of_pandas(table, configuration)
     known = nw.from_native(table, pass_through=True)
     if isinstance(known, nw.LazyFrame):
         known = _computed(known)
@@ -112,18 +117,44 @@ def _text_of(value: Any) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _of_pandas(table: Any) -> pa.Table:
+def _of_pandas(table: Any, configuration: Configuration | None) -> pa.Table:
     columns = []
     for place in range(len(table.columns)):
         values = table.iloc[:, place]
         try:
-            columns.append(pa.array(values, from_pandas=True))
+            columns.append(_of_objects(table, values, configuration))
         except _NOT_CONVERTED as error:
             columns.append(unread_column(_kind_of(values, error), len(values)))
     names = [str(name) for name in table.columns]
     index = "\0".join(str(name) for name in table.index.names if name is not None)
     metadata = {INDEX_NAMES: index} if index else None
     return pa.Table.from_arrays(columns, names=names, metadata=metadata)
+
+
+def _of_objects(table: Any, values: Any, configuration: Configuration | None) -> pa.Array:
+    """Return a column of pandas. Of objects, the records that stay decide the type.
+
+    Of the others, values that do not fit are missing, as in files of texts.
+    """
+    kind_of_objects = kinds.get_pandas().api.types.infer_dtype
+    if configuration is None or values.dtype != object or kind_of_objects(values) == "string":
+        return pa.array(values, from_pandas=True)
+    stays = np.ones(len(values), bool)
+    for name in configuration.required:
+        if list(table.columns).count(name) == 1:
+            texts = table[name].astype(object).map(_text_of, na_action="ignore")
+            column = pa.array(texts, pa.string(), from_pandas=True)
+            stays &= ~flags(mean_missing(column, configuration.input.missing_markers, numbers=True))
+    kind = pa.array(values[stays], from_pandas=True).type
+    fit = (stay or _fits(value, kind) for value, stay in zip(values, stays, strict=True))
+    return pa.array(values.where(list(fit), None), kind, from_pandas=True)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        return bool(pa.scalar(value, kind).type == kind)
+    except _NOT_CONVERTED:
+        return False
 
 
 def _kind_of(values: Any, error: Exception) -> str:
@@ -203,6 +234,9 @@ def as_given(found: pa.Table, like: Any) -> Any:
     """
     if kinds.is_pandas_dataframe(like):
         return as_pandas(found)
+    if kinds.is_pyarrow_table(like):
+        # Narwhals takes no table with a name twice.
+        return found
     known = nw.from_native(like, pass_through=True)
     if not isinstance(known, nw.DataFrame | nw.LazyFrame):
         return found

@@ -86,7 +86,7 @@ def _as_before(section: dict[str, Any], model: ModelOptions) -> None:
     """
     if isinstance(model, CuttingOptions) and not model.suppression_limit:
         section.pop("suppression_limit", None)
-    if section.pop("separation", "always") == "adaptive" and model.has_rounds:
+    if section.pop("separation", "always") == "adaptive" and model.most_rounds > 1:
         section["separation"] = "paying"
 
 
@@ -170,7 +170,7 @@ class Configuration(Section):
             "information": self.evaluate.information,
             "association": self.evaluate.association is not None,
             "weights": self.evaluate.risk.weights is not None,
-            "baseline": is_whole and (self.evaluate.compare_baseline or self.model.has_rounds),
+            "baseline": is_whole and (self.evaluate.compare_baseline or self.model.most_rounds > 1),
             "bounds": self.output.style != "mean",
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)

@@ -42,9 +42,9 @@ class ModelOptions(Section):
     """Which model makes the classes."""
 
     @property
-    def has_rounds(self) -> bool:
-        """Return whether there can be more than one round."""
-        return False
+    def most_rounds(self) -> int:
+        """Rounds at most."""
+        return 1
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterable[Finding]:  # noqa: ARG002
         """Find what the model cannot work with.
@@ -157,9 +157,9 @@ class RoundOptions(CuttingOptions):
         return self.name in ("su-mondrian", "u-mondrian", "u-canon")
 
     @property
-    def has_rounds(self) -> bool:
-        """Return whether there can be more than one round."""
-        return self.handles_outliers and self.rho > 1
+    def most_rounds(self) -> int:
+        """Rounds at most."""
+        return self.rho if self.handles_outliers else 1
 
 
 class MondrianOptions(RoundOptions):
@@ -169,6 +169,7 @@ class MondrianOptions(RoundOptions):
         **_BY_CANBAY,
         "cut": "published",
         "span": "cell",
+        "refine": 0,
     }
     model_config = _schema_of_published(published_settings)
 
@@ -189,6 +190,11 @@ class MondrianOptions(RoundOptions):
     span: Literal["data", "cell"] = "data"
     """Which width chooses the attribute to cut: data takes the width of the group's own records.
     Cell takes the width of its cell of the tree, as the published algorithm does."""
+
+    refine: int = Field(default=0, ge=0, le=1_000)
+    """How often the groups of a round are refined: neighbours exchange records, and are grown and
+    cut anew where that loses less. 0 keeps them as they were cut, as published. It changes the
+    release."""
 
 
 class CanonOptions(RoundOptions):
@@ -290,9 +296,9 @@ class FullDomainOptions(ModelOptions):
         return _SUPPRESSION_LIMIT[self.name]
 
     @property
-    def has_rounds(self) -> bool:
-        """Return whether there can be more than one round."""
-        return self.name == "rho-gain" and self.rho > 0
+    def most_rounds(self) -> int:
+        """Rounds at most: the first one, and ρ more for rho-gain."""
+        return 1 + (self.rho if self.name == "rho-gain" else 0)
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:
         """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""

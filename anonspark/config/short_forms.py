@@ -33,7 +33,7 @@ _OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1")
 _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
 
 
-def listed_attribute(role: Role) -> Role | dict[str, str]:
+def listed_attribute(role: str) -> str | dict[str, Any]:
     """Return the settings of an attribute of which the role alone is said."""
     return {"role": role, "grid": "auto"} if role == "quasi_identifier" else role
 

@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import yaml
 
 from anonspark.config.problems import found, nearest
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
@@ -89,6 +91,25 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
     filled = _FORM.sub(value_of, text)
     values.pop("", None)
     return Filled(filled, values, list(dict.fromkeys(problems)))
+
+
+def escaped(value: Any) -> Any:
+    """Return a value in whose texts :func:`fill_in` fills in nothing. Keys have no variables.
+
+    >>> escaped({"${A}": ["cost ${B}", 3]})
+    {'${A}': ['cost $${B}', 3]}
+    """
+    if isinstance(value, dict):
+        return {key: escaped(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [*map(escaped, value)]
+    return _FORM.sub(r"$\g<0>", value) if isinstance(value, str) else value
+
+
+def configuration_yaml(document: dict[str, Any], width: float = 80) -> str:
+    """Return a configuration, or a part of one, as YAML that means the same to all who read it."""
+    text = yaml.safe_dump(escaped(document), sort_keys=False, allow_unicode=True, width=width)
+    return str(text)
 
 
 def run_date(environment: Mapping[str, str] = os.environ) -> date:

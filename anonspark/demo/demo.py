@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.variables import configuration_yaml
 from anonspark.demo.people import EDUCATION_ORDER, people_of
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import fault_at
@@ -67,7 +68,7 @@ def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
         raise _other_file(people)
     directory.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, people)
-    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    path.write_text(configuration_yaml(document))
     return path, parse_configuration(document)
 
 

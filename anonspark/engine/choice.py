@@ -17,6 +17,7 @@ from anonspark.engine.memory import available_memory
 from anonspark.engine.spark.embedded import read_spark_defaults
 from anonspark.engine.spark.session import process_has_session
 from anonspark.errors import ConfigurationError
+from anonspark.redaction import redact
 
 EngineName = Literal["auto", "local", "spark"]
 """As a user names it. ``auto`` for what :func:`choose_engine` says."""
@@ -124,6 +125,12 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
             refuse_foreign(work.read, data_format)
     if wanted == "spark":
         return Choice("spark", "execution.engine says so")
+    for path in () if work is None else work.read:
+        if urlsplit(path).scheme in ("http", "https"):
+            raise ConfigurationError(
+                f"{redact(path)} is an address of the web, where no table is read. Download it "
+                "first, and name the file"
+            )
     obstacle = None if work is None else _obstacle(work)
     if wanted == "local":
         if master is not None:

@@ -107,6 +107,19 @@ def separator_of(
     return max(order, key=fitness) if lines else order[0]
 
 
+def has_decimal_comma(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a column has numbers with a comma, and none has one with a point."""
+    stripped = ([value.strip() for value in column] for column in zip(*rows, strict=False))
+    columns = [[value for value in column if value not in _NOTHING] for column in stripped]
+    return any(
+        "," in "".join(column) and all(map(_WITH_COMMA.fullmatch, column)) for column in columns
+    ) and not any(_WITH_POINT.fullmatch(value) for column in columns for value in column)
+
+
+_WITH_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_WITH_POINT = re.compile(r"[+-]?\d+\.\d+")
+
+
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
     """Return whether the first row names the columns, None where that is not sure.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,10 +14,11 @@ import pyarrow.compute as pc
 
 from anonspark.config.input import COMPRESSED
 from anonspark.engine.files import Files, files_at
-from anonspark.engine.raw_columns import WantedColumns, type_name
+from anonspark.engine.raw_columns import UnreadType, WantedColumns, type_name
 from anonspark.engine.reading_errors import nothing_there
 from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.file_types import wider
 from anonspark.engine.values.text_forms import convert, forms_of, mean_missing, type_of
 from anonspark.engine.values.text_lines import TextLines
 from anonspark.errors import DataError
@@ -115,6 +118,25 @@ class DataFiles:
                 for name in columns.names
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+# Of small files that a task reads, so that several threads still share them.
+_BYTES_OF_A_BUNDLE = 1 << 18
+
+_Piece = TypeVar("_Piece")
+
+
+def bundled(pieces: Iterable[tuple[DataFile, _Piece]]) -> list[list[_Piece]]:
+    """Bundle pieces of small files in a row in the same folders: tasks cost more than they."""
+    bundles: list[list[_Piece]] = []
+    size, folders = 0, None
+    for file, piece in pieces:
+        size += file.bytes
+        if size > _BYTES_OF_A_BUNDLE or file.folders != folders:
+            bundles.append([])
+            size, folders = file.bytes, file.folders
+        bundles[-1].append(piece)
+    return bundles
 
 
 def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> list[DataFile]:
@@ -274,8 +296,10 @@ def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
 def _is_hidden(name: str) -> bool:
     return (
         (name.startswith("_") and "=" not in name)
-        or name.startswith((".", "~$"))  # a lock of an office program
-        or name.endswith("._COPYING_")
+        or name.startswith((".", "~$"))
+        # Copies of editors, and what Windows leaves in folders.
+        or name.endswith(("._COPYING_", "~"))
+        or name.lower() in ("thumbs.db", "desktop.ini")
     )
 
 
@@ -365,25 +389,40 @@ def lacking_columns(
         ]
         if lacking and wanted.missing == "error":
             problems.append(_lacks(found, name, lacking, path_key, wanted.key))
-        types: dict[str, int] = {}
-        for place in there:
-            field = own[place][0]
-            # A column without values fits every type; of Spark's own types the metadata tells.
-            if field.metadata or not pa.types.is_null(field.type):
-                types.setdefault(type_name(field.type), place)
-        if is_read and len(types) > 1:
-            # In the order of the files, whichever was looked at first.
-            one, other = sorted(types.items(), key=lambda own: _a_file(found, [own[1]]))[:2]
-            problems.append(
-                f"{path_key}: the column {name!r} has type {one[0]} in {_a_file(found, [one[1]])} "
-                f"and {other[0]} in {_a_file(found, [other[1]])}. Expected one type in all files. "
-                "Write the column anew in one of them"
-            )
+        if is_read:
+            typed = {place: own[place][0] for place in there}
+            problems += _unlike(found, name, typed, path_key, is_field=own is of_structs)
         if name.lower() not in known:
             unknown.append(own[there[0]][0].with_name(name))
     if problems:
         raise DataError(*problems)
     return unknown
+
+
+def _unlike(
+    listed: FileSchemas, name: str, fields: Mapping[int, pa.Field], path_key: str, *, is_field: bool
+) -> list[str]:
+    """Return the error of a column that no type holds as it is in all files, or nothing."""
+    schemas = list(fields)
+    if len({field.type for field in fields.values()}) > 1:
+        # In the order of the files, whichever was looked at first.
+        schemas.sort(key=lambda schema: _a_file(listed, [schema]))
+    types: dict[pa.DataType, int] = {}
+    for schema in schemas:
+        field = fields[schema]
+        # Of Spark's own types the metadata tells. A column without values fits every type.
+        if field.metadata or not pa.types.is_null(field.type):
+            types.setdefault(UnreadType("void") if field.metadata else field.type, schema)
+    for first, second in combinations(types, 2):
+        # Fields of structs are read in one type.
+        if is_field or wider(first, second) is None:
+            return [
+                f"{path_key}: the column {name!r} has type {type_name(first)} in "
+                f"{_a_file(listed, [types[first]])} and {type_name(second)} in "
+                f"{_a_file(listed, [types[second]])}. Expected one type in all files, or numbers "
+                "of which one type holds all values. Write the column anew in one of them"
+            ]
+    return []
 
 
 def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config import Configuration
 from anonspark.config.input import MissingColumns
@@ -126,6 +127,30 @@ class Reading:
 def flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
     """Return booleans without nulls, of shape (n,)."""
     return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def batch_with_one_zero(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose columns have one zero and one NaN. See :func:`with_one_zero`."""
+    return pa.RecordBatch.from_arrays(list(map(with_one_zero, batch.columns)), batch.schema.names)
+
+
+def with_one_zero(values: pa.Array) -> pa.Array:
+    """Return values whose floats are 0.0 for zeros of both signs, and one NaN, at any depth.
+
+    They are equal, so that nothing else decides their order.
+    """
+    kind = values.type
+    if pa.types.is_floating(kind):
+        zero, nan = pa.scalar(0.0, kind), pa.scalar(float("nan"), kind)
+        return pc.if_else(pc.is_nan(values), nan, pc.add(values, zero))
+    if pa.types.is_list(kind):
+        inner = [with_one_zero(values.values)]
+        buffers = values.buffers()[:2]
+        return pa.Array.from_buffers(kind, len(values), buffers, -1, values.offset, inner)
+    if pa.types.is_struct(kind):
+        inner = [with_one_zero(values.field(number)) for number in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(inner, fields=list(kind), mask=values.is_null())
+    return values
 
 
 def is_text(data_type: pa.DataType) -> bool:
@@ -287,11 +312,11 @@ def require_distinct_header(
     names = [
         next(iter(own))
         for lower, own in alike.items()
-        if len(own) > 1
-        and (
-            asked is None
-            or lower in asked
-            or any(f"{lower}{place}" in asked for place in own.values())
+        # Columns of the very same name have their places behind it.
+        if (asked is not None and lower in asked)
+        or (
+            len(own) > 1
+            and (asked is None or any(f"{lower}{place}" in asked for place in own.values()))
         )
     ]
     require_distinct([name for name in header if name], names, subject)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
+import pyarrow as pa
+
+from anonspark.engine.compression import UNPACKING_FAILURES
 from anonspark.engine.encodings import likely_encodings
 from anonspark.engine.foreign_formats import remedy_for
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.engine.values.file_types import ORC_INSTANT
+from anonspark.errors import ConfigurationError, DataError, limit_reached
+from anonspark.redaction import redact
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -73,7 +79,7 @@ def lines_as_one(where: str) -> str:
 
 def nothing_there(path: str, key: str) -> str:
     """Return the error for a path where nothing is."""
-    return f"{key}: nothing is at {path}. Check the path, and that the cluster can reach it"
+    return f"{key}: {path} is not there. Check the path, and that the cluster can reach it"
 
 
 def remedy(section: str | None) -> str:
@@ -133,6 +139,16 @@ class TableAddress:
         return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
 
 
+def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
+    """Log that columns of nanoseconds are read as microseconds, whatever their values are."""
+    for name in columns:
+        log_once(
+            logging.INFO,
+            f"{key}: the column {name!r} has nanoseconds. It is read in microseconds, and digits "
+            "beyond them are cut off",
+        )
+
+
 def type_not_read(where: str, found: str, *, column: str | None = None) -> DataError:
     """Return the error of a column of a type that cannot be read.
 
@@ -152,6 +168,8 @@ def type_not_read(where: str, found: str, *, column: str | None = None) -> DataE
             "Drop it, or write the file anew with microseconds, in pandas and pyarrow by "
             'coerce_timestamps="us"'
         )
+    if found == ORC_INSTANT:
+        remedy = "Drop it, or write the file anew as Parquet"
     if column is not None:
         what = f"the column {column!r} has the type {found}"
     elif not where.startswith(_OF_A_COMMAND):
@@ -198,6 +216,15 @@ def vanished(where: str) -> DataError:
     return DataError(
         f"{where}: files vanished while they were read. Keep the input unchanged during a run, "
         "and run again"
+    )
+
+
+def old_calendar(where: str, column: str, file: str) -> DataError:
+    """Return the error of days and times that may be counted otherwise than the file shows."""
+    return DataError(
+        f"{where}: the column {column!r} has days before 1582-10-15 or times before 1900 in "
+        f"{redact(file)}, which may count them by an old calendar. Write the file anew as Parquet "
+        "by the program that wrote it, which knows its calendar"
     )
 
 
@@ -359,12 +386,40 @@ def larger_than_a_table(where: str, file: str, times: int) -> DataError:
     )
 
 
-def unreadable(where: str) -> DataError:
-    """Return the error of files that are damaged or hold something else."""
+def unreadable(where: str, file: str | None = None) -> DataError:
+    """Return the error of files that are damaged or hold something else, of which one is known."""
     settings = "input.format, input.options"
     if where.startswith(_OF_A_COMMAND):
         settings = "--format, --option"
+    what = "files" if file is None else redact(file)
     return DataError(
-        f"{where}: files cannot be read in this format. Check {settings}, permissions and the "
+        f"{where}: {what} cannot be read in this format. Check {settings}, permissions and the "
         "files themselves (the details, with --debug, may show data)"
     )
+
+
+@contextmanager
+def reading_file(where: str, file: str) -> Iterator[None]:
+    """Translate what Arrow and the system say while a file is read.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the paths.
+    file : str
+        Its address.
+
+    Raises
+    ------
+    DataError
+        If the file vanished, is damaged, or may not be read.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise vanished(where) from error
+    except (pa.ArrowException, *UNPACKING_FAILURES, UnicodeDecodeError) as error:
+        # Arrow says most of what is wrong with a file as an OSError without a number.
+        if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
+            raise
+        raise limit_reached(error) or unreadable(where, file) from error

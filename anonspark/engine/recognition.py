@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from anonspark.config import Configuration
 from anonspark.config.input import COMPRESSED, format_of_name, format_of_names, uncompressed
 from anonspark.engine.compression import UNPACKING_FAILURES, unpacked
-from anonspark.engine.csv_beginning import SEPARATOR_LINE, has_header, rows_of, separator_of
+from anonspark.engine.csv_beginning import (
+    SEPARATOR_LINE,
+    has_decimal_comma,
+    has_header,
+    rows_of,
+    separator_of,
+)
 from anonspark.engine.data_files import UNKNOWN_COMPRESSIONS, listed_files
 from anonspark.engine.encodings import (
     UTF_8,
@@ -217,10 +223,14 @@ def recognize(
     if asks and header is None:
         is_alone = is_whole and len(filled) == 1 and len(rows) == 1
         raise no_record_below_header(where) if is_alone else header_not_known(where)
-    settings = {"header": "true"} if header else {}
-    settings |= {"sep": separator} if separator != "," else {}
-    settings |= {"encoding": encoding} if encoding != UTF_8 else {}
-    unsaid = {name: value for name, value in settings.items() if name not in said}
+    has_comma = guesses and separator != "," and has_decimal_comma(rows[1:] if header else rows)
+    settings = (
+        ("header", "true", header),
+        ("sep", separator, separator != ","),
+        ("decimal", ",", has_comma),
+        ("encoding", encoding, encoding != UTF_8),
+    )
+    unsaid = {name: value for name, value, is_odd in settings if is_odd and name not in said}
     return Recognized("csv", file, header, separator, encoding, is_guess, unsaid)
 
 

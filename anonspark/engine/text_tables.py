@@ -9,13 +9,10 @@ import pyarrow as pa
 from anonspark.engine.data_files import DataFile, DataFiles, require_known_compressions
 from anonspark.engine.raw_columns import WantedColumns, require_distinct, require_distinct_header
 from anonspark.engine.reading_errors import TableAddress
-from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import Forms
-from anonspark.engine.values.text_reader import text_reader
+from anonspark.engine.values.text_reader import Reader, text_reader
 from anonspark.errors import DataError
-
-Reader = CsvReader | JsonReader
 
 # Arrow ends the process where memory for the buffers of that many columns runs out.
 _MOST_COLUMNS = 20_000

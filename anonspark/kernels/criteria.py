@@ -410,3 +410,67 @@ def both_sides_satisfy(requirements, values, order, start, middle, stop, counts,
     return group_satisfies(
         requirements, values, order, start, middle, counts, present
     ) and group_satisfies(requirements, values, order, middle, stop, counts, present)
+
+
+class Judging(NamedTuple):
+    """What groups have to satisfy, and the working memory of a judgement.
+
+    Attributes
+    ----------
+    requirements : Requirements
+    counts, present : int64 ndarray of shape (values,)
+        ``counts`` is all 0 before and after each judgement.
+    """
+
+    requirements: Requirements
+    counts: npt.NDArray[np.int64]
+    present: npt.NDArray[np.int64]
+
+
+JUDGING = types.NamedTuple((REQUIREMENTS, int64[::1], int64[::1]), Judging)
+"""Numba's type of :class:`Judging`."""
+
+
+@kernel(JUDGING(REQUIREMENTS))
+def judging_of(requirements):
+    """Return the requirements with working memory of their own."""
+    values = requirements.shares.shape[0]
+    return Judging(requirements, np.zeros(values, np.int64), np.empty(values, np.int64))
+
+
+@kernel(boolean(JUDGING, int64[:, ::1], int64[::1], int64, int64, int64))
+def satisfies_after(judging, values, members, size, leaving, entering):
+    """Return whether a group satisfies the criteria beyond k after an exchange of records.
+
+    Parameters
+    ----------
+    judging : Judging
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
+    members : int64 ndarray of shape (at least size,)
+        Records of the group before.
+    size : int
+        Their number before.
+    leaving : int
+        Index in ``members`` of the record that leaves, or -1.
+    entering : int
+        Record that enters, or -1.
+
+    Notes
+    -----
+    O(size) and what :func:`judge` costs.
+    """
+    requirements, counts, present = judging
+    after = size - int64(leaving >= 0) + int64(entering >= 0)
+    if all_certain(requirements, after):
+        return True
+    distinct = 0
+    for i in range(size):
+        if i != leaving:
+            distinct = count_values(values, members, i, i + 1, counts, present, distinct)
+    if entering >= 0:
+        record = np.full(1, entering)
+        distinct = count_values(values, record, 0, 1, counts, present, distinct)
+    violated = first_unsatisfied(requirements, counts, present, distinct, after)
+    clear_counts(counts, present, distinct)
+    return violated < 0

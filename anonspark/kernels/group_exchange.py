@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.criteria import JUDGING, satisfies_after
 from anonspark.kernels.selection import select_float
-from anonspark.kernels.signatures import float64, int64, types, void
+from anonspark.kernels.signatures import boolean, float64, int64, types, void
 
 
 @kernel(float64[:, ::1](float64[:, ::1], int64[::1]))
@@ -256,20 +257,42 @@ def _measure_group(points, members, size, box, shrinkage):
     return edges, most
 
 
-@kernel(float64(float64[:, ::1], int64, int64[::1], int64))
-def exchange_records(axes, k, group_of, groups):
+@kernel(boolean(JUDGING, int64[:, ::1], int64[:, ::1], int64[::1], int64, int64, int64, int64))
+def _may_exchange(judging, values, members, sizes, first, place, second, other_place):
+    """Return whether two groups satisfy the criteria beyond k after an exchange.
+
+    ``first`` gives the record at ``place``. ``second`` gives that at ``other_place``, or none if it
+    is -1.
+    """
+    if judging.requirements.kinds.shape[0] == 0:
+        return True
+    record, other = members[first, place], -1
+    if other_place >= 0:
+        other = members[second, other_place]
+        if (values[record] == values[other]).all():
+            return True
+    return satisfies_after(
+        judging, values, members[first], sizes[first], place, other
+    ) and satisfies_after(judging, values, members[second], sizes[second], other_place, record)
+
+
+@kernel(float64(float64[:, ::1], int64[:, ::1], int64[::1], int64, JUDGING))
+def exchange_records(axes, values, group_of, groups, judging):
     """Swap and move single records between groups as long as this lowers the cost, in place.
 
     Parameters
     ----------
     axes : float64 ndarray of shape (d, n)
         Values of the records, axis by axis.
-    k : int
-        A group of k records gives none away without getting another one.
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values. Only read if there are criteria beyond k.
     group_of : int64 ndarray of shape (n,)
         Each record's group.
     groups : int
         How many groups there are.
+    judging : Judging
+        What each of the groups satisfies before and after. One of k records gives none away without
+        getting another one.
 
     Returns
     -------
@@ -286,6 +309,7 @@ def exchange_records(axes, k, group_of, groups):
     is compared again only with groups that have changed since, or with all where its own has.
     """
     d, n = axes.shape
+    k = judging.requirements.k
     points = np.empty((n, d), np.float64)
     sizes = np.zeros(groups, np.int64)
     for i in range(n):
@@ -346,7 +370,9 @@ def exchange_records(axes, k, group_of, groups):
                     if sizes[a] > k and sizes[b] < 2 * k - 1:
                         change = (size + 1.0) * growth + edges[b]
                         change -= (own_size - 1.0) * gain + own_edges
-                        if change < best - noise:
+                        if change < best - noise and _may_exchange(
+                            judging, values, members, sizes, a, place, b, -1
+                        ):
                             partner, partner_place, best = b, -1, change
                     # What any of its records is certain to lose.
                     least = size * (growth - most[b])
@@ -379,7 +405,9 @@ def exchange_records(axes, k, group_of, groups):
                             top = boxes[b, j, _SECOND_HIGH] if new == high else high
                             edge += max(top, own) - min(bottom, own)
                         change += size * edge
-                        if change < best - noise:
+                        if change < best - noise and _may_exchange(
+                            judging, values, members, sizes, a, place, b, i
+                        ):
                             partner, partner_place, best = b, i, change
                 if partner < 0:
                     compared[record] = clock

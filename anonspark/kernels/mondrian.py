@@ -21,8 +21,8 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, uint64,
 _PARTS = 128
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
-# Nodes of so many records are cut where their records lie side by side.
-_NEAR = 4096
+CELL_RECORDS = 4096
+"""Nodes of so many records are cut where their records lie side by side."""
 
 _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
 _NODES = types.Tuple((int64[::1], int64[::1], uint64[::1], float64[:, :, ::1]))
@@ -251,7 +251,7 @@ def _find_extremes(codes, positions, order, start, stop, minima, maxima, low, hi
     """Put the extremes of all attributes, as codes and as positions, into the last four arrays."""
     d = codes.shape[1]
     first = order[start]
-    if stop - start <= _NEAR:
+    if stop - start <= CELL_RECORDS:
         # Attribute by attribute, with nothing but numbers at hand.
         for j in range(d):
             lowest = highest = first
@@ -665,8 +665,8 @@ def _cut_nodes(
     return order, starts, paths, cells
 
 
-@kernel(_RESULT(*_ASKED))
-def cut_into_groups(
+@kernel(types.Tuple((int64[::1], int64[::1], uint64[::1], int64[::1]))(*_ASKED))
+def cut_into_cells(
     codes,
     positions,
     units,
@@ -717,6 +717,9 @@ def cut_into_groups(
         Where each group begins in ``order``. The last entry is n.
     paths : uint64 ndarray of shape (groups,)
         Name of each group.
+    cells : int64 ndarray of shape (cells + 1,)
+        First group of each of the largest nodes of up to :data:`CELL_RECORDS` records, and of each
+        larger group. Then the number of groups.
 
     Notes
     -----
@@ -739,12 +742,14 @@ def cut_into_groups(
         relaxed,
         balanced,
         cell,
-        np.int64(_NEAR),
+        np.int64(CELL_RECORDS),
     )
     starts = np.empty(n // max(requirements.k, 1) + 2, np.int64)
     paths = np.empty(n // max(requirements.k, 1) + 2, np.uint64)
     groups = 0
+    first = np.empty(nodes.shape[0] + 1, np.int64)
     for node in range(nodes.shape[0]):
+        first[node] = groups
         # Its records side by side, where a processor has them at hand.
         own = order[ends[node] : ends[node + 1]].copy()
         inner, inner_starts, inner_paths, _ = _cut_nodes(
@@ -768,4 +773,37 @@ def cut_into_groups(
             paths[groups] = inner_paths[group]
             groups += 1
     starts[groups] = n
-    return order, starts[: groups + 1].copy(), paths[:groups].copy()
+    first[nodes.shape[0]] = groups
+    return order, starts[: groups + 1].copy(), paths[:groups].copy(), first
+
+
+@kernel(_RESULT(*_ASKED))
+def cut_into_groups(
+    codes,
+    positions,
+    units,
+    hashes,
+    values,
+    low,
+    high,
+    path,
+    requirements,
+    relaxed,
+    balanced,
+    cell,
+):
+    """Cut a node into groups as :func:`cut_into_cells` does, without saying in which cells."""
+    return cut_into_cells(
+        codes,
+        positions,
+        units,
+        hashes,
+        values,
+        low,
+        high,
+        path,
+        requirements,
+        relaxed,
+        balanced,
+        cell,
+    )[:3]

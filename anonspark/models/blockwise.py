@@ -181,6 +181,12 @@ class Groups:
             np.concatenate([one.paths for one in groups]),
         )
 
+    def between(self, first: int, stop: int) -> Groups:
+        """Return some of the groups that follow each other, their records numbered as here."""
+        start, end = self.starts[first], self.starts[stop]
+        starts = self.starts[first : stop + 1] - start
+        return Groups(self.order[start:end], starts, self.paths[first:stop])
+
     def packed(self) -> list[bytes]:
         """Return them as they travel."""
         return [getattr(self, name).astype(kind).tobytes() for name, kind in _PARTS.items()]
@@ -229,7 +235,7 @@ class BlockwiseModel(Model):
     @property
     def rounds(self) -> int:
         """Rounds at most. 1 where outliers are not handled."""
-        return self._round_options.rho if self._round_options else 1
+        return self._round_options.most_rounds if self._round_options else 1
 
     @property
     def minimum_gain(self) -> float:

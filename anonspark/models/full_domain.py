@@ -203,7 +203,7 @@ class FullDomain(Model):
     @property
     def rounds(self) -> int:
         """The first round, and ρ more for rho-gain."""
-        return 1 + (self.options.rho if self.options.name == "rho-gain" else 0)
+        return self.options.most_rounds
 
     @property
     def leaves_residual(self) -> bool:

@@ -14,6 +14,7 @@ from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
 from anonspark.kernels.microaggregation import microaggregate
 from anonspark.kernels.query_spread import spread_for_queries
+from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.distance_cut import DistanceCut
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.median_cut import MedianCut
@@ -78,6 +79,7 @@ class _MicroaggregationGroups(GroupFormer):
     """Finishes a block with the compiled kernels."""
 
     criteria: Criteria
+    generalizer: Generalizer
     passes: int
     weights: tuple[float, ...] | None
     """Weights of the attributes, where records are spread for queries."""
@@ -99,21 +101,21 @@ class _MicroaggregationGroups(GroupFormer):
 
     def _grow(self, block: Block, normalized: Figures, rows: Integers) -> tuple[Integers, Integers]:
         """Form groups of some records of a block, which satisfy the criteria together."""
+        by_people = self.criteria.units is not None
+        # People of classes that are published alike count together, so these are merged late.
+        wanted = Criteria(self.criteria.k).requirements if by_people else block.requirements
+        values = block.values[rows]
         order, starts = microaggregate(
-            block.codes[rows],
-            normalized[rows],
-            block.hashes[rows],
-            self.criteria.k,
-            self.passes,
+            block.codes[rows], normalized[rows], block.hashes[rows], values, wanted, self.passes
         )
-        order = rows[order]
-        if self.criteria.has_more_than_k:
-            starts = merge_unsatisfied(normalized, block.values, order, starts, block.requirements)
-        return order, starts
+        if by_people:
+            values, wanted = block.values, block.requirements
+            starts = merge_unsatisfied(normalized, values, rows[order], starts, wanted)
+        return rows[order], starts
 
     def _grow_within_cuts(self, block: Block, normalized: Figures) -> tuple[Integers, Integers]:
         groups = MondrianGroups(
-            self.criteria, relaxed=False, balanced=True, cell=False
+            self.generalizer, relaxed=False, balanced=True, cell=False
         ).form_groups(block)
         orders, bounds = [], [np.zeros(1, np.int64)]
         for start, stop in pairwise(groups.starts.tolist()):
@@ -162,4 +164,6 @@ class Microaggregation(BlockwiseModel):
         weights = None
         if self.options.objective == "queries":
             weights = tuple(one.weight for one in self.task.generalizer.quasi_identifiers)
-        return _MicroaggregationGroups(self.task.criteria, self.options.passes, weights)
+        return _MicroaggregationGroups(
+            self.task.criteria, self.task.generalizer, self.options.passes, weights
+        )

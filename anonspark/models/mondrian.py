@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonspark.config.models import MondrianOptions
-from anonspark.core.criteria import Criteria
-from anonspark.kernels.mondrian import cut_into_groups
+from anonspark.core.arrays import Figures, Integers
+from anonspark.kernels.canonical_order import sort_groups
+from anonspark.kernels.merging import name_groups_of_leaves
+from anonspark.kernels.mondrian import CELL_RECORDS, cut_into_cells
+from anonspark.kernels.refinement import refine_in_cells
+from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
@@ -17,16 +21,18 @@ from anonspark.models.model import Task
 
 @dataclass(frozen=True)
 class MondrianGroups(GroupFormer):
-    """Finishes a block with the compiled kernel."""
+    """Finishes a block with the compiled kernels."""
 
-    criteria: Criteria
+    generalizer: Generalizer
     relaxed: bool
     balanced: bool
     cell: bool
+    passes: int = 0
+    """How often the groups are refined."""
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups. See :func:`anonspark.kernels.mondrian.cut_into_groups`."""
-        order, starts, paths = cut_into_groups(
+        """Return the groups. See :func:`anonspark.kernels.mondrian.cut_into_cells`."""
+        order, starts, paths, cells = cut_into_cells(
             block.codes,
             block.positions,
             block.units,
@@ -40,7 +46,41 @@ class MondrianGroups(GroupFormer):
             self.balanced,
             self.cell,
         )
-        return Groups(order, starts, paths)
+        groups = Groups(order, starts, paths)
+        return self._refined(block, groups, cells) if self.passes else groups
+
+    def _refined(self, block: Block, groups: Groups, cells: Integers) -> Groups:
+        """Return the groups of each cell refined, where this loses less.
+
+        Refining lowers the edges of boxes. Levels of hierarchies and missing values lose more or
+        less than these.
+        """
+        canonical = groups.order.copy()
+        sort_groups(block.codes, block.hashes, canonical, groups.starts[cells])
+        order, starts, first = refine_in_cells(
+            block.normalized,
+            block.values,
+            canonical,
+            groups.order,
+            groups.starts,
+            cells,
+            block.requirements,
+            self.passes,
+        )
+        names = name_groups_of_leaves(groups.paths[cells[:-1]], np.diff(first))
+        refined = Groups(order, starts, names)
+        is_worse = self._losses(block, refined, first) > self._losses(block, groups, cells)
+        chosen = [
+            one.between(bounds[cell], bounds[cell + 1])
+            for cell, worse in enumerate(is_worse)
+            for one, bounds in [(groups, cells) if worse else (refined, first)]
+        ]
+        return Groups.together(chosen) if is_worse.any() else refined
+
+    def _losses(self, block: Block, groups: Groups, cells: Integers) -> Figures:
+        """Return what the groups of each cell lose as classes."""
+        penalties = self.generalizer.penalty(block.codes.take(groups.order, axis=0), groups.starts)
+        return np.add.reduceat(penalties, cells[:-1])
 
 
 class Mondrian(BlockwiseModel):
@@ -59,6 +99,11 @@ class Mondrian(BlockwiseModel):
         super().__init__(task, options)
 
     @property
+    def largest_block(self) -> int:
+        """Records of a block: no cell in which groups are refined is cut on the cluster."""
+        return max(super().largest_block, CELL_RECORDS if self.options.refine else 0)
+
+    @property
     def cut_rule(self) -> CutRule:
         """The median cut."""
         return MedianCut(
@@ -73,8 +118,9 @@ class Mondrian(BlockwiseModel):
     def group_former(self) -> GroupFormer:
         """The compiled median cut."""
         return MondrianGroups(
-            self.task.criteria,
+            self.task.generalizer,
             relaxed=self.options.split == "relaxed",
             balanced=self.options.cut == "balanced",
             cell=self.options.span == "cell",
+            passes=self.options.refine,
         )

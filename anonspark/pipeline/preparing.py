@@ -143,9 +143,14 @@ def prepare_run(
                 if configuration.published_as_is or (staged and not configuration.privacy.unit):
                     rows = snapshot.records.rows()
                     sample = sample_of(rows, configuration, snapshot.rows, most=SAMPLE_ROWS)
-                warnings += _repeats(
+                repeats = _repeats(
                     context, read, table, snapshot, identifiers, sample, staged=staged
                 )
+                if staged or not snapshot.rows_dropped:
+                    warnings += repeats
+                else:
+                    # They depend on records that are left out, so no release may show them.
+                    tell_warnings(repeats)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
                 warnings += exact_end_warnings(snapshot.quasi_identifiers)
                 if sample is not None:

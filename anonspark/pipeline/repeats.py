@@ -219,11 +219,11 @@ def repeats_of_others(
     if configuration.privacy.unit:
         return {}, 0
     # Two columns of one name are no error, unless they are listed.
-    times = Counter(table.schema.names)
+    times = Counter(map(str.lower, table.schema.names))
     columns = {
         field.name: field.name
         for field in table.schema
-        if times[field.name] == 1 and is_plain(field.type)
+        if times[field.name.lower()] == 1 and is_plain(field.type)
     }
     if staged and sample is not None:
         columns = dict(sample.columns)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from anonspark.config.variables import escaped
 from anonspark.core.criterion import proposed_l
 from anonspark.core.recognition.names import unit_of_name, weight_of_name
 from anonspark.core.recognition.values import DISEASE
@@ -257,7 +258,7 @@ def _quasi_identifier(one: ColumnProfile, reason: str) -> DraftedAttribute:
         reason += ". Its numbers stand for names. If they have an order, take the type away"
     elif one.order:
         options = {"type": "text"} if one.kind == "mixed" else {}
-        options["order"] = f"[{', '.join(map(json_text, one.order))}]"
+        options["order"] = f"[{', '.join(map(json_text, escaped(list(one.order))))}]"
         reason += ". In this order, because letters would order its groups otherwise"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]

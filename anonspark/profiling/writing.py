@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
@@ -15,6 +15,7 @@ import yaml
 
 from anonspark.config import json_schema
 from anonspark.config.reading import is_address
+from anonspark.config.variables import escaped
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.foreign_text import visible
 from anonspark.ownership import write_new
@@ -80,14 +81,14 @@ def _attributes(draft: Draft) -> list[str]:
         lines.append("  # Not published. Take a # away to publish a column.")
         for one in left:
             written = f": {_value(one)}" if one.usable else ""
-            lines.append(f"  # {_scalar(one.name)}{written}  # {_comment(one.reason)}")
+            lines.append(f"  # {_key(one.name)}{written}  # {_comment(one.reason)}")
     return lines
 
 
 def _attribute(one: DraftedAttribute) -> list[str]:
-    lines = [f"  {_scalar(one.name)}: {_value(one)}  # {_comment(one.reason)}"]
+    lines = [f"  {_key(one.name)}: {_value(one)}  # {_comment(one.reason)}"]
     if one.hint is not None:
-        lines.append(f"  # {_scalar(one.name)}: {one.hint}")
+        lines.append(f"  # {_key(one.name)}: {one.hint}")
     return lines
 
 
@@ -166,8 +167,17 @@ def _scalar(value: str) -> str:
     return _flow([value])[1:-1]
 
 
+def _key(name: str) -> str:
+    """Return a name as a key, in which there are no variables."""
+    return _dumped([name])[1:-1]
+
+
 def _flow(value: Any) -> str:
     """Return a value on one line."""
+    return _dumped(escaped(value))
+
+
+def _dumped(value: Any) -> str:
     text = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -259,8 +269,9 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     Returns
     -------
     list of str
-        The files that were written, the configuration first. Only its owner can read the seed. A
-        JSON Schema that is there already is left as it is.
+        The files that were written, the configuration first. All but the JSON Schema can be read
+        by their owner alone: the seed is a secret, and the configuration may hold values of the
+        data. A JSON Schema that is there already is left as it is.
 
     Raises
     ------
@@ -272,22 +283,22 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
     private = {seed: f"{secrets.randbits(64) - 2**63}\n"}
-    public = {path: yaml_text(draft, path, seed, SCHEMA)}
+    public: dict[str, str] = {}
     if not os.path.lexists(schema):
         public[schema] = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-    write_files(private, public, last=path)
-    return [path, *private, *(name for name in public if name != path)]
+    # The configuration is written last, and says that all are there.
+    write_files({**public, **private, path: yaml_text(draft, path, seed, SCHEMA)}, public)
+    return [path, *private, *public]
 
 
-def write_files(private: Mapping[str, str], public: Mapping[str, str], last: str) -> None:
-    """Write files that are not there. The last one says that all are."""
+def write_files(texts: Mapping[str, str], public: Collection[str]) -> None:
+    """Write files that are not there, in order: all of them, or none."""
     done: list[str] = []
-    names = [*private, *(name for name in public if name != last), last]
+    *_, last = texts
     try:
         Path(last).parent.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            mode = 0o600 if name in private else 0o644
-            write_new(name, {**private, **public}[name].encode(), mode)
+        for name, text in texts.items():
+            write_new(name, text.encode(), 0o644 if name in public else 0o600)
             done.append(name)
     except BaseException as error:
         for name in done:

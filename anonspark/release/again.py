@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 
-import yaml
-
 from anonspark.config import Configuration
+from anonspark.config.variables import configuration_yaml
+from anonspark.foreign_text import visible
 from anonspark.release.manifest import Manifest
 from anonspark.release.manifest_form import without_stand_ins
 
@@ -44,5 +44,4 @@ def configuration_text(manifest: Manifest) -> str:
     if configured.public_dict()["execution"]["seed_fingerprint"] != seed:
         written.setdefault("execution", {})["seed_file"] = "SEED"
         comments.append(f"# SEED is the file of the secret seed with the fingerprint {seed}.")
-    text = yaml.safe_dump(written, sort_keys=False, allow_unicode=True)
-    return "".join([text, *(f"{one}\n" for one in comments)])
+    return "".join([configuration_yaml(written), *(f"{visible(one)}\n" for one in comments)])

@@ -299,7 +299,8 @@ class Axis:
     @property
     def _declared(self) -> tuple[float, float] | None:
         """Ends of the range that was declared, if there is one."""
-        return None if self.published is None else self.published.ends
+        declared = None if self.published is None else self.published.ends
+        return None if declared is None else (float(declared[0]), float(declared[1]))
 
     @cached_property
     def _value_set(self) -> pa.Array:

@@ -22,6 +22,8 @@ _MARK = b"\xef\xbb\xbf"
 # A text that begins so may be run as a formula. An apostrophe shows that it is none, so one more
 # stands before an apostrophe, and the first one can be removed from every text.
 _FORMULA = "^[=+\\-@'\\t\\r\\n\uff1d\uff0b\uff0d\uff20]"
+# Readers that split at these begin a cell inside of a text, behind its quotes.
+_CELL = "([;\\t\\v\\f\\r\\n\\x{85}\\x{2028}\\x{2029}]\"*)([=+\\-@'\uff1d\uff0b\uff0d\uff20])"
 _NUMBER = "^[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?$"
 
 
@@ -46,7 +48,8 @@ def csv_copy(content: bytes | pa.Buffer) -> bytes:
     -------
     bytes
         UTF-8 with a byte order mark and a header. Texts are in quotes, missing values are not. A
-        text that a spreadsheet would run as a formula has an apostrophe in front of it.
+        text that a spreadsheet would run as a formula has an apostrophe in front of it, and so has
+        what would be one in a cell that begins inside of a text.
 
     Raises
     ------
@@ -68,7 +71,8 @@ def csv_copy(content: bytes | pa.Buffer) -> bytes:
 def _harmless(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     is_number = pc.match_substring_regex(texts, _NUMBER)
     is_formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), is_number)
-    return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
+    inside = pc.replace_substring_regex(texts, _CELL, r"\1'\2")
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", inside, ""), inside)
 
 
 def write_copies(

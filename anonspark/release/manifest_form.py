@@ -26,6 +26,7 @@ from anonspark.core.figures import SUMMARY
 from anonspark.core.grids import CalendarUnit
 from anonspark.core.kinds import Kind
 from anonspark.core.warning_codes import WarningCode
+from anonspark.release.conditions import ConditionFile
 from anonspark.release.manifest import EXTENSION, FORM, VERSION, extensions_of
 from anonspark.release.sections import owners
 
@@ -224,9 +225,6 @@ class _ChosenModel(_Part):
     tried: list[_TriedModel]
 
 
-_Value = bool | int | float | Text
-
-
 class _Collusion(_Part):
     k: Count
     l_diversity: dict[Name, float]
@@ -240,7 +238,7 @@ class _Recipient(_Part):
     run_id: Id
     strategy: Name
     collusion: _Collusion
-    where: dict[Name, dict[Literal["in", "not_in", "min", "max", "missing"], _Value | list[_Value]]]
+    where: dict[Name, ConditionFile]
     source_fingerprint: Text
     rows_requested: Count | None
     rows_withheld: Count | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from anonspark.config.input import format_of_name
 from anonspark.engine.files import literal
@@ -10,6 +11,7 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import recognize
 from anonspark.engine.values.batches import records_of
+from anonspark.release.conditions import select_records
 from anonspark.release.manifest import Manifest
 
 _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
@@ -45,8 +47,9 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     # A union says nothing of tables that it was not made of.
     if data_format is None or (suffix_format is not None and suffix_format != data_format):
         return open_by_suffix(engine, path, key)
+    names = {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()}
     wanted = WantedColumns(
-        {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
+        names | dict.fromkeys(manifest.recipient.get("where", ()), True),
         described.get("missing_columns", "error"),
         markers=manifest.missing_markers,
         required=manifest.required,
@@ -57,11 +60,36 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
 
 
 def original_records(table: Table, manifest: Manifest) -> Table:
-    """Return the original of a release without its blank rows, which are no records of it."""
+    """Return the records of an original that a release is of. See :func:`records_to_match`."""
     attributes = manifest.attributes.items()
     listed = [name for name, one in attributes if one.get("role") != "identifier"]
     unit = manifest.configuration.get("privacy", {}).get("unit", ())
-    return records_of(table, [*listed, *unit], manifest.missing_markers)
+    return records_to_match(table, [*listed, *unit], manifest.missing_markers, manifest.recipient)
+
+
+def records_to_match(
+    table: Table, listed: Sequence[str], markers: Sequence[str], recipient: Mapping[str, Any]
+) -> Table:
+    """Return the records of an original that a release can be of.
+
+    Parameters
+    ----------
+    table : Table
+    listed : sequence of str
+        Columns of which a record has a value in one at least, else it is a blank row.
+    markers : sequence of str
+        Texts that mean missing.
+    recipient : mapping
+        That of the manifest, empty without one: records that its conditions exclude are none of
+        its release, and rows are blank in all columns, for other recipients have other ones.
+
+    Raises
+    ------
+    DataError
+        As of :func:`~anonspark.release.conditions.select_records`.
+    """
+    records = records_of(table, table.schema.names if recipient else listed, markers)
+    return select_records(records, recipient.get("where", {}), markers)
 
 
 def open_named(

@@ -175,7 +175,7 @@ class PublishedAttribute:
         ``date``, ``prefix`` and ``keep`` with ``category``.
     weight : float
         What its loss counts.
-    ends : tuple of float, or None
+    ends : tuple of Fraction, or None
         Ends of the range that was declared: numbers, days, microseconds. None where it is that of
         the original.
     grid : Grid or None
@@ -191,7 +191,7 @@ class PublishedAttribute:
     type: str | None = None
     rule: Rule | None = None
     weight: float = 1.0
-    ends: tuple[float, float] | None = None
+    ends: tuple[Fraction, Fraction] | None = None
     grid: Grid | None = None
     bottom: Fraction | None = None
     top: Fraction | None = None
@@ -208,12 +208,27 @@ class PublishedAttribute:
         own = QuasiIdentifier(self.name, kind, arrow_type, 0, -1, scale=scale, grid=grid)
         return replace(own, bottom=self.bottom, top=self.top)
 
-    def domain(self, low: float, high: float) -> tuple[float, float]:
-        """Return the ends of what is published of a range of values."""
-        own = self.encoding("float" if self.kind == "decimal" else self.kind, pa.float64())
-        lines = own.coarsened(np.array([own.code_of(Fraction(end)) for end in (low, high)]))
-        first, last = own.first(lines).tolist()[0], own.last(lines).tolist()[1]
-        return float(own.value_of(first)), float(own.value_of(last))
+    def strip(self, value: Fraction, *, before: bool = False) -> tuple[Number, Number]:
+        """Return the ends of the strip of a value, or of the one just before it.
+
+        Without a grid a strip is a value.
+        """
+        is_decimal = self.kind == "decimal"
+        scaled = self.encoding(self.kind, pa.decimal128(38, 38) if is_decimal else pa.int64())
+        # The codes of decimals may have more than 64 bits.
+        code_type = object if is_decimal else np.int64
+        line = scaled.coarsened(np.array([scaled.code_of(value) - before], code_type))
+        ends = [scaled.value_of(int(codes[0])) for codes in (scaled.first(line), scaled.last(line))]
+        first, last = (
+            float(end)
+            if self.kind == "float"
+            else int(end)
+            if end.denominator == 1
+            # Of 18 digits, as many as codes have.
+            else Decimal(end.numerator) / Decimal(end.denominator)
+            for end in ends
+        )
+        return first, last
 
     @property
     def is_code(self) -> bool:
@@ -276,7 +291,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
 
 def _declared_ends(
     name: str, bounds: Any, kind: Kind, data_type: str | None
-) -> tuple[float, float] | None:
+) -> tuple[Fraction, Fraction] | None:
     """Return the ends of a declared range. None of texts."""
     if bounds is None or kind in ("category", "boolean"):
         return None
@@ -286,7 +301,7 @@ def _declared_ends(
         raise DataError(
             f"manifest.json: configuration.attributes.{name}.range is none of a {kind}"
         ) from error
-    return float(low), float(high)
+    return low, high
 
 
 def _coarsening(

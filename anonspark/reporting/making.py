@@ -319,7 +319,7 @@ def report_release(
     report = make_report(
         engine, release, table, original, target=target, holdout=holdout, internal=internal
     )
-    place_report(files, release, path, report.html)
+    place_report(files, release, path, report.html, internal=internal)
     return WrittenReport(path, report.holds)
 
 
@@ -354,7 +354,7 @@ def report_run(
     path = report_place(files, release, None)
     original = paths[0] if len(paths) == 1 else None
     report = make_report(engine, release, table, original, verified=verified)
-    place_report(files, release, path, report.html)
+    place_report(files, release, path, report.html, internal=False)
     return path
 
 

@@ -60,7 +60,7 @@ def report_place(files: Files, release: str, out: str | None, *, internal: bool 
     return path
 
 
-def place_report(files: Files, release: str, path: str, report: str) -> None:
+def place_report(files: Files, release: str, path: str, report: str, *, internal: bool) -> None:
     """Write a report. That of a release becomes one of the files that its manifest lists.
 
     Parameters
@@ -70,6 +70,8 @@ def place_report(files: Files, release: str, path: str, report: str) -> None:
     path : str
         Of :func:`report_place`.
     report : str
+    internal : bool
+        Whether it names the worst classes: its owner alone may read it.
 
     Raises
     ------
@@ -83,7 +85,8 @@ def place_report(files: Files, release: str, path: str, report: str) -> None:
     ``anonspark report`` is run again.
     """
     try:
-        files.replace(path, report.encode(), f".{path.rpartition('/')[2]}.writing")
+        aside = f".{path.rpartition('/')[2]}.writing"
+        files.replace(path, report.encode(), aside, private=internal)
         inside = files.resolved(release).rstrip("/")
         if files.resolved(path) == f"{inside}/{REPORT}":
             _list_report(files, release.rstrip("/"))

@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Iterator
 from math import isfinite
 
-import yaml
-
+from anonspark.config.variables import configuration_yaml
 from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.presentation.bars import Bars, Series, bar_chart
@@ -377,9 +376,7 @@ def configuration(evidence: Evidence) -> Section:
         ["run", str(manifest.get("run_id", ""))],
         ["started (UTC)", str(manifest.get("started", ""))],
     ]
-    text = yaml.safe_dump(
-        _without_values(manifest["configuration"]), sort_keys=False, allow_unicode=True, width=88
-    )
+    text = configuration_yaml(_without_values(manifest["configuration"]), width=88)
     return Section(
         "configuration",
         "Configuration and fingerprints",

@@ -13,9 +13,9 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import yaml
 
 from anonspark.config import Configuration
+from anonspark.config.variables import configuration_yaml
 from anonspark.core.arrangement import TOP, group_label, learned_hierarchy, learned_order
 from anonspark.core.arrays import Integers
 from anonspark.core.association import entropy
@@ -474,7 +474,7 @@ def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
         "# Do not put it into a coding of several holders, because it reveals this one's data.\n"
     )
     orders = {"attributes": {one.name: {"order": list(one.values)} for one in found}}
-    return head + yaml.safe_dump(orders, sort_keys=False, allow_unicode=True)
+    return head + configuration_yaml(orders)
 
 
 def _as_csv(one: Arranged) -> str:

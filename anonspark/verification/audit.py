@@ -6,7 +6,8 @@ shared with it are the vocabulary of the configuration and the reading of files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from anonspark.core.pseudonyms import PSEUDONYM, PSEUDONYM_FORM
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_publishable, require_distinct, require_read, type_name
 from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.progress import tell
 from anonspark.release.class_bounds import is_alike
 from anonspark.release.derived_figures import risk_rows
@@ -182,7 +183,8 @@ def audit_table(
     if not published.rows:
         raise DataError(f"{where}: holds no records. There is nothing to verify")
     tell(f"measuring sensitive values of {published.rows:,} records")
-    sensitive = measure_sensitive(data, claim, published.rows, trials)
+    with _refused_as_promised(claim):
+        sensitive = measure_sensitive(data, claim, published.rows, trials)
     tell("counting people")
     units = measure_units(data, claim, claim.units)
     k, warnings = claim.privacy.k, sensitive.warnings
@@ -204,7 +206,8 @@ def audit_table(
         tell("matching with the original")
         by_original = match_original(data, claim, published, original)
         linkage["original"] = by_original.linkage
-        warnings = [*warnings, *linked_values_warnings(by_original.with_values)]
+        linked = linked_values_warnings(by_original.with_values)
+        warnings = [*warnings, *by_original.warnings, *linked]
     if population is not None:
         tell("attacking with the population")
         by_population = match_population(data, claim, population)
@@ -241,6 +244,17 @@ def audit_table(
         found = _beside_statements(found, claim.statements, data, claim, where, compared, weights)
     failures = [*found.failures, *broken_attacks(found.truthfulness, linkage)]
     return replace(found, failures=[*failures, *_of_weights(unsound, failures, claim, where)])
+
+
+@contextmanager
+def _refused_as_promised(claim: Claim) -> Iterator[None]:
+    """Refuse a release whose sensitive values are not those that its own manifest describes."""
+    try:
+        yield
+    except DataError as error:
+        if claim.statements is None or claim.privacy != claim.statements.privacy:
+            raise
+        raise GuaranteeError("\n".join([*claim.failures, *error.problems])) from error
 
 
 def _sum_weights(data: Table, claim: Claim) -> tuple[tuple[Sizes, Floats] | None, DataError | None]:

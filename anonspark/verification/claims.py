@@ -111,6 +111,8 @@ class Claim(Requirements):
         What was found not to hold while the promise was read.
     statements : Statements or None
         What manifest and metrics say, to be held against what is counted.
+    recipient : mapping
+        That of the manifest. Empty without one.
     """
 
     attributes: tuple[PublishedAttribute, ...] | None = None
@@ -119,6 +121,7 @@ class Claim(Requirements):
     left_out: LeftOut = NOTHING_LEFT_OUT
     failures: tuple[str, ...] = ()
     statements: Statements | None = None
+    recipient: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def units(self) -> Mapping[int, int] | None:
@@ -256,6 +259,7 @@ def claim_of_description(
         attributes=published,
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,
+        recipient=manifest.recipient,
     )
 
 

@@ -9,8 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
+from anonspark.config import models
 from anonspark.core.decision_rules import Baseline
 from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import read_levels
@@ -119,6 +121,30 @@ class Derivation:
     manifest: Row
     readers: tuple[BoundsReader, ...]
 
+    @cached_property
+    def model(self) -> models.ModelOptions | None:
+        """Options of the model. None in a plan, and of a model of another package."""
+        said = (self.manifest.get("chosen_model") or self.manifest["configuration"])["model"]
+        options = models.options_classes()[said["name"]]
+        is_ours = options.__module__ == models.__name__ and not self.manifest.get("recipient")
+        return options.model_validate(said) if is_ours else None
+
+    @property
+    def keeps_equal_labels_together(self) -> bool:
+        """Return whether the model forms no two classes with the same labels.
+
+        Cells of a tree are apart, and so are classes of one recoding. Later rounds, means and
+        labels of hierarchies may agree by chance. Refined groups and other models share out equal
+        records.
+        """
+        model, plain = self.model, isinstance(self.model, models.FullDomainOptions)
+        if isinstance(model, models.MondrianOptions) and (model.split, model.refine) == (
+            "strict",
+            0,
+        ):
+            plain = not any(one.has_hierarchy or one.content == "mean" for one in self.readers)
+        return plain and len(self.classes.rounds) == 1
+
     @property
     def rows(self) -> int:
         """Records that figures are about, as far as they are published."""
@@ -221,13 +247,15 @@ class Derivation:
         known = (lost.with_suppressed(-suppressed) for lost in self._losses(attributes))
         total = replace(self.classes.total, losses=tuple(known))
         rounds, baseline = list(self.classes.rounds.values()), None
-        first = rounds[0]
-        if said.get("baseline_classes") is not None:
-            mean = said.get("baseline_mean_class_size")
-            penalty = said.get("baseline_gcp_total")
-            baseline = Baseline(
-                first.classes, said.get("baseline_dm") or 0, penalty or 0, mean or 0
-            )
+        first, model = rounds[0], self.model
+        gains, compared = (said.get(name) is not None for name in ("rule_gain", "baseline_classes"))
+        if model is not None:
+            gains = model.most_rounds > 1
+            compared = gains or self.manifest["configuration"]["evaluate"].get("compare_baseline")
+            compared &= not (isinstance(model, models.CuttingOptions) and model.suppression_limit)
+        if compared:
+            names = ("baseline_dm", "baseline_gcp_total", "baseline_mean_class_size")
+            baseline = Baseline(first.classes, *(said.get(name) or 0 for name in names))
         figures: dict[str, object] = {
             **summary_figures(
                 rounds,
@@ -236,10 +264,10 @@ class Derivation:
                 self._weights,
                 self.manifest["configuration"]["privacy"]["k"],
                 baseline,
-                gains=said.get("rule_gain") is not None,
+                gains=gains,
             ),
             "rows_suppressed": None if said.get("rows_left_out") is None else suppressed,
-            "rho": Within(len(rounds)),
+            "rho": Within(len(rounds)) if model is None else model.most_rounds,
         }
         if baseline is not None:
             mean = first.rows / first.classes

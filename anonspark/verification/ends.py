@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Integers
+from anonspark.core.grids import gap
 from anonspark.engine.protocol import Table
 from anonspark.release.region_matching import LabelledTable, build_search, class_columns
 from anonspark.release.regions import (
@@ -120,16 +121,8 @@ def _at_end(region: Region, side: int, attribute: PublishedAttribute, *, in_stri
     end = _end(region, side, attribute)
     if end is None:
         return region
-    low = high = end
-    if in_strip and attribute.grid is not None:
-        # A value just inside of the range lies in its outermost strip.
-        inside = float(end) if attribute.kind == "decimal" else end
-        own = attribute.encoding(
-            "float" if attribute.kind == "decimal" else attribute.kind, pa.float64()
-        )
-        code = own.code_of(Fraction(inside)) - side * (own.step == 0 or attribute.kind == "decimal")
-        line = own.coarsened(np.array([code]))
-        first, last = (own.value_of(int(ends[0])) for ends in (own.first(line), own.last(line)))
-        whole = own.kind in ("integer", "date", "timestamp")
-        low, high = (int(one) if whole else float(one) for one in (first, last))
-    return OrderedRegion((Interval(low, high),), False)
+    if not in_strip:
+        return OrderedRegion((Interval(end, end),), False)
+    # Where a strip ends at the line above, that line is in the next one.
+    is_after = side == 1 and gap(attribute.kind) == 0 and attribute.grid is not None
+    return OrderedRegion((Interval(*attribute.strip(Fraction(end), before=is_after)),), False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
 from anonspark.release.region_matching import LabelledTable, class_columns
-from anonspark.release.regions import OrderedRegion, read_regions
+from anonspark.release.regions import Number, OrderedRegion, read_regions
 from anonspark.verification.classes import PublishedClasses
 
 
@@ -92,7 +92,7 @@ def measure_loss(
     ends = _extremes(records, len(attributes))
     total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
     for index, attribute in enumerate(attributes):
-        low, high = attribute.domain(*(attribute.ends or ends[index]))
+        (low, _), (_, high) = map(attribute.strip, attribute.ends or ends[index])
         columns = class_columns(labels.classes, attributes, index)
         regions, numbers = read_regions(columns, attribute)
         shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
@@ -101,7 +101,7 @@ def measure_loss(
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
 
 
-def _extremes(records: Table, attributes: int) -> list[tuple[float, float]]:
+def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]]:
     """Return where the ends of each attribute lie, 0 without records.
 
     Places are as regions say them: in days, in microseconds, or as numbers.
@@ -111,18 +111,20 @@ def _extremes(records: Table, attributes: int) -> list[tuple[float, float]]:
     both = records.select({**lows, **highs})
     found = both.aggregate([], least=list(lows), most=list(highs)).collect()
     ends = [(found[low][0], found[high][0]) for low, high in zip(lows, highs, strict=True)]
-    return [(_place(low), _place(high)) if low.is_valid else (0.0, 0.0) for low, high in ends]
+    return [(_place(low), _place(high)) for low, high in ends]
 
 
-def _place(value: pa.Scalar) -> float:
+def _place(value: pa.Scalar) -> Fraction:
     if is_time(value.type):
         value = time_numbers(value)
-    # Of decimals the nearest number, which Arrow's own cast is not always.
-    return float(value.as_py())
+    return Fraction(value.as_py() or 0)
 
 
-def _share(region: OrderedRegion, lowest: float, highest: float) -> float:
-    """Return the share of a range that a region covers, in [0, 1]."""
+def _share(region: OrderedRegion, lowest: Number, highest: Number) -> float:
+    """Return the share of a range that a region covers, in [0, 1].
+
+    Ends are subtracted as they are: as floats those of large numbers would be equal.
+    """
     if region.intervals is None:
         return 1.0
     if not region.intervals:
@@ -131,7 +133,7 @@ def _share(region: OrderedRegion, lowest: float, highest: float) -> float:
     if region.missing:
         # A class with values and missing ones tells nothing for sure.
         return 1.0
-    low = min(float(interval.low) for interval in region.intervals)
-    high = max(float(interval.high) for interval in region.intervals)
-    low, high = (low if low > -math.inf else lowest), (high if high < math.inf else highest)
-    return min((high - low) / (highest - lowest), 1.0) if highest > lowest else 0.0
+    low = max(lowest, min(cast("Number", interval.low) for interval in region.intervals))
+    high = min(highest, max(cast("Number", interval.high) for interval in region.intervals))
+    width = Fraction(highest) - Fraction(lowest)
+    return min(float((Fraction(high) - Fraction(low)) / width), 1.0) if width > 0 else 0.0

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
-from anonspark.engine.values.batches import records_of
 from anonspark.release.class_bounds import is_alike
 from anonspark.release.inference import infer_attributes
+from anonspark.release.originals import records_to_match
 from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
@@ -37,6 +37,13 @@ def labelled(data: Table, claim: Claim, table: Table) -> LabelledTable:
     return LabelledTable(data, own, leaves, claim.missing_markers)
 
 
+_WITHHELD = (
+    "truthfulness: {:,} of {:,} originals that the recipient asked for have no published record of "
+    "their own. The manifest does not count those that were withheld: compare with the ledger of "
+    "the plan"
+)
+
+
 @dataclass(frozen=True)
 class ByOriginal:
     """The result of matching a release with its original."""
@@ -46,6 +53,7 @@ class ByOriginal:
     loss: Loss
     linkage: Linkage
     with_values: dict[str, Linkage | None]
+    warnings: list[str]
     left_out: dict[str, Counter[str | None]]
     ends: Ends
 
@@ -73,15 +81,22 @@ def match_original(
     # Pseudonyms are of no original.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
     listed = [*claim.names, *sorted(as_they_came), *claim.privacy.unit]
-    original = records_of(original, listed, claim.missing_markers)
+    original = records_to_match(original, listed, claim.missing_markers, claim.recipient)
     labels = labelled(data, claim, original)
     drops = claim.drops_missing
     payload = [one for one in data.schema.names if one in as_they_came]
     left_out = claim.left_out.rows
+    withheld, warnings = claim.recipient.get("rows_withheld", 0), []
     truthfulness = measure_truthfulness(
-        labels, original, payload, drops_missing=drops, left_out=left_out
+        labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
     )
-    loss = measure_loss(labels, published, original, truthfulness.originals, drops_missing=drops)
+    if withheld is None:
+        # How many the recipient does not get is in the ledger alone, or fewer than k.
+        withheld = truthfulness.unpaired_originals
+        truthfulness = replace(truthfulness, left_out=left_out + withheld)
+        warnings = [_WITHHELD.format(withheld, truthfulness.originals)] if withheld else []
+    rows = truthfulness.originals - withheld
+    loss = measure_loss(labels, published, original, rows, drops_missing=drops)
     return ByOriginal(
         original.count() if drops else loss.rows,
         truthfulness,
@@ -90,6 +105,7 @@ def match_original(
             labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
         ),
         _link_values(labels, claim, original),
+        warnings,
         _count_left_out(labels, claim, original),
         measure_ends(labels, original, drops_missing=drops),
     )

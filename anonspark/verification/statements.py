@@ -75,6 +75,16 @@ _TOLERANCE = 1e-12
 # Sections that say how a release was made, not what it promises.
 _SETTINGS = ("attributes", "evaluate", "execution", "input", "metrics", "model", "output", "report")
 
+_OF_SIZES = (
+    *("metrics/classes: size", "metrics/risk: figures of rounds", "metrics/rounds: classes"),
+    *("metrics/rounds: classes_total", "metrics/rounds: dm", "metrics/rounds: dm_total"),
+    *("metrics/rounds: mean_class_size", "metrics/rounds: mean_class_size_with_outliers"),
+    *(f"manifest: summary.{name}" for name in ("classes", "dm", "aecs", "rule_b", "rule_gain")),
+    *(f"manifest: summary.{name}_class_size" for name in ("mean", "median", "min", "max")),
+    *("manifest: summary.baseline_classes", "manifest: summary.mean_class_size_with_suppressed"),
+)
+"""What follows from the sizes of classes, that of records with equal labels no label shows."""
+
 _TYPES = "data: types of the columns that are published as they came"
 
 _NEVER_PROVEN = (
@@ -231,7 +241,7 @@ class Statements:
         """
         summary = self.manifest["summary"]
         if self.manifest.get("recipient"):
-            # Made of some records of the original.
+            # Ranges are those of the plan, and counts leave out what it withholds.
             return []
         measured: dict[str, Any] = {
             "rows_in": rows,
@@ -496,6 +506,14 @@ class Statements:
         if self.derivation is None:
             yield Statement("summary.classes", self.manifest["summary"].get("classes"), 0)
             return
+        # Records without a class have a label of their own, mostly.
+        sizes, without = Counter(published.sizes), published.rows - classes.total.rows
+        sizes.subtract([without] if without > 0 else [])
+        if +sizes != Counter(classes.total.sizes):
+            self.claimed.update(_OF_SIZES)
+        alone = classes.total.classes <= published.classes
+        alone |= not self.derivation.keeps_equal_labels_together
+        yield Statement("class_id (of labels of their own)", alone, True, "classes")
         agree = self._bounds_agree(published.rows, read.bounds, labels, classes)
         yield Statement("rows that no run writes", classes.unsound, 0, "classes")
         yield Statement("class_id (all different)", classes.different, True, "classes")

@@ -30,7 +30,7 @@ LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|
 BATCH = 2**16  # records, or rows of counts, that are looked at together
 NEVER = """labels: whether they are true (anonspark verify --original), or are labels at all
 bytes and metadata that no reader of tables shows, and what other files than those of data/ say
-delta-presence, and criteria that take more than these files have, which are named here:"""
+delta-presence, who has which pseudonym, and criteria that take more than these files have, as:"""
 
 
 class Release:
@@ -44,13 +44,11 @@ class Release:
         self.privacy, self.attributes = configured["privacy"], configured["attributes"]
         self.format = configured["output"]["format"].lower()
         self.pseudonyms = [*(configured["output"].get("pseudonyms") or {}).values()]
-        roles = {name: attribute["role"] for name, attribute in self.attributes.items()}
-        plain = [name for name, role in roles.items() if role in ("sensitive", "insensitive")]
+        plain = [name for name, a in self.attributes.items() if a["role"].endswith("sensitive")]
         self.plain = {*plain, *self.pseudonyms}  # columns of values as they came, and pseudonyms
         self.classes: list[str] = self.published["quasi_identifier_columns"]
         self.files = {file["path"]: file for file in self.manifest["files"]}
-        self.proven, self.refused = list[str](), list[str]()
-        self.not_checked = NEVER.splitlines()
+        self.proven, self.refused, self.not_checked = list[str](), list[str](), NEVER.splitlines()
 
     def tables(self, below: str = "data/") -> list[Path]:
         """Return the files of a table of the release, that of the records or another one."""
@@ -63,8 +61,7 @@ class Release:
 
 def files_below(release: Release, folder: Path) -> Iterator[str]:
     """Yield the names of all files. Refuse links, empty folders, and what is no file."""
-    entries = sorted(folder.iterdir())
-    if not entries:
+    if not (entries := sorted(folder.iterdir())):
         release.refused.append(f"{str(folder)!r} is an empty folder")
     for entry in entries:
         if entry.is_symlink() or not (entry.is_dir() or entry.is_file()):
@@ -182,7 +179,11 @@ def check_classes(release: Release) -> tuple[bool, ...]:
     if not unit or not set(unit) <= release.plain:
         release.not_checked += ["that classes are of k people, who are not published"] * bool(unit)
         return (release.published.get("criteria_of_people") is None,) * 2
-    people = count(release, [*release.classes, *unit], *(Numbers(as_text=True) for _ in unit))
+    numbers = [Numbers(as_text=True) for _ in unit]
+    people = count(release, [*release.classes, *unit], *numbers)
+    if release.pseudonyms:
+        sound = pc.match_substring_regex(numbers[0].values, "^[0-9a-f]{32}$")
+        release.judge(pc.all(sound, skip_nulls=False).as_py(), "pseudonyms: 32 hexadecimal digits")
     keys = people.column_names[: len(release.classes)]
     fewest = pc.min(people.group_by(keys).aggregate([("records", "count")])["records_count"])
     release.judge(fewest.as_py() >= k, f"k = {k} people: {fewest} at least in each class")
@@ -232,14 +233,13 @@ def left_out(release: Release, name: str, numbers: Numbers) -> Counter[int]:
 
 
 def check_values(release: Release, name: str, asked: list[dict[str, Any]]) -> None:
-    """Check in every class what is asked of a sensitive attribute."""
+    """Check in every class what is asked of a sensitive attribute. In a union, by holder."""
     order = release.attributes[name].get("order") or []
     numbers = Numbers(as_text=bool(order))
     declared = {*numbers.of(pa.array(order, pa.string())).to_pylist()} if order else set()
     table = count(release, [*release.classes, name], numbers)
     *keys, value, records = table.column_names
-    holder = release.manifest.get("holder_column")  # each class of a union is of one holder
-    by = keys[release.classes.index(holder)] if holder else None
+    by = dict(zip(release.classes, keys, strict=True)).get(release.manifest.get("holder_column"))
     counts: dict[Any, Counter[int]] = defaultdict(lambda: left_out(release, name, numbers))
     for row in add_up(table.select([*filter(None, [by]), value, records])).to_pylist():
         counts[row.get(by)][row[value]] += row[records]

@@ -283,6 +283,30 @@ def test_rename_that_fails_brings_the_earlier_release_back(
     assert contents(tmp_path) == before
 
 
+def test_a_run_that_another_one_outruns_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Permissions and free space were blamed."""
+    renaming = LocalFiles.rename
+
+    def rename(self: LocalFiles, source: str, target: str) -> None:
+        if target.endswith(f"{tmp_path}/release"):
+            write_earlier_release(tmp_path / "release")
+        renaming(self, source, target)
+
+    monkeypatch.setattr(LocalFiles, "rename", rename)
+    write_people(tmp_path / "input.parquet", 100)
+    path = configuration_file(
+        tmp_path,
+        attributes=ATTRIBUTES,
+        model={"name": "smondrian"},
+        execution={"engine": "local"},
+    )
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 5, outcome.err
+    assert "appeared while the run was going on" in outcome.err
+
+
 @on_both
 def test_output_that_appears_during_the_run_stays(
     execution: dict[str, str],

@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
         "since": pa.date32(),
         "sex": pa.string(),
         "disease": pa.string(),
-        "visits": pa.int64(),
+        "days": pa.int64(),
     }
 )
 
@@ -38,7 +38,7 @@ QUASI_IDENTIFIERS = {
     "since": {"role": "quasi_identifier", "hierarchy": {"calendar": ["year"]}},
     "sex": {"role": "quasi_identifier", "hierarchy": {"prefix": [1]}},
     "disease": "sensitive",
-    "visits": "insensitive",
+    "days": "insensitive",
 }
 
 
@@ -52,7 +52,7 @@ def people(number: int = 200) -> list[Row]:
             "since": draw.choice([18000, 18400]),
             "sex": draw.choice("mf"),
             "disease": draw.choice(["flu", "cold", "asthma"]),
-            "visits": draw.randrange(9),
+            "days": draw.randrange(9),
         }
         for _ in range(number)
     ]
@@ -60,9 +60,9 @@ def people(number: int = 200) -> list[Row]:
 
 # Alone in one way and in others; some of the values are found elsewhere, too.
 ALONE: list[Row] = [
-    {"age": 99, "code": "9999", "since": 1, "sex": "x", "disease": "rare", "visits": 77},
-    {"age": 25, "code": "8888", "since": 18000, "sex": "m", "disease": "flu", "visits": 1},
-    {"age": None, "code": None, "since": None, "sex": "y", "disease": None, "visits": None},
+    {"age": 99, "code": "9999", "since": 1, "sex": "x", "disease": "rare", "days": 77},
+    {"age": 25, "code": "8888", "since": 18000, "sex": "m", "disease": "flu", "days": 1},
+    {"age": None, "code": None, "since": None, "sex": "y", "disease": None, "days": None},
 ]
 
 
@@ -157,7 +157,7 @@ def test_records_without_a_class_that_are_none_together_are_counted_only(
 ) -> None:
     inputs = [
         [*people(), *({**alone, "age": 70 + 9 * place} for place in range(6))]
-        for alone in [{**ALONE[0], "code": "7777"}, {**ALONE[0], "disease": "other", "visits": 3}]
+        for alone in [{**ALONE[0], "code": "7777"}, {**ALONE[0], "disease": "other", "days": 3}]
     ]
     release = assert_same(
         tmp_path,
@@ -184,7 +184,7 @@ def test_a_record_dropped_for_a_missing_value_is_not_told_of(
         **dict.fromkeys(("age", "since", "sex"), "quasi_identifier"),
         "code": {"role": "quasi_identifier", "type": "text"},
         "disease": "sensitive",
-        "visits": "insensitive",
+        "days": "insensitive",
     }
     release = assert_same(
         tmp_path,

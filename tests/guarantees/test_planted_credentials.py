@@ -181,7 +181,7 @@ def planted_arguments() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def test_every_command_is_planted() -> None:
-    assert set(COMMANDS) - set(REQUIRED) == {"demo", "doctor", "schema", "verifier"}
+    assert set(COMMANDS) - set(REQUIRED) == {"convert", "demo", "doctor", "schema", "verifier"}
     assert len(list(planted_arguments())) > 30
 
 

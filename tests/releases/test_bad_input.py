@@ -198,13 +198,26 @@ class TestWrongData:
         )
         assert "no such column" not in message
 
+    def test_a_header_that_names_a_column_twice(self, refused: Refused, tmp_path: Path) -> None:
+        (tmp_path / "input.csv").write_text("age,disease,age\n" + "41,flu,42\n" * 9)
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(tmp_path / "input.csv")},
+            attributes={"age": "quasi_identifier"},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "has 2 columns that Spark cannot distinguish, 'age', 'age'")
+
     @pytest.mark.parametrize("format", ["parquet", "orc"])
     def test_files_with_one_column_in_two_types(
         self, refused: Refused, tmp_path: Path, format: str
     ) -> None:
         folder = tmp_path / "input"
         write_table(folder / f"a.{format}", people(), format)
-        columns = people() | {"age": pa.array(range(40), pa.int32()), "height": ["1234.5678"] * 40}
+        columns = people() | {
+            "age": pa.array(range(40), pa.float64()),
+            "height": ["1234.5678"] * 40,
+        }
         write_table(folder / f"b.{format}", columns | {"name": [987654321] * 40}, format)
         path = configuration_file(
             tmp_path,
@@ -215,7 +228,7 @@ class TestWrongData:
         message = refused(
             path,
             3,
-            f"the column 'age' has type bigint in file:{folder}/a.{format} and int in "
+            f"the column 'age' has type bigint in file:{folder}/a.{format} and double in "
             f"file:{folder}/b.{format}",
             "the column 'height' has type double in",
             commands=("check",),

@@ -18,13 +18,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.orc
-import pyarrow.parquet as pq
 import pytest
+from forgeries import read_table, save_table
 from helpers import command, configuration_file, write_table
 from holders import anonymize, write_coding
 from places import REPOSITORY
 from read_releases import RELEASES
-from release_folders import list_files, rewrite, write_checksum
+from release_folders import (
+    damage,
+    list_files,
+    read_manifest,
+    rewrite,
+    save_manifest,
+    write_checksum,
+)
 
 import anonspark.verifier
 from anonspark.config import load_configuration
@@ -239,6 +246,25 @@ def test_people(case: str, make: Make, capsys: pytest.CaptureFixture[str]) -> No
     assert "l_diversity: {'attribute': 'illness'" in text.partition("not checked")[2]
 
 
+def test_pseudonyms_that_are_none(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attributes = {"age": "quasi_identifier", "person": "identifier", "illness": "sensitive"}
+    unit = {"k": 4, "unit": "person"}
+    sound = make("named", attributes=attributes, privacy=unit, **UNITS["pseudonyms"])
+    assert "pseudonyms: 32 hexadecimal digits" in require_agreement(capsys, sound)
+    for number, change in enumerate((lambda one: f"{one}, Jane Doe", lambda _: None)):
+        release = Path(shutil.copytree(sound, tmp_path / f"{number}"))
+        table = read_table(release, "data")
+        names = pa.array([change(one) for one in table["who"].to_pylist()], pa.string())
+        index = table.schema.get_field_index("who")
+        save_table(release, "data", table.set_column(index, "who", names))
+        list_files(release)
+        code, text = check(capsys, release)
+        assert (code, "refused:\n  pseudonyms" in text) == (1, True)
+        assert "holds other values than pseudonyms" in str(verified(release).failures)
+
+
 def test_people_of_one_record_each(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     release = make(
         "one record each",
@@ -342,10 +368,7 @@ def release(make: Make, tmp_path: Path) -> Path:
 
 def change_records(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
     def spoil(release: Path) -> None:
-        (path,) = (release / "data").glob("*.parquet")
-        rewrite(path, b"")
-        table = pq.read_table(release.parent / "sound.parquet")
-        pq.write_table(change(table).replace_schema_metadata(None), path, store_schema=False)
+        save_table(release, "data", change(read_table(release, "data")))
 
     return spoil
 
@@ -372,9 +395,9 @@ def one_illness(table: pa.Table) -> pa.Table:
 
 def edit(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     def spoil(release: Path) -> None:
-        document = json.loads((release / "manifest.json").read_text())
+        document = read_manifest(release)
         change(document)
-        rewrite(release / "manifest.json", json.dumps(document).encode())
+        save_manifest(release, document)
 
     return spoil
 
@@ -442,8 +465,6 @@ FORGED: dict[str, tuple[Callable[[Path], object], bool, str]] = {
 def test_what_is_forged(case: str, release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both refuse it, and neither prints what is in there."""
     spoil, is_listed, expected = FORGED[case]
-    (path,) = (release / "data").glob("*.parquet")
-    shutil.copy(path, release.parent / "sound.parquet")
     spoil(release)
     if is_listed:
         list_files(release)
@@ -533,7 +554,7 @@ def test_the_page_prints_it_piece_by_piece() -> None:
 def test_what_is_no_release(
     content: bytes, release: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rewrite(release / "manifest.json", content)
+    damage(release / "manifest.json", content)
     assert check(capsys, release)[0] == 2
     assert check(capsys, release / "data")[0] == 2
 

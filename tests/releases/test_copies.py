@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pytest
 from forgeries import name_other_version, read_manifest, save_manifest
 from helpers import command, configuration_file, published, write_table
+from release_folders import rewrite
 
 import anonspark
 
@@ -71,16 +71,17 @@ def relist(release: Path) -> None:
 
 def change(release: Path) -> None:
     path = release / "copies" / "part-00000.csv"
-    path.write_text(path.read_text("utf-8").replace("cook", "king"), "utf-8")
+    rewrite(path, path.read_bytes().replace(b"cook", b"king"))
 
 
 def delete(release: Path) -> None:
+    rewrite(release / "copies" / "part-00001.csv", b"")
     (release / "copies" / "part-00000.csv").unlink()
-    (release / "copies" / "part-00001.csv").write_bytes(b"")
 
 
 def add(release: Path) -> None:
-    shutil.copy(release / "copies" / "part-00000.csv", release / "copies" / "part-00001.csv")
+    content = (release / "copies" / "part-00000.csv").read_bytes()
+    rewrite(release / "copies" / "part-00001.csv", content)
 
 
 @pytest.mark.parametrize("forge", [change, delete, add])
@@ -98,7 +99,7 @@ def test_a_copy_by_another_version_is_compared_too(
     release: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A raw table was accepted as a copy, with a warning about the texts."""
-    (release / "copies" / "part-00000.csv").write_text("name,age\nZebediah Doe,34\n")
+    rewrite(release / "copies" / "part-00000.csv", b"name,age\nZebediah Doe,34\n")
     name_other_version(release)
     relist(release)
     refused = command(capsys, "verify", release)

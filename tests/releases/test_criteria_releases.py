@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
+from forgeries import save_table
 from helpers import (
     command,
     configuration_file,
@@ -29,6 +30,7 @@ from helpers import (
     write_earlier_release,
     write_table,
 )
+from release_folders import list_files
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -437,11 +439,10 @@ def test_verify_notices_changed_sensitive_values(
     table = published(copy)
     data = table.to_pandas(integer_object_nulls=True)
     spoil(data)
-    for part in (copy / "data").iterdir():
-        part.unlink()
     changed = pa.Table.from_pandas(data, schema=table.schema, preserve_index=False)
     assert not changed.equals(table)
-    pq.write_table(changed, copy / "data" / "part-00000.parquet")
+    save_table(copy, "data", changed)
+    list_files(copy)
     outcome = command(capsys, "verify", copy)
     assert outcome.code == code, outcome.err
     assert "\nerror: " in outcome.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ from anonspark.errors import (
 )
 from anonspark.pipeline.run import StagedRelease
 from anonspark.pipeline.run import run as run_pipeline
+from anonspark.reporting.making import report_release
 from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
 from anonspark.sharing.ledger.events import Events
 from anonspark.sharing.recipients import distribute as distributing
 from anonspark.sharing.recipients.dry_run import look_at_plan
 from anonspark.sharing.recipients.plan import parse_plan
+from anonspark.utility.evaluation import open_evaluation
 from anonspark.verification.audit import audit_release
 
 ROWS = 600
@@ -110,6 +113,64 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
     )
     assert found.problems == []
     assert found.coalitions[0]["holds"]
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"year": {"min": 2022}},
+        {"age": {"max": 60}, "sex": "f"},
+        {"sex": {"not_in": ["m"]}},
+        {"day": {"min": "2026-03-01"}, "code": {"in": [1, 2, 3, 4]}},
+        {"seen": {"max": "2026-05-01 08:00:00"}},
+    ],
+)
+def test_the_original_of_a_recipient_is_what_its_conditions_select(
+    tmp_path: Path, where: dict[str, Any], ledger: bool
+) -> None:
+    moments = [datetime(2026, 1, 1) + timedelta(hours=7 * row) for row in range(ROWS)]
+    days = [None if row % 9 == 0 else f"{one:%Y-%m-%d}" for row, one in enumerate(moments)]
+    table = people().append_column("seen", pa.array(moments)).append_column("day", pa.array(days))
+    table = table.append_column("code", pa.array([str(row % 7) for row in range(ROWS)]))
+    plan = plan_of(tmp_path, table)
+    attributes = plan["base"]["attributes"]
+    attributes |= {"seen": {"role": "insensitive"}}
+    attributes |= {"day": {"role": "quasi_identifier", "type": "date"}}
+    attributes |= {"code": {"role": "quasi_identifier", "type": "number"}}
+    plan["recipients"]["labour"]["where"] = where
+    plan["recipients"]["press"]["columns"] += ["day", "code"]
+    if ledger:
+        with_ledger(plan, tmp_path)
+    carry_out(plan)
+    engine, original = LocalEngine(), plan["base"]["input"]["path"]
+    for name in ("press", "labour"):
+        release = str(tmp_path / "releases" / name)
+        found = audit_release(engine, release, original=original).require()
+        assert found.truthfulness is not None
+        assert found.truthfulness.originals == found.published.rows
+        assert report_release(engine, release, original, str(tmp_path / f"{name}.html")).holds
+    assert open_evaluation(engine, release, original).records == found.published.rows < ROWS
+    lacking = tmp_path / "lacking.parquet"
+    pq.write_table(table.drop_columns(list(where)[:1]), lacking)
+    with pytest.raises(DataError, match=f"original: .*'{next(iter(where))}'"):
+        audit_release(engine, release, original=str(lacking))
+
+
+def test_withheld_records_are_no_false_alarm(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    with_ledger(plan, tmp_path)
+    carry_out(plan)
+    newcomers = people(ROWS + 3, seed=1)[-3:]
+    plan = plan_of(tmp_path, pa.concat_tables([people(), newcomers]))
+    with_ledger(plan, tmp_path)
+    plan["output"] = str(tmp_path / "second")
+    carry_out(plan)
+    release = str(tmp_path / "second" / "press")
+    found = audit_release(LocalEngine(), release, original=plan["base"]["input"]["path"]).require()
+    assert found.published.rows == ROWS
+    (warning,) = [one for one in found.warnings if one.startswith("truthfulness")]
+    assert "3 of 603 originals that the recipient asked for" in warning
 
 
 def test_tables_of_all_runs_are_those_of_each_recipient(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from forgeries import (
     list_files,
     read_manifest,
     read_table,
-    rewrite,
     save_manifest,
     save_table,
     try_forgery,
     verified,
 )
+from release_folders import damage
 from sound_releases import ALL_MODELS_AND_STYLES, SoundRelease, catalogue, make_release
 
 from anonspark.verification.result import Verification
@@ -214,7 +214,7 @@ def test_bytes_that_say_nothing(seed: int, tmp_path: Path) -> None:
     path = release / {1615: "metrics/rounds", 2139: "data"}[seed] / "part-00000.parquet"
     content = bytearray(path.read_bytes())
     content[{1615: 1057, 2139: 5405}[seed]] ^= {1615: 1, 2139: 16}[seed]
-    rewrite(path, bytes(content))
+    damage(path, bytes(content))
     list_files(release)
     assert "hold more than anonspark writes" in str(verified(release))
 

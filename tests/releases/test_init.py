@@ -94,7 +94,8 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {row[name] for row in people for name in ("full_name", "city", "diagnosis")}
     assert not [value for value in values if value in text]
     seed = folder / "people.seed"
-    assert stat.S_IMODE(seed.stat().st_mode) == 0o600
+    for private in (seed, folder / "people.yaml"):
+        assert stat.S_IMODE(private.stat().st_mode) == 0o600
     number = int(seed.read_text())
     assert abs(number) > 2**32
     assert load_configuration(str(folder / "people.yaml")).execution.seed == number
@@ -179,7 +180,7 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert command(capsys, "init", "odd.csv", "--quiet").code == 0
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
-    options = {"header": "true", "inferSchema": "true", "sep": ";"}
+    options = {"header": "true", "inferSchema": "true", "sep": ";", "decimal": ","}
     assert document["input"]["options"] == options
     assert document["attributes"]["zip: code"] == {
         "role": "quasi_identifier",
@@ -334,9 +335,21 @@ def test_nothing_half_written_stays(
     monkeypatch.setattr(os, "link", link)
     last = str(tmp_path / "c.yaml")
     with pytest.raises(error):
-        writing.write_files({str(tmp_path / "a"): "1"}, {last: "3", str(tmp_path / "b"): "2"}, last)
+        writing.write_files({str(tmp_path / "a"): "1", str(tmp_path / "b"): "2", last: "3"}, ())
     assert [Path(one).name for one in calls] == ["a", "b", "c.yaml"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_files_and_columns_have_no_variables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = (f"{n},{'ab'[n % 2]}${{A}}\n" for n in range(60))
+    (folder / "t ${HOME}.csv").write_text("${HOME},area ${HOME}\n" + "".join(rows))
+    outcome = command(capsys, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--quiet")
+    assert outcome.code == 0, outcome.err
+    configured = load_configuration("c ${HOME}.yaml")
+    assert configured.input.path == "t ${HOME}.csv"
+    assert list(configured.attributes) == ["${HOME}", "area ${HOME}"]
 
 
 def test_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

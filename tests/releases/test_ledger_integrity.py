@@ -213,6 +213,8 @@ def test_each_earlier_state_put_back(scene: Scene, world: tuple[Path, list[Path]
 def test_the_last_event_signed_anew_without_the_key(scene: Scene) -> None:
     path = files_of(scene.ledger / "events")[-1]
     told = json.loads(path.read_text())
+    # What follows is refused for what it says, not for how it is written.
+    assert ledger_events_text(told) == path.read_text()
     assert told["type"] == "published"
     told["type"] = "failed"
     for signature in (told["signature"], "", None, "0" * 64):

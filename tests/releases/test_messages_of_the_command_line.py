@@ -64,7 +64,7 @@ def test_what_the_file_does_not_say_has_no_place_in_it(
 ) -> None:
     shown = command(capsys, "check", configuration, "--set=input.path=/nowhere/people.csv")
     assert shown.code == 3
-    assert "error: input.path: nothing is at /nowhere/people.csv" in shown.err
+    assert "error: input.path: /nowhere/people.csv is not there" in shown.err
     added = "--set=attributes.town=insensitive"
     shown = command(capsys, "check", configuration, added)
     assert shown.code == 3

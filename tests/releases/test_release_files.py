@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers import command, write_table
-from release_folders import list_files, release_of_several_files, rewrite
+from release_folders import damage, list_files, release_of_several_files, rewrite, save_manifest
 
 from anonspark.engine.files import Entry
 from anonspark.engine.local.engine import LocalEngine
@@ -22,7 +22,7 @@ from anonspark.engine.parquet_encoding import encode_table
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.release.layout import foreign_entries
-from anonspark.release.manifest import manifest_text, read_manifest
+from anonspark.release.manifest import read_manifest
 from anonspark.reporting.placing import place_report, report_place
 from anonspark.verification import release_files as contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files
@@ -166,7 +166,7 @@ def test_a_sound_release(
     for text in ("night", "day"):
         place = report_place(files, str(release), None)
         page = f"<!doctype html><title>Anonymization report: {text}</title>"
-        place_report(files, str(release), place, page)
+        place_report(files, str(release), place, page, internal=False)
         assert failures(release) == ""
     # Whoever changes it has to say so in the manifest.
     rewrite(release / "report.html", b"<table>Zebediah</table>")
@@ -191,12 +191,12 @@ def test_files_that_are_gone_or_changed(release: Path) -> None:
     manifest = json.loads((release / "manifest.json").read_text())
     (listed,) = [one for one in manifest["files"] if one["path"] == "data/part-10001.parquet"]
     listed["rows"] = 99
-    rewrite(release / "manifest.json", manifest_text(manifest).encode())
+    save_manifest(release, manifest)
     found = failures(release)
     assert "other numbers of rows than the manifest says: data/part-10001.parquet" in found
     content = bytearray(part(release, 2).read_bytes())
     content[50] ^= 1
-    rewrite(part(release, 2), bytes(content))
+    damage(part(release, 2), bytes(content))
     part(release, 1).unlink()
     found = failures(release)
     assert "manifest lists are not there: data/part-10001.parquet" in found

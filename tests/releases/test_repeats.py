@@ -113,6 +113,21 @@ def test_a_number_of_people_under_any_name_and_role(
     assert command(capsys, "verify", tmp_path / "release", "--quiet").code == 0
 
 
+def test_a_release_says_nothing_that_a_dropped_record_decides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = panel()
+    table["age"][3] = None
+    roles = {"age": "quasi_identifier", "nr": "insensitive"}
+    write_table(tmp_path / "input.parquet", table)
+    ran = command(
+        capsys, "run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--quiet"
+    )
+    assert ran.code == 0, ran.err
+    assert "nr repeats" in ran.err
+    assert "people_repeat" not in (tmp_path / "release" / "manifest.json").read_text()
+
+
 def test_a_large_input_is_not_read_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

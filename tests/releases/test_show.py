@@ -27,6 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "model": {"model": {"name": "microaggregation"}, "execution": {"seed": 2**60 + 1}},
     "csv": {"input": {"path": "people.csv"}},
+    "variables": {"metrics": {"job": "cost $${EUR} and $${run_date}"}},
 }
 
 
@@ -90,6 +91,20 @@ def test_orders_are_not_in_a_release(tmp_path: Path, capsys: pytest.CaptureFixtu
     text = configuration_text(read_manifest(LocalEngine().files, str(tmp_path / "release")))
     assert text.endswith("# attributes.size.order had 2 values. Write them again.\n")
     assert parse_configuration(yaml.safe_load(text)).attributes["size"].order is None
+
+
+def test_names_stay_in_their_comment_and_their_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "size ${HOME}\nmetrics:\n  job: injected\n#"
+    write_table(tmp_path / "input.parquet", pa.table({name: ["small", "large"] * 40}))
+    ordered = {"role": "quasi_identifier", "order": ["small", "large"]}
+    path = configuration_file(tmp_path, attributes={name: ordered})
+    assert command(capsys, "run", path).code == 0
+    printed = command(capsys, "show", tmp_path / "release", "--yaml").out
+    document = yaml.safe_load(printed)
+    assert list(document["attributes"]) == [name]
+    assert "metrics" not in document
 
 
 def test_a_broken_release_is_shown_and_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from cases import cases, changed
 from helpers import command, configuration_file, published, write_table
+from release_folders import save_manifest
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.release.manifest import manifest_text, read_manifest
+from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import audit_release
 from anonspark.verification.class_table import class_schema, read_class_table
@@ -184,7 +186,7 @@ def test_commands_with_a_changed_manifest(
     release = tmp_path / "release"
     shutil.copytree(made.path, release)
     manifest = changed(made.said.manifest, {"published.rows": 301})
-    (release / "manifest.json").write_text(manifest_text(manifest))
+    save_manifest(release, manifest)
     outcome = command(capsys, name, release)
     if name == "verify":
         assert outcome.code == 4
@@ -193,7 +195,7 @@ def test_commands_with_a_changed_manifest(
         assert outcome.code == 0
         assert "The guarantee does not hold" in (release / "report.html").read_text()
     del manifest["published"]["rows"], manifest["configuration"]["input"]["missing_markers"]
-    (release / "manifest.json").write_text(manifest_text(manifest))
+    save_manifest(release, manifest)
     outcome = command(capsys, name, release)
     assert outcome.code == 4
     assert "manifest.json: not a manifest of anonspark" in outcome.err
@@ -217,6 +219,47 @@ def test_classes_that_are_not_those_of_the_labels(made: Made) -> None:
     ):
         found = made.missed(replace(made.said, classes=replace(classes, **changes)))
         assert any(told in problem for problem in found), (changes, found)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"split": "strict"}, "class_id (of labels of their own)"),
+        ({"split": "relaxed"}, None),
+        ({"name": "su-mondrian", "refine": 2}, None),
+    ],
+)
+def test_sizes_that_no_label_shows(made: Made, options: dict[str, Any], named: str | None) -> None:
+    """A class that is divided is refused if the model never does it, and else is a claim."""
+    classes = made.said.classes
+    assert classes is not None
+    whole, model = classes.total, dict(made.said.manifest["configuration"]["model"])
+    size = max(whole.sizes)
+    parts = Counter(whole.sizes) + Counter([size // 2, size - size // 2]) - Counter([size])
+    model |= {"name": "smondrian", **options}
+    manifest = changed(made.said.manifest, {"configuration.model": model})
+    sizes = {"metrics/classes: size", "manifest: summary.dm", "metrics/summary: dm"}
+    for rounds, is_divided in (({1: whole}, False), ({1: replace(whole, sizes=parts)}, True)):
+        said = replace(
+            made.said, manifest=manifest, classes=replace(classes, rounds=rounds), claimed=set()
+        )
+        found = made.missed(said)
+        assert any(str(named) in one for one in found) == (is_divided and named is not None)
+        assert not any("bounds and sizes" in one for one in found)
+        assert (sizes <= set(said.unproven)) == is_divided
+
+
+@pytest.mark.parametrize("figure", ["baseline_classes", "rule_gain"])
+def test_figures_of_rounds_that_are_null(made: Made, figure: str) -> None:
+    """A model with rounds has them, so that none of its releases may leave them out."""
+    names = [name for name in made.said.manifest["summary"] if name.startswith(figure[:8])]
+    names += ["rule_a", "rule_b", "rule_c"] if figure.startswith("baseline") else []
+    nothing = dict.fromkeys(names)
+    manifest = changed(made.said.manifest, {f"summary.{name}": None for name in names})
+    (row,) = made.said.tables["summary"]
+    tables = {**made.said.tables, "summary": [{**row, **nothing}]}
+    found = replace(made.said, manifest=manifest, tables=tables).contradictions()
+    assert any(f"summary.{figure}: found nothing, expected" in one for one in found), found
 
 
 def test_figures_that_the_original_refutes(made: Made) -> None:

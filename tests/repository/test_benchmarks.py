@@ -25,7 +25,7 @@ SMALL = {
     "defaults": "--data DATA --tables Adult --models smondrian --ks 5",
     "full_domain": "adult --data DATA",
     "large_blocks": "--rows 2000 --engines local",
-    "learning": "--rows 2000 --runs 1 --jobs run --directory OUT",
+    "learning": "--rows 1000 --warm-up 1000 --runs 1 --jobs run --directory OUT",
     "mapping": "--rows 2000 --regions 50",
     "model_loss": "--data DATA --tables privacy",
     "private_selection": "--rows 2000 --candidates 8 --without-identity",

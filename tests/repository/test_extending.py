@@ -21,6 +21,7 @@ from cases import cases, changed
 from example_extension import EXAMPLE, PACKAGE, install, on_the_path
 from helpers import configuration_file, metrics, of_any_run, published, write_table
 from places import REPOSITORY
+from release_folders import read_manifest, save_manifest
 
 from anonspark.config import Configuration, json_schema, load_configuration, parse_configuration
 from anonspark.config.json_schema import load_extensions
@@ -248,11 +249,10 @@ def test_a_manifest_names_the_packages_of_its_configuration_alone(
     tmp_path: Path, extensions: dict[str, str]
 ) -> None:
     run(LocalEngine(), configured(tmp_path))
-    path = tmp_path / "release" / "manifest.json"
-    manifest = json.loads(path.read_text())
+    manifest = read_manifest(tmp_path / "release")
     assert "extensions" not in manifest["versions"]
     manifest["versions"]["extensions"] = extensions
-    path.write_text(json.dumps(manifest))
+    save_manifest(tmp_path / "release", manifest)
     with pytest.raises(GuaranteeError, match=r"versions\.extensions: expected"):
         audit_release(LocalEngine(), str(tmp_path / "release"))
 

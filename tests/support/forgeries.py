@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet as pq
-from release_folders import rewrite
+from release_folders import damage, read_manifest, rewrite, save_manifest
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
@@ -86,17 +86,6 @@ def _change(kind: Change) -> Change:
 
 
 # What changes files -----------------------------------------------------------------------------
-
-
-def read_manifest(release: Path) -> dict[str, Any]:
-    """Return the manifest as it lies there."""
-    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
-    return document
-
-
-def save_manifest(release: Path, document: dict[str, Any]) -> None:
-    """Write a manifest as the package does."""
-    rewrite(release / "manifest.json", manifest_text(document).encode())
 
 
 def name_other_version(release: Path) -> None:
@@ -689,7 +678,7 @@ def _respell(release: Path, how: str) -> None:
             text = text.replace('  "run_id"', f'  "run_id": "{NAME}",\n  "run_id"', 1)
         case _:
             text = text.replace("\n", f"\n// {NAME}\n", 1)
-    rewrite(release / "manifest.json", text.encode())
+    damage(release / "manifest.json", text.encode())
 
 
 @_change
@@ -802,7 +791,7 @@ def parquet_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
             flipped = content[offset] ^ 1 << draw.randrange(8)
             content = content[:offset] + bytes([flipped]) + content[offset + 1 :]
             how = f"{how} at {offset}"
-    rewrite(path, content)
+    damage(path, content)
     return f"bytes: {path.relative_to(release)}", how
 
 

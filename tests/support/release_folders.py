@@ -1,23 +1,38 @@
-"""Releases that somebody changes behind our back."""
+"""Releases that somebody changes behind our back.
+
+Before the first change to a release these helpers write all of it once more without a change, and
+`verify` has to accept that copy. So what is refused later is refused for what was changed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import shutil
+import tempfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from helpers import configuration_file, write_table
 
 from anonspark.config import load_configuration
 from anonspark.engine.files import PublishedFile
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.parquet_encoding import encode_table
 from anonspark.engine.protocol import Engine
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import Manifest, manifest_text
 from anonspark.release.sidecar_files.contents import sidecar_contents
+from anonspark.verification.audit import audit_release
+
+_SHOWN: set[str] = set()
+"""Releases of which an unchanged copy was accepted, and folders that were changed since."""
 
 
 def release_of_several_files(engine: Engine, folder: Path) -> Path:
@@ -48,10 +63,63 @@ def write_checksum(path: Path) -> Path:
 
 
 def rewrite(path: Path, content: bytes) -> None:
-    """Write a file as somebody does who does not know Hadoop's checksums."""
+    """Write a file as somebody does who does not know Hadoop's checksums.
+
+    Manifests and tables have to be written as the package does, else they would be refused for
+    that. Broken ones, which nobody can read, are written as they are.
+    """
+    release = next((one for one in path.parents if (one / "manifest.json").exists()), None)
+    if release is not None and str(release) not in _SHOWN:
+        _SHOWN.add(str(release))
+        _show_unchanged(release)
+    assert content == _as_the_package_writes(path.name, content), f"another form of {path.name}"
+    damage(path, content)
+
+
+def damage(path: Path, content: bytes) -> None:
+    """Write what the package would not write: a manifest, table or file in another form."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+def _as_the_package_writes(name: str, content: bytes) -> bytes:
+    """Return what the package writes in place of a manifest or a table with the same content."""
+    try:
+        if name == "manifest.json":
+            return manifest_text(json.loads(content)).encode()
+        if name.endswith(".parquet"):
+            table = pq.read_table(io.BytesIO(content)).replace_schema_metadata(None)
+            return encode_table(table)
+    except (ValueError, AttributeError, pa.ArrowException):
+        pass
+    return content
+
+
+def _show_unchanged(release: Path) -> None:
+    """Check that an unchanged copy of a release is accepted. Once for all of its copies."""
+    digest = hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
+    if digest in _SHOWN:
+        return
+    _SHOWN.add(digest)
+    with tempfile.TemporaryDirectory() as folder:
+        unchanged = Path(shutil.copytree(release, Path(folder) / "unchanged", symlinks=True))
+        _SHOWN.add(str(unchanged))
+        for path in (unchanged / "manifest.json", *unchanged.rglob("*.parquet")):
+            damage(path, _as_the_package_writes(path.name, path.read_bytes()))
+        list_files(unchanged)
+        assert audit_release(LocalEngine(), str(unchanged)).failures == []
+
+
+def read_manifest(release: Path) -> dict[str, Any]:
+    """Return the manifest as it lies there."""
+    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
+    return document
+
+
+def save_manifest(release: Path, document: dict[str, Any]) -> None:
+    """Write a manifest as the package does."""
+    rewrite(release / "manifest.json", manifest_text(document).encode())
 
 
 def list_files(release: Path, *, explained: bool = True) -> None:
@@ -73,7 +141,7 @@ def list_files(release: Path, *, explained: bool = True) -> None:
             rewrite(release / name, content)
         listed = _listed(release)
     manifest["files"] = [one.as_dict() for one in listed]
-    rewrite(release / "manifest.json", manifest_text(manifest).encode())
+    save_manifest(release, manifest)
 
 
 def _listed(release: Path) -> list[PublishedFile]:

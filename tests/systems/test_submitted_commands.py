@@ -59,5 +59,5 @@ def test_spark_submit(quick_start: dict[str, str], tmp_path: Path) -> None:
     done = submit(configuration, "--set", f"input.path={gone}", "--set", "output.mode=overwrite")
     assert done.returncode == 3, done.stderr
     # spark-submit sends both streams of a Python program to its standard output.
-    assert f"error: input.path: nothing is at {gone}" in done.stdout + done.stderr
+    assert f"error: input.path: {gone} is not there" in done.stdout + done.stderr
     assert contents(tmp_path) == before

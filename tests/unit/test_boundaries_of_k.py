@@ -5,7 +5,7 @@ A row of the tables is a rule. ``tools/mutants.py`` puts each comparison one off
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,17 +17,21 @@ from references import attribute_of
 
 from anonspark.config.loading import parse_configuration
 from anonspark.core.atom_reuse import AtomDemand, Soundness, Stratum
-from anonspark.core.columns import SUBJECT, UNIT
+from anonspark.core.columns import CLASS_ID, SIZE, SUBJECT, UNIT
 from anonspark.core.criteria import Criteria, Units
 from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
 from anonspark.core.figure_text import share_of_records
+from anonspark.core.labels import _date_label
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.evaluate.withholding import is_few, told_counts, told_missing
+from anonspark.layers.generalize.classes import _level
+from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.people import count_units, has_units, satisfied_by_people
+from anonspark.layers.publish.division import MoreThan, _LargeClasses
 from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.settings import blank_row_warnings, dropped_record_warnings
@@ -37,6 +41,7 @@ from anonspark.profiling import draft
 from anonspark.profiling.counting import _Totals
 from anonspark.profiling.draft import Answers
 from anonspark.profiling.uniqueness import _measured
+from anonspark.release.class_bounds import Bounds, BoundsReader
 from anonspark.release.regions import read_regions
 from anonspark.reporting.axes import numbers_axis
 from anonspark.reporting.bins import Bins, merge_bins
@@ -56,14 +61,28 @@ from anonspark.sharing.recipients.nested import _DivideAtoms
 from anonspark.staged.records import Rows
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import satisfies
-from anonspark.verification.linkage import _FEWER, Linkage, _CountCandidates
+from anonspark.verification.homogeneity import homogeneity_of
+from anonspark.verification.linkage import (
+    _FEWER,
+    Linkage,
+    _CountCandidates,
+    measure_linkage,
+)
 from anonspark.verification.matching import INSENSITIVE, linked_values_warnings
+from anonspark.verification.measures import (
+    PeopleOfClasses,
+    ValueCounts,
+    _ranks_and_mass,
+    matched_values,
+)
 from anonspark.verification.people import MeasuredUnits, unknown_people
 from anonspark.verification.population import broken_promises
+from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verifier import check_release
 
 K = 5
 RULES = Disclosure(K)
+NO_NODES = np.zeros(0, np.int64)
 FEW, ALL_BUT_FEW = "fewer than 5 records", "all but fewer than 5 records"
 
 
@@ -117,6 +136,40 @@ def has_k_units(people: int, records: int) -> bool:
     rows = records_about(people, records=records - people + 1)
     criteria = Criteria(K, units=Units(100, 4, 8))
     return has_units(rows, records, criteria)  # type: ignore[arg-type]
+
+
+def questions_about_people(rows: int) -> int | bool:
+    """Return how many sides of a cut are asked for their people, or what it says without asking."""
+    node = SimpleNamespace(number=0, rows=rows + 100)
+    criteria = Criteria(K, units=Units(100, 2, K))
+    asking = cutting.sides_have_units(node, None, rows, criteria)  # type: ignore[arg-type]
+    try:
+        return len(list(next(asking)))
+    except StopIteration as stopped:
+        return bool(stopped.value)
+
+
+def boundaries_further_out(left_rows: int) -> int:
+    """Return how many boundaries of a node are looked at, if there is one with so many records."""
+    node, boundaries = SimpleNamespace(number=0, rows=100), []
+
+    def runs(*_: object) -> Iterator[None]:
+        yield
+        return [(7, left_rows, 0)]  # type: ignore[return-value]
+
+    def count(_: object, listed: list[object], __: object) -> Iterator[None]:
+        boundaries.extend(listed)
+        yield
+        return [[] for _ in listed]  # type: ignore[return-value]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(median_cut, "find_ranks", runs)
+        patch.setattr(median_cut, "_values_before", count)
+        request = SimpleNamespace(key=0)
+        asking = median_cut._further_out(node, request, None, Criteria(K), [])  # type: ignore[arg-type]
+        next(asking)
+        next(asking, None)
+    return len(boundaries)
 
 
 def people_satisfy(people: int, rows: int) -> bool:
@@ -205,6 +258,61 @@ def candidates_of_a_record(candidates: int) -> int:
     (counts,) = _CountCandidates(search, np.array([candidates]), K)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
     rows = dict(zip(counts["figure"].to_pylist(), counts["records"].to_pylist(), strict=True))
     return rows[_FEWER]
+
+
+def linkage_of(*figures: tuple[int, int, int]) -> list[int]:
+    """Return who is singled out by a proof, from figures, their records and those alone."""
+    columns = [list(column) for column in zip((-1, 9, 0), (-2, 9, 0), *figures, strict=True)]
+    table = pa.table({**dict(zip(("figure", "records", "alone"), columns, strict=True))})
+    table = table.append_column("smallest", pa.array([1] * len(table), pa.int64()))
+    records = SimpleNamespace(map_batches=lambda *_: LocalEngine().table(table))
+    labels = SimpleNamespace(
+        classes=pa.table({"records": [1, 1, 3]}),
+        attributes=[],
+        prepare=lambda *_, **__: SimpleNamespace(records=records),
+        search=lambda _: None,
+    )
+    linkage = measure_linkage(labels, None, k=K)  # type: ignore[arg-type]
+    return [linkage.singled_out, linkage.re_identified]
+
+
+def words_for_values(values: int) -> str:
+    """Return the advice for a sensitive attribute of so many values, of which one has no record."""
+    shares = np.array([1 / values] * values + [0.0])
+    column = SensitiveValues(
+        "d", pa.array(range(values + 1)), shares, NO_NODES, NO_NODES, as_text=False, is_ordered=True
+    )
+    privacy = configuration("privacy.k=5").privacy
+    return homogeneity_of(column, 100, None)._remedy("d", privacy, is_only=True)
+
+
+def counts_of_people_with_two_values() -> list[int]:
+    one = np.array([2], np.int64)
+    people = PeopleOfClasses(one, one + 1, NO_NODES, NO_NODES, NO_NODES)
+    table = ValueCounts(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]), people)
+    counts: list[int] = table.least_even().counts.tolist()
+    return counts
+
+
+def values_with_people(people: int) -> int:
+    """Return the values that have another person each, of which two have so many people."""
+    nobody = PeopleOfClasses(np.array([9]), np.array([9]), NO_NODES, NO_NODES, NO_NODES)
+    table = ValueCounts(np.array([0, 0]), np.array([0, 1]), np.array([people, 9]), nobody)
+    return int(matched_values(table, nobody, 2)[0])
+
+
+def labels_of_several_values() -> list[bool]:
+    published = published_attribute("a", "category")
+    reader = BoundsReader(
+        published, "category", pa.string(), has_hierarchy=False, tells_missing=True
+    )
+    wider: list[bool] = reader.read([pa.array(["a", "{a, b}", "missing"])]).wider.tolist()
+    return wider
+
+
+def as_floats(low: int, high: int) -> bool:
+    flags = np.ones(1, bool)
+    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 4).fine[0])
 
 
 def candidates_in_a_pair(candidates: int) -> int:
@@ -310,6 +418,10 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     ),
     "missing values of dropped records": (lambda n: told_missing([n], n, K), [[None], [5], [6]]),
     "what one attribute leaves of them": (
+        lambda n: told_missing([40 - n, 20], 40, K),
+        [[None] * 2, [35, 20], [34, 20]],
+    ),
+    "values that are missing twice": (
         lambda n: told_missing([20, 20 + n], 40, K),
         [[None] * 2, [20, 25], [20, 26]],
     ),
@@ -394,6 +506,12 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     ),
     "people of records that are left": (lambda n: people_satisfy(n, n), [False, True, True]),
     "few people of many records": (lambda n: people_satisfy(n, 9), [False, True, True]),
+    "sides of a cut whose people are counted": (questions_about_people, [1, 1, True]),
+    "people of a side": (
+        lambda n: cutting._satisfy(SimpleNamespace(number=n), Criteria(K)),  # type: ignore[arg-type]
+        [False, True, True],
+    ),
+    "boundaries further out": (boundaries_further_out, [0, 1, 1]),
     "people with different values": (
         lambda n: (
             Criteria(
@@ -417,6 +535,14 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
             configuration(f"privacy.k={n}").privacy, configuration("privacy.k=5").privacy
         ),
         [False, True, True],
+    ),
+    "records of a class that stay together": (
+        lambda n: len(next(_LargeClasses(K)(iter([pa.record_batch({CLASS_ID: [1], SIZE: [n]})])))),
+        [0, 0, 1],
+    ),
+    "equal records that stay together": (
+        lambda n: len(next(MoreThan("rows", K)(iter([pa.record_batch({"rows": [n]})])))),
+        [0, 0, 1],
     ),
     # What is counted.
     "people with the most records": (
@@ -587,6 +713,47 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
             )
         ],
         [None, 2, 2, 3, 2, 3, None],
+    ),
+    "records of fewer people than one": (
+        lambda: count_units(records_about(3, records=3), ["patient"], 1).of_fewer_than_k,
+        0,
+    ),
+    "days beside those of years that Python does not know": (
+        lambda: [_date_label(days) for days in (19_000, -800_000)],
+        ["2022-01-08", "-0221-09-04"],
+    ),
+    "a record without candidates": (lambda: candidates_of_a_record(0), 0),
+    "a record without candidates in two releases": (lambda: candidates_in_a_pair(0), 0),
+    "classes of one record, in a proof": (
+        lambda: [linkage_of((0, 2, 2), (1, 1, 1)), linkage_of((0, 1, 1), (1, 1, 1))],
+        [[1, 1], [2, 2]],
+    ),
+    "advice for values": (
+        lambda: [words_for_values(n).split()[:3] for n in (1, 2)],
+        [["Apart", "from", "missing"], ["Require", "at", "least"]],
+    ),
+    "people who stand for one of two values": (counts_of_people_with_two_values, [2]),
+    "values of as many people as asked for": (
+        lambda: [values_with_people(n) for n in (1, 2, 3)],
+        [1, 2, 2],
+    ),
+    "a hierarchy of one value": (
+        lambda: [
+            array.tolist() for array in _ranks_and_mass(np.array([1.0]), np.array([-1], np.int64))
+        ],
+        [[0], [1.0]],
+    ),
+    "whole numbers that floats tell apart": (
+        lambda: [as_floats(2**53 - 1, 2**53), as_floats(-(2**53), 1), as_floats(1, 2**53 + 2)],
+        [False, False, True],
+    ),
+    "labels of several values": (
+        labels_of_several_values,
+        [False, True, False],
+    ),
+    "levels without a hierarchy": (
+        lambda: _level(SimpleNamespace(hierarchy=None), None, np.array([0.0, 0.5])).tolist(),  # type: ignore[arg-type]
+        [0, 1],
     ),
     "gates of at least": (
         lambda: [GateResult("gcp", n, 2.0, None).describe() for n in (2.0, 2.5)],

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc, parquet
 
-from anonspark.engine.compression import UNPACKING_FAILURES
 from anonspark.engine.data_files import DataFile, DataFiles
 from anonspark.engine.local.running import map_in_threads
-from anonspark.engine.reading_errors import unreadable, vanished
+from anonspark.engine.reading_errors import old_calendar, reading_file, unreadable
 from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import (
     BATCH_ROWS,
+    FIRST_DAY,
+    FIRST_TIME,
     INSTANT,
     LISTS,
+    ORC_INSTANT,
     TypeNotReadError,
     type_as_read,
     values_as_read,
+    wider,
 )
 from anonspark.engine.values.whole_files import coded_columns
-from anonspark.errors import DataError, limit_reached
 
 Read = Callable[[pa.Schema], Batches]
 """Reads the columns of a schema, which are some of a table's. May be asked again."""
+
+_PATH = attrgetter("path")
 
 # Footers that are read at the same time.
 _READERS = 16
@@ -40,9 +43,8 @@ _READERS = 16
 # A text that stands for itself has more, its length included, unless it is very short.
 _BYTES_OF_A_TEXT = 6
 
-# Spark 2 and others count days before by another calendar, and times before by the sun.
-_FIRST_DAY = pa.scalar(date(1582, 10, 15))
-_FIRST_TIME = pa.scalar(datetime(1900, 1, 1, tzinfo=UTC), INSTANT)
+_FIRST_DAY = pa.scalar(FIRST_DAY)
+_FIRST_TIME = pa.scalar(FIRST_TIME, INSTANT)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ColumnarFile:
     unread : mapping of str to str
         Columns of types that Spark reads in no file, which `schema` lacks, and the types.
     nanoseconds : tuple of str
-        Columns of times whose last digits are not read, if there are any.
+        Columns of times of which digits beyond microseconds are not read.
     """
 
     file: DataFile
@@ -74,57 +76,14 @@ class ColumnarFile:
     unread: Mapping[str, str] = field(default_factory=dict)
     nanoseconds: tuple[str, ...] = ()
 
-    def without_lost_digits(self, asks: Callable[[str], bool], where: str) -> ColumnarFile:
-        """Return the file without the times that microseconds cannot express. Reads such columns.
 
-        Parameters
-        ----------
-        asks : callable
-            Takes a column's name, and returns whether it is asked for.
-        where : str
-            As of :func:`reading_file`.
-        """
-        with reading_file(where):
-            own = set(self.nanoseconds).intersection(self.schema.names)
-            lost = [name for name in own if asks(name) and self._loses_digits(name)]
-        schema = pa.schema([field for field in self.schema if field.name not in lost])
-        kinds = dict.fromkeys(lost, "timestamp[ns], with digits beyond microseconds")
-        return replace(self, schema=schema, unread={**self.unread, **kinds})
-
-    def _loses_digits(self, name: str) -> bool:
-        columns = (batch.column(0) for n in range(self.parts) for batch in self.read(n, [name]))
-        return any(
-            pc.any(pc.not_equal(one, pc.floor_temporal(one, unit="microsecond"))).as_py()
-            for one in columns
-        )
+Content = Callable[[DataFile], Any]
+"""Returns the path of a file, or its content as something that can be sought."""
 
 
-@contextmanager
-def reading_file(where: str) -> Iterator[None]:
-    """Translate what Arrow and the system say while a file is read.
-
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the paths.
-
-    Raises
-    ------
-    DataError
-        If the file vanished, is damaged, or may not be read.
-    """
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise vanished(where) from error
-    except (pa.ArrowException, *UNPACKING_FAILURES, UnicodeDecodeError) as error:
-        # Arrow says most of what is wrong with a file as an OSError without a number.
-        if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
-            raise
-        raise limit_reached(error) or unreadable(where) from error
-
-
-def open_columnar(files: Sequence[DataFile], data_format: str, where: str) -> list[ColumnarFile]:
+def open_columnar(
+    files: Sequence[DataFile], data_format: str, where: str, content: Content = _PATH
+) -> list[ColumnarFile]:
     """Read the footers of files, several at the same time.
 
     Raises
@@ -132,17 +91,17 @@ def open_columnar(files: Sequence[DataFile], data_format: str, where: str) -> li
     DataError
         If one cannot be read.
     """
-    open_one = {"parquet": _open_parquet, "orc": _open_orc}[data_format]
+    open_one = {"parquet": _open_parquet, "orc": open_orc}[data_format]
 
     def guarded(file: DataFile) -> ColumnarFile:
-        with reading_file(where):
-            return open_one(file)
+        with reading_file(where, file.address):
+            return open_one(file, content)
 
     return map_in_threads(guarded, files, _READERS)
 
 
-def _open_parquet(file: DataFile) -> ColumnarFile:
-    with _parquet_file(file.path) as opened:
+def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
+    with _parquet_file(content(file)) as opened:
         metadata, found = opened.metadata, opened.schema_arrow
         kinds = {
             column.path: (column.physical_type, column.logical_type.type)
@@ -177,13 +136,13 @@ def _as_read(
     for one in found:
         try:
             fields.append(field_as_read(one))
-        except TypeNotReadError:
-            unread[one.name] = str(one.type)
+        except TypeNotReadError as error:
+            unread[one.name] = ORC_INSTANT if str(error) == ORC_INSTANT else str(one.type)
     return pa.schema(fields), unread
 
 
 def _parquet_file(
-    path: str, metadata: Any = None, dictionaries: Sequence[str] = ()
+    path: Any, metadata: Any = None, dictionaries: Sequence[str] = ()
 ) -> parquet.ParquetFile:
     return parquet.ParquetFile(
         path,
@@ -222,17 +181,19 @@ def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> 
     return pa.field(found.name, type_as_read(found.type))
 
 
-def _open_orc(file: DataFile) -> ColumnarFile:
+def open_orc(file: DataFile, content: Content) -> ColumnarFile:
+    """Open an ORC file."""
+    read = partial(_read_stripe, file, content)
     if not file.bytes:
         # Hive leaves such files for tasks without records.
-        return ColumnarFile(file, pa.schema([]), 0, partial(_read_stripe, file.path))
-    opened = orc.ORCFile(file.path)
+        return ColumnarFile(file, pa.schema([]), 0, read)
+    opened = orc.ORCFile(content(file))
     schema, unread = _as_read(opened.schema, lambda one: pa.field(one.name, _type_in_orc(one)))
     return ColumnarFile(
         file,
         schema,
         opened.nstripes,
-        partial(_read_stripe, file.path),
+        read,
         # Spark writes and reads the calendar of the time, which Arrow knows nothing of.
         other_calendar=True,
         unread=unread,
@@ -249,7 +210,7 @@ def _type_in_orc(field: pa.Field) -> pa.DataType:
         raise TypeNotReadError("INTERVAL")
     if pa.types.is_timestamp(found):
         if found.tz:
-            raise TypeNotReadError("PARSE_SYNTAX_ERROR")
+            raise TypeNotReadError(ORC_INSTANT)
         return INSTANT
     if pa.types.is_struct(found):
         return pa.struct([pa.field(one.name, _type_in_orc(one)) for one in found])
@@ -260,8 +221,10 @@ def _type_in_orc(field: pa.Field) -> pa.DataType:
     return type_as_read(found)
 
 
-def _read_stripe(path: str, number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    stripe = orc.ORCFile(path).read_stripe(number, columns=list(names))
+def _read_stripe(
+    file: DataFile, content: Content, number: int, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    stripe = orc.ORCFile(content(file)).read_stripe(number, columns=list(names))
     for start in range(0, len(stripe), BATCH_ROWS):
         yield stripe.slice(start, BATCH_ROWS)
 
@@ -330,7 +293,7 @@ def _read_part(
     ]
     # One column at least tells how many rows there are.
     reading = outer_columns(own) or one.schema.names[:1]
-    with reading_file(where):
+    with reading_file(where, one.file.address):
         for batch in one.read(number, reading):
             columns = []
             for field in wanted:
@@ -347,8 +310,8 @@ def _read_part(
 def _column(
     one: ColumnarFile, batch: pa.RecordBatch, place: StructField, field: pa.Field, where: str
 ) -> pa.Array:
-    if place.type not in (field.type, pa.null()):
-        raise unreadable(where)
+    if wider(place.type, field.type) != field.type:
+        raise unreadable(where, one.file.address)
     values = place.values(batch.column(place.column))
     if pa.types.is_string(field.type) and values.type == pa.dictionary(pa.int32(), pa.string()):
         return values
@@ -356,9 +319,5 @@ def _column(
     if one.other_calendar and pa.types.is_temporal(field.type):
         first = _FIRST_DAY if pa.types.is_date(field.type) else _FIRST_TIME.cast(field.type)
         if pc.any(pc.less(values, first)).as_py():
-            raise DataError(
-                f"{where}: the column {place.name!r} has days before 1582-10-15 or times before "
-                f"1900 in {one.file.address}, which may count them by an old calendar. Set "
-                "execution.engine to spark, which knows it, or write the file anew as Parquet"
-            )
+            raise old_calendar(where, place.name, one.file.address)
     return values

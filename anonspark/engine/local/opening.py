@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
-from anonspark.engine.data_files import DataFiles, FileSchemas, find_files, lacking_columns
+from anonspark.engine.data_files import (
+    DataFiles,
+    FileSchemas,
+    bundled,
+    find_files,
+    lacking_columns,
+)
 from anonspark.engine.files import Files
 from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.columnar_files import (
@@ -21,11 +27,14 @@ from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import UnreadType, WantedColumns
 from anonspark.engine.reading_errors import (
     TableAddress,
+    note_nanoseconds,
     on_spark,
     type_not_read,
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
+from anonspark.engine.values.batches import conform
+from anonspark.engine.values.file_types import BATCH_ROWS, widest
 from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import ConfigurationError
 
@@ -116,28 +125,33 @@ def open_files(
     found = find_files(files, paths, key, wanted)
     if asked.data_format in TEXT_FORMATS:
         return _open_texts(asked, found, options, texts, wanted)
-    return _open_columnar(asked, found, options, wanted)
-
-
-def _open_columnar(
-    asked: TableAddress, found: DataFiles, options: Mapping[str, str], wanted: WantedColumns | None
-) -> Opened:
     for name in options:
         what = asked.key if asked.section is None else f"{asked.section}.options.{name}"
         raise ConfigurationError(
             f"{what}: the local engine knows no option {name!r} of {asked.data_format}. Leave it "
             f"out, or say {on_spark(asked.where)}, which reads it"
         )
+    opened = open_columnar(found.files, asked.data_format, asked.where)
+    return table_of_columnar(asked, found, opened, wanted)
+
+
+def table_of_columnar(
+    asked: TableAddress,
+    found: DataFiles,
+    opened: Sequence[ColumnarFile],
+    wanted: WantedColumns | None,
+) -> Opened:
+    """Return the table of files whose footers were read. Errors as of :func:`open_files`."""
 
     def asks(name: str) -> bool:
         return wanted is None or wanted.asks(name)
 
-    opened = [
-        one.without_lost_digits(asks, asked.where)
-        for one in open_columnar(found.files, asked.data_format, asked.where)
-    ]
+    if wanted is not None and wanted.skips_malformed:
+        # No old day is an error then.
+        opened = [replace(one, other_calendar=False) for one in opened]
     unread: dict[str, str] = {}
     for one in opened:
+        note_nanoseconds(asked.key, filter(asks, one.nanoseconds))
         for name, kind in one.unread.items():
             if wanted is None:
                 unread[name] = kind
@@ -148,29 +162,48 @@ def _open_columnar(
     first = next(with_columns, opened[0].schema if opened else None)
     if first is None or (asked.data_format == "orc" and not first.names):
         raise asked.not_of_the_format("no file has columns")
-    fields = [_with_type(field, opened) for field in first if field.name not in unread]
+    schemas = _schemas(opened, found)
+    fields = [_with_type(field, schemas.schemas) for field in first if field.name not in unread]
     fields += [pa.field(name, UnreadType(kind)) for name, kind in unread.items()]
     inner = {name.lower() for name in struct_fields(first)}
     if wanted is not None:
         known = with_struct_fields(first).names
-        schemas = _schemas(opened, found)
         lacking = lacking_columns(schemas, wanted, columns=known, path_key=asked.key)
-        fields += [_with_type(field, opened) for field in lacking]
+        fields += [_with_type(field, schemas.schemas) for field in lacking]
         own = {name.lower() for one in opened for name in one.schema.names}
         inner |= {field.name.lower() for field in fields} - own
     schema = found.schema(fields)
     columns = [field.name for field in fields]
-    reads = [read for one in opened for read in reads_of(one, found, columns, inner, asked.where)]
-    return Opened(schema, tuple(reads))
+    reads = (
+        (file.file, read)
+        for file in opened
+        for read in reads_of(file, found, columns, inner, asked.where)
+    )
+    return Opened(schema, tuple(partial(_read_together, bundle) for bundle in bundled(reads)))
 
 
-def _with_type(field: pa.Field, opened: Sequence[ColumnarFile]) -> pa.Field:
-    """Return a column that has no values in its file with the type that others give it."""
-    if not pa.types.is_null(field.type):
-        return field
+def _with_type(field: pa.Field, schemas: Collection[pa.Schema]) -> pa.Field:
+    """Return a column with the type that holds its values in all files, text where none has any."""
     name = field.name.lower()
-    types = (own.type for one in opened for own in one.schema if own.name.lower() == name)
-    return field.with_type(next((one for one in types if not pa.types.is_null(one)), pa.string()))
+    columns = (column for schema in schemas for column in schema if column.name.lower() == name)
+    joined = widest([field.type, *(column.type for column in columns)]) or field.type
+    return field.with_type(pa.string() if pa.types.is_null(joined) else joined)
+
+
+def _read_together(reads: Sequence[Read], wanted: pa.Schema) -> Batches:
+    """Yield the batches of several reads, small ones joined."""
+    if len(reads) == 1:
+        yield from reads[0](wanted)
+        return
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in (batch for read in reads for batch in read(wanted)):
+        if rows and rows + len(batch) > BATCH_ROWS:
+            yield from pa.Table.from_batches(waiting, wanted).combine_chunks().to_batches()
+            waiting, rows = [], 0
+        waiting.append(conform(batch, wanted))
+        rows += len(batch)
+    yield from pa.Table.from_batches(waiting, wanted).combine_chunks().to_batches()
 
 
 def _open_texts(

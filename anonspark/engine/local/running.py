@@ -85,19 +85,20 @@ class Runner:
         Raises
         ------
         Exception
-            Of the first task that failed. No task runs any more then.
+            Of the first task, by its number, that failed. No task runs any more then.
         """
-        stop = threading.Event()
+        # Tasks from this number on stop. Those before a failed one may fail, too, and are first.
+        last = [len(sources)]
 
         def work(number: int) -> _Result:
-            if stop.is_set():
+            if number >= last[0]:
                 raise StoppedError
             enter_task(number, is_remote=False)
             try:
-                return finish(number, self._until_stopped(sources[number](), stop))
+                return finish(number, self._until_stopped(sources[number](), number, last))
             except BaseException:
                 # The thread that waits for the tasks may be late, and the others would go on.
-                stop.set()
+                last[0] = min(last[0], number)
                 raise
 
         if self.threads == 1 or len(sources) == 1:
@@ -110,9 +111,11 @@ class Runner:
             futures = [pool.submit(work, number) for number in range(len(sources))]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
+            except BaseException:
+                last[0] = 0
+                raise
             finally:
                 # Nothing is left to stop where all went well.
-                stop.set()
                 for future in futures:
                     future.cancel()
         errors = [one.exception() for one in futures if one.done() and not one.cancelled()]
@@ -120,8 +123,8 @@ class Runner:
             raise error
         return [future.result() for future in futures]
 
-    def _until_stopped(self, batches: Batches, stop: threading.Event) -> Batches:
+    def _until_stopped(self, batches: Batches, number: int, last: Sequence[int]) -> Batches:
         for batch in batches:
-            if stop.is_set() or self._cancelled.is_set():
+            if number >= last[0] or self._cancelled.is_set():
                 raise StoppedError
             yield batch

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
-from anonspark.engine.data_files import DataFile, DataFiles
-from anonspark.engine.local.columnar_files import Read, reading_file
+from anonspark.engine.data_files import DataFile, DataFiles, bundled
+from anonspark.engine.local.columnar_files import Read
 from anonspark.engine.local.running import map_in_threads
+from anonspark.engine.reading_errors import reading_file
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import Reader
 from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_lines import Lines
+from anonspark.engine.values.text_reader import Reader
+from anonspark.errors import DataError
+
+_Result = TypeVar("_Result")
 
 # Bytes that a task reads; of one table, so that threads have something to share.
 _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
@@ -22,7 +30,7 @@ _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
 
 def first_line(reader: Reader, file: DataFile) -> str:
     """Return the first line of a file. Nothing if there is none."""
-    with reading_file(reader.where), Path(file.path).open("rb") as content:
+    with reading_file(reader.where, file.address), Path(file.path).open("rb") as content:
         return reader.first_line(content, file.address)
 
 
@@ -48,14 +56,18 @@ class TextFiles:
     files: DataFiles
     reader: Reader
 
-    def parts(self) -> list[Part]:
-        """Return what tasks read."""
+    def parts(self) -> list[list[Part]]:
+        """Return what tasks read: a part of a file, or small files in the same folders."""
         files = self.files.files
         size = min(_LARGEST_PART, max(_SMALLEST_PART, sum(file.bytes for file in files) // _PARTS))
-        return [part for file in files for part in self._parts_of(file, size)]
+        parts = [part for file in files for part in self._parts_of(file, size)]
+        if self.reader.multi_line:
+            # Each file is one text.
+            return [[part] for part in parts]
+        return bundled((part.file, part) for part in parts)
 
     def _parts_of(self, file: DataFile, size: int) -> Sequence[Part]:
-        with reading_file(self.reader.where), Path(file.path).open("rb") as content:
+        with reading_file(self.reader.where, file.address), Path(file.path).open("rb") as content:
             if not self.reader.can_be_cut(file.path, content.read(2)):
                 return [Part(file)]
         starts = range(0, file.bytes, size)
@@ -64,22 +76,42 @@ class TextFiles:
     def forms(self) -> Forms:
         """Return the forms of all values. Reads all files once."""
 
-        def infer(part: Part) -> Forms:
-            with reading_file(self.reader.where):
-                reader = self.reader.in_folders(part.file.folders)
-                return reader.infer(self._blocks(part))
+        def infer(parts: Sequence[Part]) -> Forms:
+            reader = self.reader.in_folders(parts[0].file.folders)
+            return self._joined(parts, reader.infer)
 
         return reduce(Forms.__or__, map_in_threads(infer, self.parts()), Forms())
 
-    def _blocks(self, part: Part) -> Iterator[bytes]:
-        with Path(part.file.path).open("rb") as content:
-            yield from self.reader.blocks(content, part.file.address, part.start, part.end)
+    def _blocks(self, part: Part) -> Iterator[Lines]:
+        file = part.file
+        with reading_file(self.reader.where, file.address), Path(file.path).open("rb") as content:
+            yield from self.reader.blocks(content, file.address, part.start, part.end)
+
+    def _small_blocks(self, part: Part) -> list[Lines]:
+        file = part.file
+        with reading_file(self.reader.where, file.address):
+            content = io.BytesIO(Path(file.path).read_bytes())
+            return list(self.reader.blocks(content, file.address, part.start, part.end))
+
+    def _joined(self, parts: Sequence[Part], use: Callable[[Iterable[bytes]], _Result]) -> _Result:
+        """Return what a function makes of the lines of parts, those of several as one block."""
+        if len(parts) > 1:
+            blocks = [block for part in parts for block in self._small_blocks(part)]
+            with suppress(DataError):
+                return use([b"\n".join(blocks)])
+            # Each by itself, which names the file that is at fault.
+            return use(blocks)
+        return use(self._blocks(parts[0]))
 
     def reads(self, schema: pa.Schema) -> list[Read]:
-        """Return what reads columns of a schema, or fields of its structs, a part each."""
-        return [partial(self._read, part, schema) for part in self.parts()]
+        """Return what reads columns of a schema, or fields of its structs, some parts each."""
+        return [partial(self._read, parts, schema) for parts in self.parts()]
 
-    def _read(self, part: Part, schema: pa.Schema, columns: pa.Schema) -> Batches:
-        with reading_file(self.reader.where):
-            blocks = self._blocks(part)
-            yield from self.files.read(self.reader, part.file.folders, blocks, schema, columns)
+    def _read(self, parts: Sequence[Part], schema: pa.Schema, columns: pa.Schema) -> Batches:
+        folders = parts[0].file.folders
+
+        def read(blocks: Iterable[bytes]) -> Batches:
+            batches = self.files.read(self.reader, folders, blocks, schema, columns)
+            return iter(list(batches)) if len(parts) > 1 else batches
+
+        yield from self._joined(parts, read)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
@@ -52,6 +53,11 @@ _UNREADABLE = re.compile(
     r"CANNOT_READ|is not a Parquet file|Malformed|"
     r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
     r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
+)
+
+# A file that Spark's reader or ours could not read.
+_NAMED = re.compile(
+    r"while reading file (file:\S+?)\.?(?:\s|$)|CANNOT_READ: ([^{\s].*?) is damaged, or is another"
 )
 
 # A changed byte in a dictionary or a length: the decoders of Parquet and ORC do not look for it.
@@ -314,7 +320,9 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
             if (own := _OURS.search(text)) is not None:
                 raise DataError(own[1]) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
-                raise unreadable(where) from error
+                named = _NAMED.search(text)
+                file = named and unquote(named[1] or named[2]).replace("file:///", "file:/")
+                raise unreadable(where, file) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
                 raise DataError(
                     f"{where}: cannot be read or computed ({kind}). Check input.options, and what "

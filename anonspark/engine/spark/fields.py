@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -15,12 +16,21 @@ from anonspark.engine.struct_fields import struct_fields, with_field, with_struc
 
 def with_fields(table: DataFrame) -> DataFrame:
     """Return a table with the fields of its structs as columns, of which files read those asked."""
+    # By their places: how names are found is a setting of the session.
+    numbered = [f"column_{place}" for place in range(len(table.columns))]
+    if (text := table.schema.json()).count('"void"'):
+        # As columns of files without values, which are texts, and numbers inside of others.
+        typed = json.loads(text.replace('ype":"void"', 'ype":"integer"'))
+        types = [
+            "string" if isinstance(field.dataType, st.NullType) else own.dataType
+            for field, own in zip(table.schema, st.StructType.fromJson(typed), strict=True)
+        ]
+        cast = [sf.col(name).cast(own) for name, own in zip(numbered, types, strict=True)]
+        table = table.toDF(*numbered).select(*cast).toDF(*table.columns)
     schema = arrow_schema(_of_structs(table.schema))
     inner = struct_fields(schema)
     if not inner:
         return table
-    # By their places: how names are found is a setting of the session.
-    numbered = [f"column_{place}" for place in range(len(table.columns))]
     places = dict(zip(table.columns, numbered, strict=True))
     own = iter(numbered)
     columns = [

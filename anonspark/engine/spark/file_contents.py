@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -17,8 +19,9 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.engine.data_files import FileSchemas, listed_files
+from anonspark.engine.data_files import DataFile, DataFiles, FileSchemas, listed_files
 from anonspark.engine.files import Files, FilesError, literal
+from anonspark.engine.local.columnar_files import open_orc, reads_of
 from anonspark.engine.parquet_encoding import nullable
 from anonspark.engine.raw_columns import is_publishable, type_name
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
@@ -26,6 +29,7 @@ from anonspark.engine.spark.file_schemas import ParquetFooters
 from anonspark.engine.spark.filesystem import files_of
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import parquet_settings, sizes_of_tasks
+from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import is_read_as
 from anonspark.engine.values.whole_files import decode_file
@@ -91,7 +95,7 @@ class SourceFiles:
         if reason is None and self._are_as_they_were(session):
             files = session.read.format("binaryFile").options(**self.options).load(list(self.paths))
             decode = DecodeParquet(chosen)
-            contents = files.select("content")
+            contents = files.select("content", "path")
             return PythonStage(contents, decode, chosen, decode.select, lambda: frame).select(
                 columns
             )
@@ -263,7 +267,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
             return None
         first = min(sizes)
         schema = _own_schema(read_footer(files, f"{path}/{first}", sizes[first]))
-        contents = spark.read.format("binaryFile").load(literal(path)).select("content")
+        contents = spark.read.format("binaryFile").load(literal(path)).select("content", "path")
     except _FAILURES:
         return None
     if schema is None:
@@ -293,6 +297,43 @@ def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
     return schema if all(is_publishable(one.type) for one in schema) else None
 
 
+def _reader(content: pa.Buffer, _: DataFile) -> pa.BufferReader:
+    return pa.BufferReader(content)
+
+
+@dataclass(frozen=True)
+class DecodeOrc:
+    """Decodes ORC files whose contents are values, with columns that Spark reads in no file.
+
+    Parameters
+    ----------
+    files : DataFiles
+    schema : pyarrow.Schema
+        The columns to decode, in the order that they shall have.
+    where : str
+        What named the paths, and the paths, for messages.
+    """
+
+    files: DataFiles
+    schema: pa.Schema
+    where: str
+
+    def select(self, names: Sequence[str]) -> DecodeOrc:
+        """Return what decodes some of the columns."""
+        return replace(self, schema=pa.schema(map(self.schema.field, names)))
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows of the files."""
+        inner = [name.lower() for name in struct_fields(self.schema)]
+        files = {file.address: file for file in self.files.files}
+        pairs = (zip(*batch.columns, strict=True) for batch in batches)
+        for content, path in chain.from_iterable(pairs):
+            if (file := files.get(str(path))) is not None:
+                opened = open_orc(file, partial(_reader, content.as_buffer()))
+                for read in reads_of(opened, self.files, self.schema.names, inner, self.where):
+                    yield from read(self.schema)
+
+
 @dataclass(frozen=True)
 class DecodeParquet:
     """Decodes files whose contents are values. Some texts of their rows are dictionaries.
@@ -316,7 +357,7 @@ class DecodeParquet:
     def __call__(self, batches: Batches) -> Batches:
         """Yield the rows of the files."""
         for batch in batches:
-            for content in batch.column(0):
+            for content, name in zip(*batch.columns, strict=True):
                 if self.published and not len(content.as_buffer()):
                     continue
                 yield from decode_file(
@@ -324,4 +365,5 @@ class DecodeParquet:
                     self.schema,
                     dictionaries=self.published,
                     complete=not self.published,
+                    name=str(name),
                 )

@@ -6,14 +6,19 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
 from anonspark.engine.data_files import FileSchemas
 from anonspark.engine.files import literal
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import old_calendar
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.connect import (
     MountedFiles,
@@ -24,7 +29,9 @@ from anonspark.engine.spark.connect import (
     words_of_footer,
 )
 from anonspark.engine.spark.java_objects import elements_of, java_class
+from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.settings import is_of_connect
+from anonspark.engine.values.file_types import FIRST_DAY, FIRST_TIME
 
 # Footers that the driver reads at the same time.
 _READERS = 16
@@ -361,3 +368,46 @@ def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list
             str(utilities.toCatalystSchema(one.get()).json()) if one.isDefined() else nothing
         )
     return texts
+
+
+def require_known_calendar(table: DataFrame, wanted: WantedColumns, where: str) -> None:
+    """Check that no ORC file that does not say how it counts days has old ones, which Spark shifts.
+
+    Raises
+    ------
+    DataError
+
+    Notes
+    -----
+    One job where days or times are wanted. The footers of files with old ones are read again.
+    """
+    limits = [
+        (field.name, sf.lit(_FIRST[type(field.dataType)]))
+        for field in table.schema
+        if type(field.dataType) in _FIRST and wanted.asks(field.name)
+    ]
+    if not limits:
+        return
+    old = [sf.max(sf.col(quoted(name)) < limit) for name, limit in limits]
+    for address, *are_old in sorted(table.groupBy(sf.input_file_name()).agg(*old).collect()):
+        file = unquote(address).replace("file:///", "file:/")
+        for (name, _), is_old in zip(limits, are_old, strict=True):
+            if is_old and not _says_calendar(table.sparkSession, file):
+                raise old_calendar(where, name, file)
+
+
+_FIRST: Mapping[type[DataType], date] = {
+    DateType: FIRST_DAY,
+    TimestampType: FIRST_TIME,
+    TimestampNTZType: FIRST_TIME.replace(tzinfo=None),
+}
+
+
+def _says_calendar(spark: SparkSession, file: str) -> bool:
+    if is_of_connect(spark):
+        return False
+    orc = java_class(spark, "org.apache.orc.OrcFile")
+    path = java_class(spark, "org.apache.hadoop.fs.Path")(file)
+    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+    reader = orc.createReader(path, orc.readerOptions(hadoop))
+    return bool(reader.getFileTail().getFooter().hasCalendar())

@@ -1,19 +1,21 @@
-"""Columns that Parquet files store otherwise than Spark reads them: without values, or finer."""
+"""Columns that files store otherwise than Spark reads them: narrower, without values, or finer."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StructField, StructType
 
+from anonspark.engine.data_files import FileSchemas
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import log_once, type_not_read
-from anonspark.engine.spark.arrow import spark_schema
+from anonspark.engine.reading_errors import log_once, note_nanoseconds, type_not_read
+from anonspark.engine.spark.arrow import spark_type
 from anonspark.engine.spark.file_schemas import (
     NANOSECONDS,
     NESTED_NANOSECONDS,
@@ -21,20 +23,18 @@ from anonspark.engine.spark.file_schemas import (
     ParquetFooters,
 )
 from anonspark.engine.spark.names import quoted
-from anonspark.errors import DataError
+from anonspark.engine.values.file_types import widest
 from anonspark.redaction import redact
-
-_LOST = "timestamp[ns], with digits beyond microseconds"
 
 
 def read_stored_columns(
     load: Callable[[StructType, Sequence[str] | None], DataFrame],
     schema: StructType,
-    footers: ParquetFooters,
+    found: FileSchemas,
     wanted: WantedColumns | None,
     path_key: str,
 ) -> DataFrame:
-    """Read a table whose columns have no values in some files, or times in nanoseconds.
+    """Read a table whose columns are narrower or without values in some files, or in nanoseconds.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def read_stored_columns(
         Takes a schema, and files or None for all of the table.
     schema : StructType
         Of the table, as Spark takes it.
-    footers : ParquetFooters
+    found : FileSchemas
     wanted : WantedColumns or None
         Columns that are read. None for all of them.
     path_key : str
@@ -51,42 +51,40 @@ def read_stored_columns(
     Returns
     -------
     DataFrame
-        A column without values has the type of other files, else text. If all are wanted, those
-        that cannot be read are void, which is logged.
+        A column has the type that holds its values in all files, text where none has any. If all
+        are wanted, those that cannot be read are void, which is logged.
 
     Raises
     ------
     DataError
-        If a wanted column has digits beyond microseconds, or files in folders that name columns
-        differ in how columns are stored.
-
-    Notes
-    -----
-    A job for files that are stored alike, which looks for such digits.
+        If a wanted column has nanoseconds inside of others.
     """
-    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for file, place in zip(footers.files, footers.places, strict=True):
-        alike.setdefault(tuple(sorted(footers.stored[place].items())), []).append(file)
-    if footers.folders and len(alike) > 1:
-        raise DataError(
-            f"{path_key}: {redact(alike.popitem()[1][0])} has other types of columns than files "
-            "in other folders, or columns without values. Expected the same in all files. Write "
-            "them anew, or set execution.engine to local"
-        )
-    schema = _schema_as_read(schema, footers)
+    stored = found.stored if isinstance(found, ParquetFooters) else [{}] * len(found.schemas)
+    read = _types_as_read(schema, found)
+    schema = StructType([read.get(field.name.lower(), field) for field in schema])
+    by_schema = []
+    for of_file, kinds_of_file in zip(found.schemas, stored, strict=True):
+        kinds = {name.lower(): kind for name, kind in kinds_of_file.items()}
+        by_schema.append((kinds, _schema_as_stored(schema, of_file, kinds, read)))
+    alike: dict[str, list[int]] = {}
+    for at, place in enumerate(found.places):
+        alike.setdefault(by_schema[place][1].json(), []).append(at)
     unread: dict[str, tuple[str, str]] = {}
     parts = []
-    for kinds, files in alike.items():
-        stored = {name.lower(): kind for name, kind in kinds}
-        part = load(_schema_as_stored(schema, stored), files if len(alike) > 1 else None)
+    for numbers in alike.values():
+        files = [found.files[at] for at in numbers]
+        kinds, as_stored = by_schema[found.places[numbers[0]]]
+        part = load(as_stored, files if len(alike) > 1 else None)
         asked = [
             field.name
             for field in schema
-            if field.name.lower() in stored and (wanted is None or wanted.asks(field.name))
+            if field.name.lower() in kinds and (wanted is None or wanted.asks(field.name))
         ]
-        for name, kind in _unread_columns(part, asked, stored).items():
-            unread.setdefault(name, (kind, files[0]))
-        columns = [_as_read(field, stored.get(field.name.lower())) for field in schema]
+        for name in asked:
+            if kinds[name.lower()] == NESTED_NANOSECONDS:
+                unread.setdefault(name, (NESTED_NANOSECONDS, files[0]))
+        note_nanoseconds(path_key, (name for name in asked if kinds[name.lower()] == NANOSECONDS))
+        columns = [_as_read(field, kinds.get(field.name.lower())) for field in schema]
         parts.append(part.select(*columns))
     for name, (kind, file) in unread.items():
         error = type_not_read(f"{path_key}: {redact(file)}", kind, column=name)
@@ -103,58 +101,51 @@ def read_stored_columns(
     )
 
 
-def _schema_as_read(schema: StructType, footers: ParquetFooters) -> StructType:
-    """Return the columns of a table with the types that they are read as."""
-    stored = {name.lower() for kinds in footers.stored for name in kinds}
-    stored -= {name.lower() for name in footers.folders}
-    types = {
-        field.name.lower(): own.dataType
-        for one in reversed(footers.schemas)
-        for field, own in zip(one, spark_schema(one), strict=True)
+def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructField]:
+    """Return the columns, by their names in small letters, in the type that files show for them."""
+    columns: dict[str, list[pa.Field]] = {}
+    for column in chain.from_iterable(listed.schemas):
+        columns.setdefault(column.name.lower(), []).append(column)
+    for name in listed.folders:
+        columns.pop(name.lower(), None)
+    read = {}
+    for field in schema:
+        of_files = columns.get(field.name.lower(), ())
+        joined = widest(column.type for column in of_files)
         # Of types that Arrow does not have the metadata tells.
-        if field.metadata or not pa.types.is_null(field.type)
-    }
-    return StructType(
-        [
-            StructField(field.name, types.get(field.name.lower(), StringType()))
-            if field.name.lower() in stored
-            else field
-            for field in schema
-        ]
-    )
+        if of_files and joined is not None and not any(column.metadata for column in of_files):
+            joined = pa.string() if pa.types.is_null(joined) else joined
+            read[field.name.lower()] = StructField(field.name, spark_type(joined))
+    return read
 
 
-def _schema_as_stored(schema: StructType, stored: Mapping[str, str]) -> StructType:
+def _schema_as_stored(
+    schema: StructType, of_file: pa.Schema, kinds: Mapping[str, str], read: Collection[str]
+) -> StructType:
     """Return the columns that Spark reads in files that are stored alike."""
-    kinds = [stored.get(field.name.lower()) for field in schema]
+    stored: dict[str, DataType] = {
+        column.name.lower(): spark_type(column.type)
+        for column in of_file
+        if column.name.lower() in {*read}.difference(kinds)
+    }
+    stored |= {name: LongType() for name, kind in kinds.items() if kind == NANOSECONDS}
     return StructType(
         [
-            StructField(field.name, LongType()) if kind == NANOSECONDS else field
-            for field, kind in zip(schema, kinds, strict=True)
-            if kind != NO_VALUES
+            StructField(field.name, stored.get(field.name.lower(), field.dataType))
+            for field in schema
+            if kinds.get(field.name.lower()) != NO_VALUES
         ]
     )
-
-
-def _unread_columns(
-    part: DataFrame, asked: Sequence[str], stored: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the columns that cannot be read, and what they are. One job if there are times."""
-    unread = {
-        name: NESTED_NANOSECONDS for name in asked if stored[name.lower()] == NESTED_NANOSECONDS
-    }
-    times = [name for name in asked if stored[name.lower()] == NANOSECONDS]
-    if times:
-        row = part.agg(*(sf.max(sf.col(quoted(name)) % 1000 != 0) for name in times)).head()
-        unread |= {name: _LOST for name, loses in zip(times, row or (), strict=True) if loses}
-    return unread
 
 
 def _as_read(field: StructField, kind: str | None) -> Column:
     column = sf.col(quoted(field.name))
     if kind == NO_VALUES:
-        column = sf.lit(None).cast(field.dataType)
+        column = sf.lit(None)
     elif kind == NANOSECONDS:
-        # Where microseconds lose nothing, no digit is left.
-        column = sf.timestamp_micros(sf.expr(f"{quoted(field.name)} div 1000")).cast(field.dataType)
-    return column.alias(field.name)
+        # A division alone takes digits off towards 1970.
+        micros = sf.expr(
+            f"{quoted(field.name)} div 1000 - if({quoted(field.name)} % 1000 < 0, 1, 0)"
+        )
+        column = sf.timestamp_micros(micros)
+    return column.cast(field.dataType).alias(field.name)

@@ -5,28 +5,39 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import BinaryIO
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from anonspark.config.input import CATALOG_TABLE
-from anonspark.engine.data_files import folder_text, lacking_columns, typed_folders
-from anonspark.engine.files import literal
+from anonspark.engine.data_files import (
+    DataFile,
+    find_files,
+    folder_text,
+    lacking_columns,
+    typed_folders,
+)
+from anonspark.engine.files import literal, open_parts
 from anonspark.engine.foreign_formats import refuse_foreign
+from anonspark.engine.local.columnar_files import open_columnar
+from anonspark.engine.local.opening import table_of_columnar
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import nothing_there
+from anonspark.engine.reading_errors import TableAddress, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema, spark_type
 from anonspark.engine.spark.errors import opening_table
-from anonspark.engine.spark.fields import with_lacking
-from anonspark.engine.spark.file_contents import SourceFiles
+from anonspark.engine.spark.fields import with_fields, with_lacking
+from anonspark.engine.spark.file_contents import DecodeOrc, SourceFiles
 from anonspark.engine.spark.file_schemas import (
     ListedSchemas,
-    ParquetFooters,
     folder_columns,
     read_file_schemas,
+    require_known_calendar,
 )
 from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.names import quoted
@@ -40,6 +51,9 @@ from anonspark.engine.values.text_reader import TEXT_FORMATS
 from anonspark.errors import DataError
 
 _LOGGER = logging.getLogger("anonspark")
+
+# Of a footer, that are read at a time.
+_FOOTER_BYTES = 1 << 16
 
 # Of other sources a path is no pattern.
 _OF_FILES = ("parquet", "csv", "json", "orc", "text", "avro")
@@ -136,8 +150,14 @@ def open_table(
         )
     with opening_table(paths, data_format, path_key, section), folder_names_as_texts(spark):
         reader = spark.read.format(data_format).options(**options)
-        table = reader.load(own)
-        found = read_file_schemas(table, data_format, own, options)
+        try:
+            table = reader.load(own)
+            found = read_file_schemas(table, data_format, own, options)
+        except (PySparkException, Py4JError):
+            address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
+            if (stage := _decoded_orc(spark, address, wanted, own, options)) is None:
+                raise
+            return OpenedTable(stage)
         if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
             # Which file is listed first is a matter of the file system.
             table = reader.schema(found.schema_of_first).load(own)
@@ -147,19 +167,53 @@ def open_table(
             if new:
                 schema_of_all = with_lacking(table, new, found.schemas)
                 table = reader.schema(schema_of_all).load(own)
+            if "orc" in data_format.lower():
+                where = f"{path_key}: {', '.join(paths)}"
+                require_known_calendar(with_fields(table), wanted, where)
         source = SourceFiles(found, own, options)
         folders = folder_columns(table, data_format, own, options)
         markers = () if wanted is None else wanted.markers
-        if isinstance(found, ParquetFooters) and any(found.stored):
+        if found is not None and (len(found.schemas) > 1 or any(getattr(found, "stored", ()))):
 
             def load(schema: StructType, files: Sequence[str] | None) -> DataFrame:
-                paths = own if files is None else list(map(literal, files))
-                part = reader.schema(schema).load(paths)
-                return with_typed_folders(part, folders, markers)
+                part = reader.schema(schema)
+                if files is not None and folders:
+                    part = part.option("basePath", files[0].rsplit("/", len(folders) + 1)[0])
+                return part.load(own if files is None else list(map(literal, files)))
 
             table = read_stored_columns(load, table.schema, found, wanted, path_key)
-            return OpenedTable(table, source)
         return OpenedTable(with_typed_folders(table, folders, markers), source)
+
+
+def _decoded_orc(
+    spark: SparkSession,
+    address: TableAddress,
+    wanted: WantedColumns | None,
+    own: Sequence[str],
+    options: Mapping[str, str],
+) -> PythonStage | None:
+    """Return ORC files as Python decodes them: Spark reads none with a point in time of a zone.
+
+    Raises
+    ------
+    DataError
+        Naming the first file whose footer cannot be read, also of Parquet files.
+    """
+    if address.data_format not in ("parquet", "orc"):
+        return None
+    files = files_of(spark)
+    found = find_files(files, address.paths, address.key, wanted)
+
+    def content(file: DataFile) -> BinaryIO:
+        return open_parts(files, file.address, file.bytes, _FOOTER_BYTES)
+
+    opened = open_columnar(found.files, address.data_format, address.where, content)
+    if address.data_format == "parquet":
+        return None
+    schema = table_of_columnar(address, found, opened, wanted).with_fields().schema
+    contents = spark.read.format("binaryFile").options(**options).load(list(own))
+    decode = DecodeOrc(found, schema, address.where)
+    return PythonStage(contents.select("content", "path"), decode, schema, decode.select)
 
 
 def with_typed_folders(

@@ -21,21 +21,23 @@ from pyspark.sql import functions as sf
 from anonspark.engine.data_files import DataFile, DataFiles, Folders, find_files
 from anonspark.engine.files import Files, literal
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import TableAddress, different_headers
+from anonspark.engine.reading_errors import TableAddress, different_headers, reading_file
 from anonspark.engine.spark.file_contents import largest_whole_file
 from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.python_stage import PythonStage, stage_of
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.tasks import Batches
-from anonspark.engine.text_tables import Reader, open_reader, read_schema
+from anonspark.engine.text_tables import open_reader, read_schema
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.text_forms import Forms
+from anonspark.engine.values.text_reader import Reader
+from anonspark.errors import DataError
 
 # Lines that are read at once, and what is looked at to find a file's first line.
 _BLOCK, _BEGINNING = 8 * 2**20, 2**20
 
 _ORIGIN, _CONTENT = "origin", "content"
-_FORMS = pa.schema([("forms", pa.string())])
+_FORMS = pa.schema([("forms", pa.string()), ("problem", pa.string())])
 
 
 def open_text_files(
@@ -72,8 +74,11 @@ def open_text_files(
     contents = _contents(spark, paths, files, lines, most)
 
     def infer() -> Forms:
-        forms = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
-        return reduce(Forms.__or__, (Forms.of_text(one.forms) for one in forms), Forms())
+        found = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
+        if problems := [one.problem for one in found if one.problem]:
+            # The first one, by the name of its file.
+            raise DataError(min(problems))
+        return Forms.of_texts(one.forms for one in found)
 
     schema = read_schema(address, reader, infer)
     whole = with_struct_fields(found.schema(schema))
@@ -84,7 +89,8 @@ def open_text_files(
 def first_line(system: Files, reader: Reader, file: DataFile) -> str:
     """Return the first line of a file. Nothing if there is none."""
     content = system.read_part(file.address, 0, min(file.bytes, _BEGINNING))
-    return reader.first_line(io.BytesIO(content), file.address)
+    with reading_file(reader.where, file.address):
+        return reader.first_line(io.BytesIO(content), file.address)
 
 
 def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
@@ -172,14 +178,17 @@ class _Rows:
             if not first.isdecimal():
                 for own, content in zip(origins.to_pylist(), contents, strict=True):
                     for _ in range(self.times.get(own, 1) if own in self.files else 0):
-                        whole = io.BytesIO(content.as_buffer())
-                        yield self.files[own].folders, self.reader.blocks(whole, own)
+                        yield self.files[own].folders, self._of_file(own, content.as_buffer())
                 continue
             if first != origin or sum(map(len, waiting)) > _BLOCK:
                 yield from self._of_lines(origin, waiting)
                 origin, waiting = first, []
             waiting.append(_joined(contents))
         yield from self._of_lines(origin, waiting)
+
+    def _of_file(self, address: str, content: pa.Buffer) -> Iterator[bytes]:
+        with reading_file(self.reader.where, address):
+            yield from self.reader.blocks(io.BytesIO(content), address)
 
     def _of_lines(
         self, origin: str, waiting: Sequence[bytes]
@@ -204,10 +213,14 @@ class _InferForms:
     rows: _Rows
 
     def __call__(self, batches: Batches) -> Batches:
-        forms = Forms()
+        forms, problems = Forms(), []
         for folders, blocks in self.rows.blocks(batches):
-            forms |= self.rows.reader.in_folders(folders).infer(blocks)
-        yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=_FORMS)
+            try:
+                forms |= self.rows.reader.in_folders(folders).infer(blocks)
+            except DataError as error:
+                problems.append(str(error))
+        row = {"forms": forms.to_text(), "problem": min(problems, default=None)}
+        yield pa.RecordBatch.from_pylist([row], _FORMS)
 
 
 @dataclass(frozen=True)

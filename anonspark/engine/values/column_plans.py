@@ -120,9 +120,8 @@ def plan_column(
     texts = is_text(found)
     if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
         return (
-            f"found no hierarchy for the type {type_text}. Expected one, such as {{intervals: [5, "
-            "10]} or {calendar: [month, year]}. Add it, or set the type to text, which has "
-            "only * above its values"
+            f"found no hierarchy for the type {type_text}. Expected one, as {{intervals: [5, 10]}} "
+            "or {calendar: [month]}. Add it, or set the type to text, with only * above its values"
         )
     if has_hierarchy and declared in _READ_AS:
         if not texts and declared not in _TYPES_OF_KIND[kind]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from anonspark.engine.csv_beginning import without_separator_line
-from anonspark.engine.raw_columns import Reading
+from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.reading_errors import (
     different_headers,
     header_with_line_break,
@@ -59,6 +59,8 @@ class CsvReader(TextLines):
         Whether blanks at the ends of values are taken off.
     days : DayForm or None
         How days may be written besides 2026-01-31.
+    decimal : str
+        What stands in numbers for the point. Empty for a point.
     infers : bool
         Whether values decide the types of columns, else all are texts.
     texts : tuple of str
@@ -76,6 +78,7 @@ class CsvReader(TextLines):
     trim_left: bool = False
     trim_right: bool = False
     days: DayForm | None = None
+    decimal: str = ""
     infers: bool = False
     texts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -142,8 +145,10 @@ class CsvReader(TextLines):
             blank = len(lines) - len(lines.lstrip(b"\n"))
             line, _, rest = lines[blank:].partition(b"\n")
             if line:
-                names, these = self.values(self.header_line), self.values(line.decode())
-                if [name.lower() for name in these] != [name.lower() for name in names]:
+                # Of two that are one text no names are read, which takes longer than a small file.
+                headers = {line.decode(), self.header_line}
+                names = ([name.lower() for name in self.values(header)] for header in headers)
+                if len(headers) > 1 and next(names) != next(names):
                     raise different_headers(block.locate(None))
                 has_header = False
             if rest:
@@ -253,7 +258,8 @@ class CsvReader(TextLines):
         quoted = bool(self.quote) and self.quote.encode() in block
         escaped = not self._doubles and self.escape.encode() in block
         try:
-            table = csv.read_csv(
+            # Without threads, which cost more than a small block.
+            table = csv.open_csv(
                 pa.BufferReader(block),
                 csv.ReadOptions(
                     use_threads=False,
@@ -276,11 +282,11 @@ class CsvReader(TextLines):
                     include_columns=list(columns),
                     check_utf8=False,
                 ),
-            )
+            ).read_all()
         except pa.ArrowInvalid as error:
             # All values are texts.
-            lines = b"\n" + block
-            at = lines.find(f"\n{malformed[-1]}".encode()) if malformed else -1
+            lines = b"\n" + block + b"\n"
+            at = lines.find(f"\n{malformed[-1]}\n".encode()) if malformed else -1
             raise malformed_csv(locate(None if at < 0 else lines.count(b"\n", 0, at))) from error
         return table.combine_chunks().to_batches()[0]
 
@@ -292,7 +298,16 @@ class CsvReader(TextLines):
 
     def _without_markers(self, values: pa.Array) -> pa.Array:
         missing = mean_missing(values, self.markers)
-        return pc.if_else(missing, pa.scalar(None, pa.string()), values)
+        return self._with_points(pc.if_else(missing, pa.scalar(None, pa.string()), values))
+
+    def _with_points(self, values: pa.Array) -> pa.Array:
+        """Return numbers with a point where the decimal sign is, and with a comma for a point."""
+        if not self.decimal:
+            return values
+        pattern = "^([+-]?[0-9]*)[{}]([0-9]*)$"
+        with_point = pc.match_substring_regex(values, pattern.format("."))
+        read = pc.replace_substring_regex(values, pattern.format(self.decimal), r"\1.\2")
+        return pc.if_else(with_point, pc.replace_substring(values, ".", self.decimal), read)
 
     def _stays(self, batch: pa.RecordBatch, texts: Collection[str] = ()) -> pa.Array | None:
         """Return which records have all required values. None for all of them.
@@ -336,10 +351,30 @@ class CsvReader(TextLines):
                 forms[name] = merged(forms[name], more)
         return Forms(forms)
 
+    def plain(self, values: pa.Array) -> pa.Array:
+        """Return values that were read without types as plain texts, days as ISO 8601 has them."""
+        return values if self.days is None else self.days.iso(values)
+
+    def forms(self, batch: pa.RecordBatch) -> Forms:
+        """Return the forms of values that were read without types."""
+        columns = zip(batch.schema.names, map(self._without_markers, batch.columns), strict=True)
+        return Forms({name: forms_of(values, self.days) for name, values in columns})
+
+    def typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+        """Return values that were read without types, in the types of a schema."""
+        return [
+            convert(
+                values if is_text(field.type) else self._without_markers(values),
+                field.type,
+                self.days,
+            )
+            for values, field in zip(batch.columns, schema, strict=True)
+        ]
+
     def schema(self, forms: Forms) -> pa.Schema:
         """Return the columns with their types. See :meth:`TextLines.schema`."""
         fields = []
-        for name in self.names:
+        for name in self.names or forms.columns:
             kind, reason = type_of(forms.columns.get(name, {}))
             fields.append(pa.field(name, kind))
             if reason is not None and (self.attributes is None or name in self.attributes):
@@ -362,6 +397,8 @@ class CsvReader(TextLines):
                 values = batch.column(field.name)
                 if field.name not in texts:
                     values = self._without_markers(values)
+                elif self.is_number(field.name):
+                    values = self._with_points(values)
                 read = convert(values, field.type, self.days)
                 if read.null_count > values.null_count:
                     misfits.append(pc.and_(pc.is_null(read), pc.is_valid(values)))

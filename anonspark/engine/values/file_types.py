@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +13,14 @@ BATCH_ROWS = 1 << 16
 
 INSTANT = pa.timestamp("us", "UTC")
 """The type as which points in time are read."""
+
+
+# Spark 2 and others count days before by another calendar, and times before by the sun.
+FIRST_DAY = date(1582, 10, 15)
+FIRST_TIME = datetime(1900, 1, 1, tzinfo=UTC)
+
+ORC_INSTANT = "timestamp with local time zone"
+"""What ORC calls points in time of a zone, which Spark does not read."""
 
 
 class TypeNotReadError(Exception):
@@ -44,12 +53,17 @@ def type_as_read(found: pa.DataType) -> pa.DataType:
     if pa.types.is_duration(found):
         return pa.int64()
     if pa.types.is_struct(found):
-        return pa.struct([pa.field(one.name, type_as_read(one.type)) for one in found])
+        return pa.struct([pa.field(one.name, _type_inside(one.type)) for one in found])
     if pa.types.is_map(found):
-        return pa.map_(type_as_read(found.key_type), type_as_read(found.item_type))
+        return pa.map_(type_as_read(found.key_type), _type_inside(found.item_type))
     if any(of(found) for of in LISTS):
-        return pa.list_(pa.field("element", type_as_read(found.value_type)))
+        return pa.list_(pa.field("element", _type_inside(found.value_type)))
     raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
+
+
+def _type_inside(found: pa.DataType) -> pa.DataType:
+    """Return the type that values inside others are read as. Parquet stores nulls as numbers."""
+    return pa.int32() if pa.types.is_null(found) else type_as_read(found)
 
 
 LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -75,12 +89,53 @@ _PLAIN: Mapping[pa.DataType, pa.DataType] = {
 }
 
 
+def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds every value of two types unchanged. None if there is none.
+
+    >>> wider(pa.decimal128(9, 2), pa.int32())
+    Decimal128Type(decimal128(12, 2))
+    """
+    pair = [first, second]
+    if all(map(pa.types.is_list, pair)):
+        inner = wider(first.value_type, second.value_type)
+        return None if inner is None else pa.list_(pa.field("element", inner))
+    if any(map(pa.types.is_decimal, pair)):
+        pair = [_EXACT.get(kind, kind) for kind in pair]
+    try:
+        schemas = [pa.schema([("column", kind)]) for kind in pair]
+        joined = pa.unify_schemas(schemas, promote_options="permissive").types[0]
+    except pa.ArrowException:
+        return None
+    return joined if all(_is_kept(kind, joined) for kind in pair) else None
+
+
+_INTEGERS = pa.int8(), pa.int16(), pa.int32(), pa.int64()
+_EXACT = dict(zip(_INTEGERS, (pa.decimal128(digits) for digits in (3, 5, 10, 19)), strict=True))
+
+
+def _is_kept(kind: pa.DataType, joined: pa.DataType) -> bool:
+    """Return whether all values of a type are values of one that Arrow promotes it to."""
+    if pa.types.is_integer(kind):
+        return bool(pa.types.is_integer(joined) or kind != pa.int64())
+    if pa.types.is_decimal(kind):
+        return bool(pa.types.is_decimal128(joined))
+    return bool(kind == joined or pa.types.is_null(kind) or pa.types.is_floating(kind))
+
+
+def widest(types: Iterable[pa.DataType]) -> pa.DataType | None:
+    """Return the type that holds every value of some types unchanged. None if there is none."""
+    joined: pa.DataType | None = pa.null()
+    for kind in types:
+        joined = None if joined is None else wider(joined, kind)
+    return joined
+
+
 def is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether :func:`values_as_read` makes values of one type of those of another."""
     if pa.types.is_timestamp(found) and found.unit == "ns":
         found = pa.timestamp("us", found.tz)
     try:
-        return bool(pa.types.is_null(found) or type_as_read(found) == wanted)
+        return bool(wider(type_as_read(found), wanted) == wanted)
     except TypeNotReadError:
         return False
 

@@ -30,7 +30,15 @@ _NUMBERS = {"long", "decimal", "double", _EXACT}
 
 @dataclass(frozen=True)
 class JsonReader(TextLines):
-    """The reading of JSON records."""
+    """The reading of JSON records.
+
+    Parameters
+    ----------
+    infers : bool
+        Whether values decide the types of columns, else all are texts as JSON writes them.
+    """
+
+    infers: bool = True
 
     def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
         records: list[dict[str, Any]] = []
@@ -86,9 +94,28 @@ class JsonReader(TextLines):
         forms: dict[str, Any] = {}
         for records in self._records(blocks):
             for record in records:
-                # One that is left out has its columns nonetheless.
-                self._add(forms, record if self._stays(record) else dict.fromkeys(record))
+                if not self.infers or self._stays(record):
+                    self._add(forms, record)
         return Forms(forms)
+
+    def plain(self, values: pa.Array) -> pa.Array:
+        """Return values that were read without types as plain texts, without quotes."""
+        texts = [
+            json.loads(text).encode("utf-8", "replace").decode()
+            if text and text[0] == '"'
+            else text
+            for text in values.to_pylist()
+        ]
+        return pa.array(texts, pa.string())
+
+    def forms(self, batch: pa.RecordBatch) -> Forms:
+        """Return the forms of values that were read without types."""
+        return self.infer([_lines(batch)])
+
+    def typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+        """Return values that were read without types, in the types of a schema."""
+        table = pa.Table.from_batches(self.read([_lines(batch)], schema), schema)
+        return [column.combine_chunks() for column in table.columns]
 
     def _add(self, members: dict[str, Any], record: Mapping[str, Any]) -> None:
         for name, value in record.items():
@@ -120,6 +147,8 @@ class JsonReader(TextLines):
             If an attribute has values of several kinds.
         """
         columns = {name: forms.columns[name] for name in sorted(forms.columns)}
+        if not self.infers:
+            return pa.schema([(name, pa.string()) for name in _paths(columns)])
         schema = pa.schema(
             [(name, _type_of(kinds)) for name, kinds in columns.items() if not _is_nothing(kinds)]
         )
@@ -145,6 +174,9 @@ class JsonReader(TextLines):
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _column(self, records: Sequence[Mapping[str, Any]], field: pa.Field) -> pa.Array:
+        if not self.infers:
+            values = [_value_at(record, field.name) for record in records]
+            return pa.array([None if each is None else json.dumps(each) for each in values])
         values = [record.get(field.name) for record in records]
         try:
             return pa.array(values, field.type)
@@ -210,6 +242,21 @@ def _value_at(record: Mapping[str, Any], name: str) -> Any:
     outer, point, rest = name.partition(".")
     inner = record.get(outer)
     return _value_at(inner, rest) if point and isinstance(inner, dict) else None
+
+
+def _paths(members: Mapping[str, Any], outer: str = "") -> Iterator[str]:
+    """Yield the names of columns, and of what is in their objects."""
+    for name, forms in members.items():
+        yield f"{outer}{name}"
+        yield from _paths(forms.get(_MEMBERS, {}), f"{outer}{name}.")
+
+
+def _lines(batch: pa.RecordBatch) -> bytes:
+    """Return values that were read without types as records of JSON."""
+    names = [json.dumps(name) for name in batch.schema.names]
+    rows = zip(*(column.fill_null("null").to_pylist() for column in batch.columns), strict=True)
+    lines = (",".join(map(":".join, zip(names, row, strict=True))) for row in rows)
+    return "\n".join(f"{{{line}}}" for line in lines).encode()
 
 
 def _kinds(forms: Mapping[str, Any]) -> set[str]:

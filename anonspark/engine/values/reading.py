@@ -20,7 +20,7 @@ from anonspark.core.columns import (
     payload_column,
     quasi_identifier_column,
 )
-from anonspark.engine.raw_columns import Reading, flags, is_text
+from anonspark.engine.raw_columns import Reading, batch_with_one_zero, flags, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.hashing import content_hash
@@ -148,7 +148,7 @@ class ReadRecords:
         found : Found or None
             To which is added what was found. None if it is not needed.
         """
-        for rows in batches:
+        for rows in map(batch_with_one_zero, batches):
             blank = blank_rows(rows, self.listed, self.markers)
             if found is not None:
                 found.count("blank_rows", int(blank.sum()))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,9 @@ import pyarrow.compute as pc
 from anonspark.engine.values.value_texts import NUMBER, parse
 
 INSTANT = pa.timestamp("us", "UTC")
+FORMS = pa.schema([("forms", pa.string())])
+"""The forms of the values of a task, as :meth:`Forms.to_text` writes them."""
+
 ISO_DAY = "yyyy-MM-dd"
 
 MOST_DIGITS = 38
@@ -68,9 +72,9 @@ class Forms:
         return json.dumps(self.columns)
 
     @classmethod
-    def of_text(cls, text: str) -> Forms:
-        """Return what :meth:`to_text` wrote."""
-        return cls(json.loads(text))
+    def of_texts(cls, texts: Iterable[str]) -> Forms:
+        """Return what :meth:`to_text` wrote of parts of a table."""
+        return reduce(cls.__or__, (cls(json.loads(text)) for text in texts), cls())
 
 
 def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:

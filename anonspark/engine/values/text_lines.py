@@ -19,6 +19,7 @@ from anonspark.engine.encodings import UTF_8, encoding_of_mark
 from anonspark.engine.reading_errors import larger_than_a_table, longer_than_a_line, undecodable
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import Forms, mean_missing
+from anonspark.errors import DataError
 
 # Bytes that are in memory at once, and of a file that cannot be cut into lines of bytes.
 _BLOCK, _WHOLE_FILE = 1 << 24, 1 << 30
@@ -93,6 +94,8 @@ class TextLines(ABC):
 
     def in_folders(self, folders: Mapping[str, str | None]) -> Self:
         """Return the reader of a file whose folders name values, which may be missing."""
+        if not folders:
+            return self
         named = {name.lower(): text for name, text in folders.items()}
         texts = [named[name.lower()] for name in self.required if name.lower() in named]
         return replace(
@@ -178,6 +181,11 @@ class TextLines(ABC):
         beginning = source.read(2)
         source.seek(0)
         is_wide = self._is_wide(beginning)
+        if is_wide and self.skips_malformed:
+            raise DataError(
+                f"{self.where}: {path} is in UTF-16, where a damaged line changes how others are "
+                "read. Expected UTF-8. Write it anew"
+            )
         if is_wide or self.multi_line:
             whole = source.read(_WHOLE_FILE + 1)
             if len(whole) > _WHOLE_FILE:

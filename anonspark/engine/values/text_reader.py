@@ -15,8 +15,9 @@ A line is a record. One that equals the header's line is none, wherever it stand
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from anonspark.config import Configuration
 from anonspark.engine.encodings import codec_of
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import TableAddress
@@ -24,6 +25,8 @@ from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.json_reader import JsonReader
 from anonspark.engine.values.text_forms import ISO_DAY, DayForm
 from anonspark.errors import ConfigurationError
+
+Reader = CsvReader | JsonReader
 
 TEXT_FORMATS = ("csv", "json")
 
@@ -36,7 +39,7 @@ def text_reader(
     options: Mapping[str, str],
     texts: Sequence[str] = (),
     wanted: WantedColumns | None = None,
-) -> CsvReader | JsonReader:
+) -> Reader:
     """Return the reader of text files in one of :data:`TEXT_FORMATS`.
 
     Parameters
@@ -82,7 +85,7 @@ def text_reader(
         said.setdefault(lower, option)
     if data_format == "csv":
         separator = settings.get("separator", CsvReader.separator)
-        for name in ("quote", "escape", "comment"):
+        for name in ("quote", "escape", "comment", "decimal"):
             if separator == settings.get(name, getattr(CsvReader, name)):
                 raise ConfigurationError(
                     f"{prefix}sep: found {separator!r}, which is {name}, too. Expected another "
@@ -100,6 +103,33 @@ def text_reader(
             "skips_malformed": wanted.skips_malformed,
         }
     return reader(where=address.where, **settings)  # type: ignore[arg-type]
+
+
+def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader | None]:
+    """Return how an input is read without types, and what gives its values their types later.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Says all of its input.
+
+    Returns
+    -------
+    Configuration
+    CsvReader, JsonReader or None
+        None if the files bring types, or all columns are texts.
+    """
+    own = configuration.input
+    address = TableAddress(own.paths, own.format.lower(), "input.path", "input")
+    if address.data_format not in TEXT_FORMATS:
+        return configuration, None
+    reader = text_reader(address, own.options, wanted=WantedColumns.of(configuration))
+    if not reader.infers:
+        return configuration, None
+    option = next((name for name in own.options if name.lower() == "inferschema"), "inferSchema")
+    return configuration.with_input({option: "false"}), replace(
+        reader, required=(), multi_line=False
+    )
 
 
 @dataclass(frozen=True)
@@ -144,12 +174,12 @@ _FLAG, _LETTER = "true or false", "one ASCII letter"
 _LINES = {
     "encoding": _Option("encoding", _encoding, "the name of an encoding that Python knows"),
     "multiLine": _Option("multi_line", _flag, _FLAG),
+    "inferSchema": _Option("infers", _flag, _FLAG),
 }
 _OPTIONS: dict[str, dict[str, _Option]] = {
     "json": _LINES,
     "csv": {
         "header": _Option("header", _flag, _FLAG),
-        "inferSchema": _Option("infers", _flag, _FLAG),
         "sep": _Option("separator", _letter, f"{_LETTER}, or \\t for a tab"),
         "quote": _Option("quote", _letter_or_nothing, f"{_LETTER}, or nothing"),
         "escape": _Option("escape", _letter_or_nothing, f"{_LETTER}, or nothing"),
@@ -157,6 +187,7 @@ _OPTIONS: dict[str, dict[str, _Option]] = {
         "comment": _Option("comment", _letter_or_nothing, f"{_LETTER}, or nothing"),
         "ignoreLeadingWhiteSpace": _Option("trim_left", _flag, _FLAG),
         "ignoreTrailingWhiteSpace": _Option("trim_right", _flag, _FLAG),
+        "decimal": _Option("decimal", {".": "", ",": ","}.__getitem__, "a point or a comma"),
         "dateFormat": _Option(
             "days", _days, "dd or d, MM or M, and yyyy, with one of . / - or a blank between them"
         ),

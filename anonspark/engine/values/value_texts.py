@@ -14,7 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.raw_columns import Reading, flags, is_number, is_plain, is_text
+from anonspark.engine.raw_columns import (
+    Reading,
+    flags,
+    is_number,
+    is_plain,
+    is_text,
+    with_one_zero,
+)
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """Texts that are numbers."""
@@ -57,7 +64,7 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
     matches = pc.fill_null(pc.match_substring_regex(texts, usual), True)
     quick = _parse_usual(pc.if_else(matches, texts, pa.scalar(None, texts.type)), target)
     odd = pc.invert(matches)
-    return pc.replace_with_mask(quick, odd, _parse_each(texts.filter(odd), target))
+    return with_one_zero(pc.replace_with_mask(quick, odd, _parse_each(texts.filter(odd), target)))
 
 
 def _usual_form(target: pa.DataType) -> str | None:
@@ -209,8 +216,6 @@ def _float_texts(values: pa.Array, *, whole: bool) -> pa.Array:
     rounded_numbers = numbers == np.rint(numbers)
     alike = (sizes >= _SMALLEST_ALIKE) & (sizes < _LARGEST_ALIKE) & ~rounded_numbers
     integral = rounded_numbers & (sizes < (_WHOLE if whole else _LARGEST_ALIKE))
-    if not whole:
-        integral &= ~np.signbit(numbers) | (numbers != 0)
     integers = pa.array(np.where(integral, numbers, 0).astype(np.int64)).cast(pa.string())
     if not whole:
         integers = pc.binary_join_element_wise(integers, "0", ".")
@@ -252,7 +257,7 @@ def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> st
         # Java writes two digits at least, and takes the nearest of those.
         sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
     if not any(digits):
-        return "-0.0" if sign else "0.0"
+        return "0.0"
     plain = "".join(map(str, digits)).rstrip("0")
     first = len(digits) + int(exponent) - 1  # the power of ten of the first digit
     if -3 <= first < 7:
@@ -467,7 +472,7 @@ def hashed_as(column: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, pa.Array
     wanted : pyarrow.DataType
         Equal to the column's, or one that it can be read as.
     """
-    column = plain(column)
+    column = with_one_zero(plain(column))
     own = column.type
     if pa.types.is_nested(wanted):
         texts = [None if value is None else repr(value) for value in column.to_pylist()]

@@ -23,7 +23,12 @@ _BYTES_OF_A_CODE = 2
 
 
 def decode_file(
-    content: pa.Buffer, columns: pa.Schema, *, dictionaries: bool = False, complete: bool = True
+    content: pa.Buffer,
+    columns: pa.Schema,
+    *,
+    dictionaries: bool = False,
+    complete: bool = True,
+    name: str = "a Parquet file",
 ) -> Batches:
     """Decode columns of a Parquet file.
 
@@ -37,6 +42,8 @@ def decode_file(
         in the file: to read them so takes a fraction of the time.
     complete : bool
         Whether the file has to have all columns, else one that it lacks is missing in every row.
+    name : str
+        Of the file, for messages.
 
     Raises
     ------
@@ -53,9 +60,7 @@ def decode_file(
         return
     # Outside the handler, so that no traceback shows the error that came first. In the words of
     # Spark for it, by which the driver knows what failed.
-    raise DataError(
-        "CANNOT_READ: a Parquet file is damaged, or is another than when the table was opened"
-    )
+    raise DataError(f"CANNOT_READ: {name} is damaged, or is another than when the table was opened")
 
 
 class _OtherTypeError(Exception):

@@ -128,6 +128,9 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
             # The manifest is in its place: only the answer to that was lost.
             return
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
+            if not overwrite and files.exists(place.output):
+                # Another run was faster.
+                raise _appeared(staging) from error
             raise PublishingError(
                 f"{place.key}: the release could not be renamed to {place.output}. What was there "
                 "before is unchanged. Check permissions and free space"

@@ -177,7 +177,9 @@ With a spreadsheet or R: `copies` holds the same records as CSV, a file for each
 UTF-8 with a byte order mark (in R `read.csv(..., fileEncoding = "UTF-8-BOM")`). The fields of texts
 are in quotes, and an empty field without quotes is a missing value. A text that begins with `=`,
 `+`, `-`, `@`, an apostrophe, a tab or a line break, and is no number, has an apostrophe in front of
-it, so that no spreadsheet runs it as a formula. Remove the first apostrophe to get the text."""
+it, so that no spreadsheet runs it as a formula. So have these signs inside of a text, behind a
+semicolon, a tab or a line break (and quotes), where some programs begin a cell. Remove an
+apostrophe at each of these places to get the text."""
     return text
 
 
@@ -329,7 +331,7 @@ def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
 
 
 def sidecar_contents(
-    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile]
+    manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile], *_: str
 ) -> dict[str, bytes]:
     """Return the files that explain a release, by name: a function of what it says and of its data.
 

@@ -34,6 +34,7 @@ from anonspark.pipeline.warnings.release_warning import tell_warnings
 from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
+from anonspark.release.conditions import told_conditions
 from anonspark.sharing.ledger.check import members_of
 from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
 from anonspark.sharing.ledger.joint_classes import MembersOf
@@ -44,7 +45,6 @@ from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import Kept, keep
 from anonspark.sharing.ledger.members import kept as read_kept
 from anonspark.sharing.ledger.stored_files import require_files
-from anonspark.sharing.recipients.conditions import told_conditions
 from anonspark.sharing.recipients.crash_recovery import is_published, require_known_releases, settle
 from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
 from anonspark.sharing.recipients.joint_check import (

@@ -13,14 +13,23 @@ from anonspark.config import Configuration
 from anonspark.core.arrays import Flags
 from anonspark.core.columns import SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.raw_columns import Reading, flags, require_read, type_name
+from anonspark.engine.raw_columns import (
+    Reading,
+    batch_with_one_zero,
+    flags,
+    is_text,
+    require_read,
+    type_name,
+)
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
+from anonspark.engine.values.text_forms import mean_missing
+from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.engine.values.value_texts import blank_rows, plain, read_values, write
 from anonspark.engine.values.value_validation import judge
 from anonspark.errors import DataError
+from anonspark.release.conditions import Condition, read_column
 from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
-from anonspark.sharing.recipients.conditions import Condition
 
 PATTERN = "pattern"
 """64-bit integer. Bit i is set where a record satisfies the i-th recipient's conditions, and has
@@ -69,6 +78,8 @@ class FreezeRows:
     key : Key
     record : tuple of str
         Columns that distinguish the records of a person. Empty where everybody has one.
+    late : Reader or None
+        Gives values their types when it is known who gets them. None where they have types.
     """
 
     columns: tuple[str, ...]
@@ -78,6 +89,7 @@ class FreezeRows:
     subject: tuple[str, ...]
     key: Key = field(repr=False)
     record: tuple[str, ...] = ()
+    late: Reader | None = None
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the frozen source, given that of the input."""
@@ -91,45 +103,51 @@ class FreezeRows:
         """Yield the records of a task."""
         first = _MOST_IN_TASK * task_number()
         listed = list(dict.fromkeys([*self.columns, *self.subject, *self.record]))
-        for rows in batches:
-            blank = blank_rows(rows, listed, self.markers)
-            batch = rows.filter(pa.array(~blank)) if blank.any() else rows
-            subjects = self._subjects(batch, first)
+        for rows in map(batch_with_one_zero, batches):
+            plainly = self.late.plain if self.late is not None else lambda values: values
+            texts = pa.RecordBatch.from_arrays(
+                [plainly(one) if is_text(one.type) else one for one in rows.columns],
+                rows.schema.names,
+            )
+            present = pa.array(~blank_rows(texts, listed, self.markers))
+            batch, texts = rows.filter(present), texts.filter(present)
+            subjects = self._subjects(texts, first)
             first += len(batch)
             columns = [
-                self._hidden(batch, name) if self._hides(name) else batch.column(name)
+                self._hidden(texts, name) if self._hides(name) else batch.column(name)
                 for name in self.columns
             ]
-            arrays = [*columns, subjects, pa.array(self._patterns(batch))]
+            arrays = [*columns, subjects, pa.array(self._patterns(texts))]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema(batch.schema))
 
     def _patterns(self, batch: pa.RecordBatch) -> np.ndarray:
-        read: dict[str, tuple[pa.Array, Flags]] = {}
+        read: dict[tuple[str, pa.DataType | None], tuple[pa.Array, Flags]] = {}
         gone: dict[str, Flags] = {}
         patterns = np.zeros(len(batch), np.int64)
         for bit, request in enumerate(self.requests):
             holds = np.ones(len(batch), bool)
             for condition in request.conditions:
-                name = condition.column
-                if name not in read:
-                    read[name] = self._read(name, batch.column(name))
-                holds &= condition.holds(*read[name])
+                name, read_as = condition.column, self.read_as(condition)
+                if (name, read_as) not in read:
+                    column = batch.column(name)
+                    read[name, read_as] = read_column(column, read_as, self.markers)
+                holds &= condition.holds(*read[name, read_as])
             for name in request.present:
                 if name not in gone:
-                    gone[name] = judge(self.plans[name], batch.column(name), self.markers).missing
+                    column = batch.column(name)
+                    gone[name] = judge(self.plans[name], column, self.markers).missing
+                    if self.late is not None and is_text(column.type):
+                        # Numbers perhaps: it is not known yet.
+                        gone[name] |= flags(mean_missing(column, self.markers, numbers=True))
                 holds &= ~gone[name]
             patterns |= holds.astype(np.int64) << bit
         return patterns
 
-    def _read(self, name: str, column: pa.Array) -> tuple[pa.Array, Flags]:
-        reading = Reading(name, name, self.read_as(name), self.markers)
-        values, missing = read_values(reading, plain(column))
-        return values, flags(missing)
-
-    def read_as(self, name: str) -> pa.DataType | None:
-        """Return the type that a column's texts are read as, None where they are left."""
-        plan = self.plans.get(name)
-        return None if plan is None else plan.read_as
+    def read_as(self, condition: Condition) -> pa.DataType | None:
+        """Return the type that texts are read as for a condition, None where they are left."""
+        plan = self.plans.get(condition.column)
+        declared = None if plan is None else plan.read_as
+        return declared if self.late is None else declared or condition.type_of_texts
 
     def _hides(self, name: str) -> bool:
         """Return whether a column is staged as keyed hashes: people are counted, not named."""
@@ -228,13 +246,14 @@ def plan_freezing(
     require_types(schema, configuration)
     plans = {one.column.name: one for one in plan_columns(schema, configuration, hierarchies)}
     markers = tuple(configuration.input.missing_markers)
+    late = reader_of_texts(configuration)[1]
     freezing = FreezeRows(
-        columns, plans, markers, tuple(requests), tuple(subject), key, tuple(record)
+        columns, plans, markers, tuple(requests), tuple(subject), key, tuple(record), late
     )
     problems = []
     for name, request in zip(names, requests, strict=True):
         for condition in request.conditions:
-            read_as = freezing.read_as(condition.column) or schema.field(condition.column).type
+            read_as = freezing.read_as(condition) or schema.field(condition.column).type
             problems += [
                 f"recipients.{name}.where.{condition.column}: {problem}"
                 for problem in condition.problems(read_as)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from anonspark.config import Configuration
 from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
-from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
 from anonspark.engine.values.reading import ReadRecords
 from anonspark.engine.values.record_input import RecordInput
+from anonspark.engine.values.text_forms import FORMS, Forms
+from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.errors import DataError
 from anonspark.sharing.recipients.freezing import PATTERN, FreezeRows, column_of, type_family
 from anonspark.staged.records import PACKED, PackRecords, Records
@@ -39,24 +43,28 @@ class FrozenSource:
         Names of the columns in the input.
     subject_types : tuple of str
         Families of the types of the columns that identify people, and records.
+    version : mapping of str to str
+        What was found of the input.
     """
 
     records: Records
     columns: tuple[str, ...]
     subject_types: tuple[str, ...] = ()
+    version: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def again(cls, engine: Engine, path: str, document: Mapping[str, Any]) -> FrozenSource:
         """Return what an earlier attempt has staged, given what it stored about it."""
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(document["schema"])))
         records = Records(engine.staged([path], PACKED), schema)
-        return cls(records, tuple(document["columns"]), tuple(document["subject_types"]))
+        types, version = tuple(document["subject_types"]), document["version"]
+        return cls(records, tuple(document["columns"]), types, version)
 
     def as_dict(self) -> dict[str, object]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.records.schema.serialize().to_pybytes().hex()
-        types = list(self.subject_types)
-        return {"columns": list(self.columns), "schema": schema, "subject_types": types}
+        own = {"columns": self.columns, "subject_types": self.subject_types}
+        return own | {"schema": schema, "version": dict(self.version)}
 
     @property
     def has_atoms(self) -> bool:
@@ -241,18 +249,34 @@ class _WithoutAtom:
 
 
 @dataclass(frozen=True)
-class _Select:
-    """Yields the records of one recipient under the names of the input."""
+class _InferForms:
+    """Yields the forms of the values of a task."""
 
-    names: tuple[str, ...]
+    late: Reader
+
+    def __call__(self, batches: Batches) -> Batches:
+        forms = reduce(Forms.__or__, map(self.late.forms, batches), Forms())
+        yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=FORMS)
+
+
+EVERYBODY = -1
+"""The place of no recipient: of all records of the source."""
+
+
+@dataclass(frozen=True)
+class _Select:
+    """Yields the records of one recipient under the names of the input, and with their types."""
+
+    schema: pa.Schema
     bit: int | None
     becomes: Mapping[int, int] | None = None
+    late: Reader | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
-            kept = patterns != 0
-            if self.bit is not None:
+            kept = (patterns != 0) | (self.bit == EVERYBODY)
+            if self.bit not in (None, EVERYBODY):
                 kept = (patterns >> self.bit & 1).astype(bool)
             if self.becomes is not None:
                 now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
@@ -261,7 +285,12 @@ class _Select:
                     has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)
                     kept |= has_atom & (patterns != 0)
             own = batch if kept.all() else batch.filter(pa.array(kept))
-            yield pa.RecordBatch.from_arrays(own.columns[: len(self.names)], list(self.names))
+            columns = dict(zip(self.schema.names, own.columns, strict=False))
+            texts = {name: one for name, one in columns.items() if is_text(one.type)}
+            if self.late is not None and texts:
+                types = pa.schema(map(self.schema.field, texts))
+                columns |= zip(texts, self.late.typed(pa.record_batch(texts), types), strict=True)
+            yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
 @dataclass(frozen=True)
@@ -301,11 +330,40 @@ class OpenFrozen:
             for index, name in enumerate(self.frozen.columns)
         ]
         fields += [schema.field(own).with_name(name) for own, name in companions.items()]
-        given = pa.schema(fields)
-        plans = tuple(plan_columns(given, configuration, hierarchies))
-        return FrozenInput(
-            self.frozen, self.bit, configuration, plans, given, companions, self.becomes
+        opened = FrozenInput(
+            self.frozen, self.bit, configuration, (), pa.schema(fields), companions, self.becomes
         )
+        late = reader_of_texts(configuration.with_input(self.frozen.version))[1]
+        if late is not None:
+            opened = self._typed(opened, late)
+        plans = tuple(plan_columns(opened.given, configuration, hierarchies))
+        return replace(opened, plans=plans)
+
+    def _typed(self, opened: FrozenInput, late: Reader) -> FrozenInput:
+        """Return the records with types by the values of those that are given, and no others.
+
+        Raises
+        ------
+        DataError
+            If a column has values of several kinds, or of one that cannot be published.
+
+        Notes
+        -----
+        One job, two where recipients share the ranges of quasi-identifiers, and so their types.
+        """
+        configuration, given = opened.configuration, opened.given
+        names = {name for name in configuration.attributes if name in given.names}
+        names = {name for name in names if is_text(given.field(name).type)}
+        shared = names.intersection(
+            configuration.quasi_identifiers if self.frozen.has_atoms else ()
+        )
+        for source, own in ((opened, names - shared), (replace(opened, bit=None), shared)):
+            if own:
+                texts = source.rows(sorted(own)).map_batches(_InferForms(late), FORMS).collect()
+                for column in late.schema(Forms.of_texts(texts["forms"].to_pylist())):
+                    given = given.set(given.get_field_index(column.name), column)
+        require_types(given, configuration)
+        return replace(opened, given=given, late=late)
 
 
 @dataclass(frozen=True)
@@ -324,6 +382,8 @@ class FrozenInput(RecordInput):
     companions : mapping of str to str
         Staged names of what travels beside the records, and the names in ``given``.
     becomes : mapping of int to int, or None
+    late : Reader or None
+        Gives values their types. None where they have types.
     """
 
     frozen: FrozenSource
@@ -333,6 +393,7 @@ class FrozenInput(RecordInput):
     given: pa.Schema
     companions: Mapping[str, str]
     becomes: Mapping[int, int] | None = None
+    late: Reader | None = None
 
     @property
     def engine(self) -> Engine:
@@ -356,8 +417,8 @@ class FrozenInput(RecordInput):
         staged = {name: column_of(index) for index, name in enumerate(self.frozen.columns)}
         staged |= {name: own for own, name in self.companions.items()}
         wanted = [name for name in self.given.names if name in names]
-        select = _Select(tuple(wanted), self.bit, self.becomes)
+        schema = pa.schema(map(self.given.field, wanted))
+        select = _Select(schema, self.bit, self.becomes, self.late)
         needed = [PATTERN, *([ATOM] if self.becomes and self.frozen.has_atoms else [])]
         columns = list(dict.fromkeys([*(staged[name] for name in wanted), *needed]))
-        schema = pa.schema(map(self.given.field, wanted))
         return self.frozen.records.map_batches(select, schema, columns)

@@ -25,8 +25,7 @@ from anonspark.sharing.ledger.ledger import find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, sensitive_column
 from anonspark.sharing.recipients.crash_recovery import settle
-from anonspark.sharing.recipients.freezing import column_of
-from anonspark.sharing.recipients.frozen_source import FrozenSource
+from anonspark.sharing.recipients.frozen_source import EVERYBODY, FrozenSource, OpenFrozen
 from anonspark.sharing.recipients.plan import Plan, Recipient
 from anonspark.verification.presence import Presence, measure_presence
 
@@ -205,9 +204,7 @@ def require_presence(
         return None
     context, most = staged.context, recipient.presence.max
     configuration = context.configuration
-    names = {
-        name: column_of(frozen.columns.index(name)) for name in configuration.quasi_identifiers
-    }
+    everybody = OpenFrozen(frozen, EVERYBODY)(configuration, staged.hierarchies)
     presence = measure_presence(
         LabelledTable(
             context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
@@ -215,7 +212,7 @@ def require_presence(
             {name: leaves_by_label(one) for name, one in staged.hierarchies.items()},
             configuration.input.missing_markers,
         ),
-        frozen.records.named(names),
+        everybody.rows(configuration.quasi_identifiers),
         upper=most,
     )
     if presence.out_of_bounds:

@@ -562,7 +562,7 @@ def _with_atoms(
     )
     rows = rows.map_batches(_TakePatterns(schema, new), schema)
     rows.map_batches(PackRecords(), PACKED).stage(path)
-    return FrozenSource(Records(engine.staged([path], PACKED), schema), frozen.columns)
+    return replace(frozen, records=Records(engine.staged([path], PACKED), schema))
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from anonspark.core.criterion import Criterion
 from anonspark.engine.choice import Work
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import Redacted
+from anonspark.release.conditions import Condition
 from anonspark.sharing.ledger.joint_classes import Demand
-from anonspark.sharing.recipients.conditions import Condition
 from anonspark.sharing.recipients.plan_file import (
     PlanFile,
     PresenceFile,

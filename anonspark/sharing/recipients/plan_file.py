@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import NonEmptyText, Section, name_or_names, one_or_more
+from anonspark.release.conditions import ConditionFile
 
 MOST_RECIPIENTS = 60
 """Recipients of a plan at most: each has a bit of a pattern of 64."""
@@ -18,8 +19,6 @@ MOST_RECIPIENTS = 60
 _NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
 RecipientName = Annotated[str, Field(pattern=_NAME)]
-
-_Scalar = Annotated[str | int | float | bool, Field(union_mode="left_to_right")]
 
 
 def _as_condition(value: object) -> object:
@@ -29,31 +28,6 @@ def _as_condition(value: object) -> object:
     if isinstance(value, str | int | float | bool):
         return {"in": [value]}
     return value
-
-
-class ConditionFile(Section):
-    """What the records of a recipient have in one column."""
-
-    among: Annotated[list[_Scalar], Field(min_length=1)] | None = Field(default=None, alias="in")
-    """Values, one of which the column has."""
-
-    not_in: Annotated[list[_Scalar], Field(min_length=1)] | None = None
-    """Values, none of which the column has. It may be missing."""
-
-    min: _Scalar | None = None
-    """Smallest value, included."""
-
-    max: _Scalar | None = None
-    """Largest value, included."""
-
-    missing: bool | None = None
-    """Whether the value is missing."""
-
-    def _problems(self) -> Iterator[Finding]:
-        if not self.model_fields_set:
-            yield Finding(
-                (), "found an empty mapping. Expected in, not_in, min, max or missing. Add one"
-            )
 
 
 class CollusionDiversity(Section):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.values.text_reader import reader_of_texts
 from anonspark.errors import DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
@@ -40,9 +43,10 @@ def read_source(
     """
     wanted = plan.source
     with engine.reading(wanted.input.paths):
-        opened = table
-        if opened is None:
-            opened = engine.open_source(wanted.with_input(engine.input_version(wanted)))
+        # A table brings its types, whatever the plan says of files.
+        version = engine.input_version(wanted) if table is None else {"format": "parquet"}
+        wanted = wanted.with_input(version)
+        opened = engine.open_source(reader_of_texts(wanted)[0]) if table is None else table
         freezing = plan_freezing(
             opened.schema,
             wanted,
@@ -53,7 +57,7 @@ def read_source(
             key,
             plan.file.record,
         )
-        frozen = freeze(engine, opened, freezing, path)
+        frozen = replace(freeze(engine, opened, freezing, path), version=version)
     if plan.file.subject:
         require_subjects(frozen, plan.file.subject, plan.file.record)
     return frozen

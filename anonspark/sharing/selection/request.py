@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,8 +13,10 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.config.budget import as_fraction
+from anonspark.config.input import NOT_IN_FILES
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.data_files import listed_files
+from anonspark.engine.encodings import codec_of
 from anonspark.engine.files import Files
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
@@ -26,8 +29,13 @@ from anonspark.sharing.selection.mechanisms import loss_of_a_record, scale_of, w
 from anonspark.sharing.selection.settings import DomainOptions, EvenBins, SelectionSettings
 
 _TWO = 2
-_TYPES_OF_VALUES = {"json", "xml"}
-_OF_FILES = {"csv", "parquet", "orc", "avro"}
+_OF_FILES = ("csv", "parquet", "orc", "avro")
+# All others may make a column's type of its values.
+_FORMATS = (*_OF_FILES, "delta", "iceberg", *NOT_IN_FILES)
+# Encodings in which no byte changes how later lines are read: no UTF-16, UTF-7 or ISO-2022.
+_ENCODINGS = re.compile(
+    r"utf-8(-sig)?|ascii|iso8859-\d+|(cp|ptcp)\d+|(koi8|mac|euc|shift|tis|gb|big5|kz|johab)[-\w]*"
+)
 # Options of CSV by which values decide about types, or what becomes of malformed records.
 _OF_VALUES = {"inferschema", "mode", "maxcharspercolumn", "unescapedquotehandling"}
 # Options of CSV by which one record would change the others, what they have to be, and why.
@@ -242,14 +250,14 @@ def _without_inference(configuration: Configuration) -> Configuration:
     Raises
     ------
     ConfigurationError
-        If the format has no types but those.
+        If the format may have no types but those.
     """
     own = configuration.input
-    if own.format.lower() in _TYPES_OF_VALUES:
+    if own.format.lower() not in _FORMATS:
         raise ConfigurationError(
-            f"input.format: found {own.format!r}, whose columns and types are derived from all "
-            "records, so that one record would change how the others are counted. Expected a "
-            "format that declares them, or csv. Write the table as parquet"
+            f"input.format: found {own.format!r}, whose columns and types may be derived from all "
+            "records, so that one record would change how the others are counted. Expected one of "
+            f"{', '.join(_FORMATS)}. Write the table as parquet"
         )
     if own.format.lower() != "csv":
         # Nor does a file say of itself what it is.
@@ -262,6 +270,14 @@ def _without_inference(configuration: Configuration) -> Configuration:
                 f"input.options.{name}: {f'found {value}' if value else 'missing'}. Expected "
                 f"{expected or 'none'}, because {why}, or write the table as parquet"
             )
+    encoding = given.get("encoding", given.get("charset", "utf-8"))
+    codec = codec_of(encoding) or "utf-8"
+    if not _ENCODINGS.fullmatch(codec) or "\n".encode(codec) != b"\n":
+        raise ConfigurationError(
+            f"input.options.encoding: found {encoding}. Expected an encoding in which each line is "
+            "read by itself, because one damaged record could change those after it. Write the "
+            "file in UTF-8, or the table as parquet"
+        )
     options = {name: one for name, one in own.options.items() if name.lower() not in _OF_VALUES}
     copied = own.model_copy(update={"options": options})
     return configuration.model_copy(update={"input": copied}).with_input({})

@@ -14,10 +14,10 @@ from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
-import yaml
 
 from anonspark._version import __version__
 from anonspark.config.budget import in_decimals
+from anonspark.config.variables import configuration_yaml
 from anonspark.core.arrays import Integers
 from anonspark.core.exact_noise import Below
 from anonspark.core.run_ids import require_run_id
@@ -203,10 +203,7 @@ def publish_selection(
             _write(engine, aside, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
         configured = wanted.settings.configuration.attributes
         roles = {name: configured[name].role for name in names}
-        files.write_text(
-            f"{aside}/attributes.yaml",
-            yaml.safe_dump({"attributes": roles}, sort_keys=False, allow_unicode=True),
-        )
+        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
         text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
         files.write_text(f"{aside}/{SELECTION}", text)
         files.sync_tree(aside)

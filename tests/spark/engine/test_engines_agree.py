@@ -87,6 +87,20 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "output": {"pseudonyms": {"city": "person"}},
     },
+    "refined groups": {
+        "model": {"name": "su-mondrian", "refine": 2},
+        "attributes": {
+            **ATTRIBUTES,
+            "birth_date": {"role": "quasi_identifier", "hierarchy": {"calendar": ["decade"]}},
+            "city": "insensitive",
+            "sex": "insensitive",
+        },
+        "privacy": {
+            "k": 4,
+            "unit": ["city", "sex"],
+            "l_diversity": {"attribute": "diagnosis", "l": 3},
+        },
+    },
     "microaggregation, at night": {
         "model": {"name": "microaggregation", "suppression_limit": 0.1},
         "output": {"style": "mean"},

@@ -291,15 +291,13 @@ class TestFilesThatChange:
             content = file.read_bytes()
             file.write_bytes(content[: int(kept * len(content))])
 
-        assert "there: files cannot be read in this format" in stage_after(
-            spark, tmp_path, truncate
-        )
+        assert "1.parquet cannot be read in this format" in stage_after(spark, tmp_path, truncate)
 
     def test_other_columns(self, spark: SparkSession, tmp_path: Path) -> None:
         def replace(file: Path) -> None:
             pq.write_table(pa.table({"a": ["x"], "c": [1]}), file)
 
-        assert "files cannot be read in this format" in stage_after(spark, tmp_path, replace)
+        assert "cannot be read in this format" in stage_after(spark, tmp_path, replace)
 
     def test_damaged_pages(self, spark: SparkSession, tmp_path: Path) -> None:
         def damage(file: Path) -> None:
@@ -307,4 +305,4 @@ class TestFilesThatChange:
             content[4:600] = bytes(596)
             file.write_bytes(content)
 
-        assert "files cannot be read in this format" in stage_after(spark, tmp_path, damage)
+        assert "cannot be read in this format" in stage_after(spark, tmp_path, damage)

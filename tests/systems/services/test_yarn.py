@@ -106,7 +106,7 @@ def test_client_mode(yarn: Yarn, archive: str, folder: str, tmp_path: Path) -> N
 
     job = submit("--set", f"input.path={folder}/gone", "--set", "output.mode=overwrite")
     assert job.wait() == 3, job.said
-    assert f"error: input.path: nothing is at {folder}/gone" in job.said
+    assert f"error: input.path: {folder}/gone is not there" in job.said
     require_golden(yarn.hdfs, folder)
     assert run in applications_in_history(yarn, tmp_path)
 
@@ -150,7 +150,7 @@ def test_cluster_mode(yarn: Yarn, submit: Callable[..., Process], folder: str) -
 
     job = submit(address, "--set", f"input.path={folder}/gone", "--set", "output.mode=overwrite")
     assert job.wait() == 1, job.said
-    reason = f"error: input.path: nothing is at {folder}/gone"
+    reason = f"error: input.path: {folder}/gone is not there"
     assert reason not in job.said
     status = yarn.status(application_of(job))
     assert "Final-State : FAILED" in status

@@ -79,8 +79,10 @@ def test_a_column_that_is_used_is_refused_without_its_values(case: str) -> None:
         lambda: anonspark.anonymize(table, quasi_identifiers=["note"], **ARGUMENTS),
         lambda: anonspark.verify(table, quasi_identifiers=["note"]),
         lambda: anonspark.compare(table, quasi_identifiers=["note"], **ARGUMENTS),
-        lambda: anonspark.distribute(table, plan, progress=False),
     ]
+    if case not in ("mixed", "paths", "large", "surrogates"):
+        # In a plan, a column of objects of pandas is one of texts.
+        uses.append(lambda: anonspark.distribute(table, plan, progress=False))
     for role in ("sensitive", "insensitive", "identifiers"):
         one: dict[str, Any] = {"quasi_identifiers": ["age"], role: ["note"], **ARGUMENTS}
         uses.append(lambda one=one: anonspark.anonymize(table, **one))  # type: ignore[misc]

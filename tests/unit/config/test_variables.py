@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from cases import cases, data_beside
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, load_configuration
-from anonspark.config.variables import fill_in
+from anonspark.config.variables import escaped, fill_in
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact
@@ -137,3 +139,10 @@ def test_a_variable_of_a_secret_key_is_shown_by_nothing(
     monkeypatch.setenv("LOGIN", "1000")
     load(tmp_path, TEXT.replace(written, secret))
     assert redact("1000 records") == "1000 records"
+
+
+@given(st.text("$ {}aB:-", max_size=12))
+def test_what_is_written_is_read_again(text: str) -> None:
+    filled = fill_in(escaped(text), {})
+    assert (filled.text, filled.problems) == (text, [])
+    assert escaped({text: [text, {"a": text}, 1]})[text][0] == escaped(text)

@@ -494,7 +494,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ([path, out], 2, "something is at"),
         ([path, path], 2, "OUT.parquet"),
         ([tmp_path / "~$p.xlsx", tmp_path / "q.parquet"], 3, "the lock of a workbook that is open"),
-        ([tmp_path / "no.sav", tmp_path / "q.parquet"], 3, "nothing is at"),
+        ([tmp_path / "no.sav", tmp_path / "q.parquet"], 3, "is not there"),
         ([path, tmp_path / "q.parquet", "--type", "AGE=day"], 2, "--type: expected"),
         ([path, tmp_path / "no" / "q.parquet"], 5, "OUT: the system refused"),
     ):

@@ -10,12 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 from anonspark.engine import choice, memory
 from anonspark.engine.files import literal
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.opening import open_files
 from anonspark.engine.values import text_lines
-from anonspark.errors import DataError, EnvironmentProblem, PublishingError, limit_reached
+from anonspark.errors import (
+    ConfigurationError,
+    DataError,
+    EnvironmentProblem,
+    PublishingError,
+    limit_reached,
+)
 
 
 @pytest.mark.parametrize("name", ["br[1]", "c{a,b}", "back\\slash", "st*r", "q?", "[", "{a"])
@@ -29,6 +37,34 @@ def test_what_has_that_very_name_wins(tmp_path: Path, name: str) -> None:
     assert engine.files.matches(f"{literal(path)}/*") == [f"file:{path}/t.csv"]
     table = engine.open_table([path], "csv", {"header": "true"}, key="input.path")
     assert table.collect().to_pydict() == {"a": ["1"]}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_small_files_are_read_together(tmp_path: Path, kind: str) -> None:
+    """A task and a batch for each of 800 files took 7 to 18 ms of processor time a file."""
+    for number in range(300):
+        rows = pa.table({"a": [number, number + 1], "b": ["x", None]})
+        path = tmp_path / f"{number:03}.{kind}"
+        parquet.write_table(rows, path) if kind == "parquet" else csv.write_csv(rows, path)
+    options = {"header": "true", "inferSchema": "true"} if kind == "csv" else {}
+    opened = open_files(LocalEngine().files, [str(tmp_path)], kind, options, key="input.path")
+    batches = [batch for task in opened.tasks for batch in task()]
+    assert len(batches) == len(opened.tasks) < 10
+    numbers = [number for batch in batches for number in batch.column("a").to_pylist()]
+    assert numbers == [number + more for number in range(300) for more in (0, 1)]
+
+
+def test_a_faulty_one_of_small_files_is_named(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number:02}.csv").write_text("a,b\n1,2\n" + "1\n" * (number in (17, 23)))
+    options = {"header": "true", "inferSchema": "true"}
+    with pytest.raises(DataError, match=r"17\.csv: line 3: a record has too few"):
+        LocalEngine().open_table([str(tmp_path)], "csv", options, key="input.path")
+
+
+def test_an_address_of_the_web_is_downloaded_first() -> None:
+    with pytest.raises(ConfigurationError, match="Download it first"):
+        choice.choose_engine("auto", choice.Work(("https://example.org/a.csv",)), None)
 
 
 def test_else_brackets_are_a_pattern(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def read(reader: Reader, folders: dict[str, Folders], batches: list[pa.RecordBat
     files = {origin: DataFile("file:/a.csv", 1, own) for origin, own in folders.items()}
     rows = text_files._Rows(reader, files)
     (told,) = text_files._InferForms(rows)(iter(batches))
-    schema = reader.schema(Forms.of_text(told["forms"][0].as_py()))
+    schema = reader.schema(Forms.of_texts([told["forms"][0].as_py()]))
     known = DataFiles((), pa.schema([(name, pa.int32()) for name in next(iter(folders.values()))]))
     read_columns = text_files._ReadColumns(rows, schema, known, known.schema(schema))
     assert read_columns.select(["b"]).columns.names == ["b"]

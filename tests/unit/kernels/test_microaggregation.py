@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,9 @@ import references
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.kernels.microaggregation import form_groups, microaggregate, refine_groups
+from anonspark.kernels.microaggregation import form_groups, microaggregate
 from anonspark.kernels.order_cutting import cut_order, cut_where_best, hilbert_keys
+from anonspark.kernels.refinement import refine_groups
 
 Codes = npt.NDArray[np.int64]
 Points = npt.NDArray[np.float64]
@@ -28,7 +30,14 @@ def as_groups(order: Codes, starts: Codes) -> Groups:
 
 
 def groups_of(codes: Codes, points: Points, hashes: Codes, k: int) -> Groups:
-    return as_groups(*microaggregate(codes, points, hashes, k, PASSES))
+    values, requirements = references.no_values(len(codes)), references.k_alone(k).requirements
+    return as_groups(*microaggregate(codes, points, hashes, values, requirements, PASSES))
+
+
+def refined(points: Points, order: Codes, starts: Codes, k: int, passes: int) -> Any:
+    requirements = references.k_alone(k).requirements
+    values = references.no_values(len(points))
+    return refine_groups(points, values, order, starts, requirements, passes, 2)
 
 
 def cost(points: Points, groups: Groups) -> float:
@@ -279,7 +288,7 @@ def test_no_swap_and_no_move_lowers_the_cost_any_further(
         order, starts = form_groups(points, k)
         before = cost(points, as_groups(order, starts))
 
-    groups = as_groups(*refine_groups(points, order, starts, k, 20))
+    groups = as_groups(*refined(points, order, starts, k, 20))
 
     total = cost(points, groups)
     check(groups, n, k)
@@ -302,9 +311,9 @@ def test_refining_keeps_records_and_never_costs_more(rounds: int) -> None:
     # Groups as a privacy criterion may have merged them: up to any size.
     starts = np.array([0, 7, 14, 40, 1000, *range(1010, 3001, 10)])
 
-    order, refined = refine_groups(points, random, starts, 7, rounds)
+    order, new_starts = refined(points, random, starts, 7, rounds)
 
-    groups = as_groups(order, refined)
+    groups = as_groups(order, new_starts)
     assert sorted(order.tolist()) == list(range(3000))
     assert min(len(group) for group in groups) >= 7
     before = cost(points, as_groups(random, starts))
@@ -384,7 +393,15 @@ def test_any_number_of_attributes_some_of_them_constant_or_missing(d: int) -> No
 def test_many_equal_records(k: int) -> None:
     codes = np.zeros((200_000, 3), np.int64)
 
-    order, starts = microaggregate(codes, codes.astype(float), np.arange(200_000), k, PASSES)
+    requirements = references.k_alone(k).requirements
+    order, starts = microaggregate(
+        codes,
+        codes.astype(float),
+        np.arange(200_000),
+        references.no_values(200_000),
+        requirements,
+        PASSES,
+    )
 
     assert len(np.unique(order)) == 200_000
     assert set(np.diff(starts).tolist()) == {k}

@@ -12,6 +12,7 @@ from cases import one_by_day
 from data_sets import ADULT
 from hypothesis import given
 from hypothesis import strategies as st
+from references import k_alone, no_values
 
 from anonspark.core.queries import Domain, Queries, draw_queries
 from anonspark.kernels.microaggregation import microaggregate
@@ -132,7 +133,8 @@ def test_figures_of_adult(
 
     def measured_at(positions: Points) -> tuple[float, float]:
         """Return the median error and the cost of the groups that are formed by some positions."""
-        order, starts = microaggregate(ordered, positions, hashes, k, PASSES)
+        values, requirements = no_values(len(ordered)), k_alone(k).requirements
+        order, starts = microaggregate(ordered, positions, hashes, values, requirements, PASSES)
         own, first = points[order], starts[:-1]
         widths = np.maximum.reduceat(own, first) - np.minimum.reduceat(own, first)
         cost = float((np.diff(starts) * widths.sum(axis=1)).sum())

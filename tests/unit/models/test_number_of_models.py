@@ -27,7 +27,7 @@ def models() -> dict[tuple[type[ModelOptions], bool], list[str]]:
     """Return the names of each model: two that compute the same are names of one."""
     found: dict[tuple[type[ModelOptions], bool], list[str]] = {}
     for name, options in registered().items():
-        found.setdefault((type(options), options.has_rounds), []).append(name)
+        found.setdefault((type(options), options.most_rounds > 1), []).append(name)
     return found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -44,6 +46,7 @@ def label(kind: Any, of_type: str, text: str | None, **options: Any) -> tuple[bo
         ("integer", "uint64", "18446744073709551615", 2**64 - 1, 2**64 - 1),
         ("float", "double", "[0.5-1e+300]", 0.5, 1e300),
         ("float", "float", "0.1", 0.10000000149011612, 0.10000000149011612),
+        ("decimal", "decimal128(10, 0)", "12", 12, 12),
         ("date", "date32[day]", "[2020-01-31/2020-03-01]", 18292, 18322),
         ("date", "date32[day]", "12345-01-02", 3789392, 3789392),
         ("timestamp", "timestamp[us, tz=UTC]", "1970-01-01 00:00:01", 1_000_000, 1_000_000),
@@ -147,6 +150,23 @@ def test_no_text_is_a_formula() -> None:
     assert read["'=name"].to_list() == expected
     # The first apostrophe can be removed from every text.
     assert [text.removeprefix("'") for text in read["'=name"]] == TEXTS
+
+
+def test_no_cell_that_begins_inside_of_a_text_is_a_formula() -> None:
+    """Readers that split at other signs begin one there, and a quote opens it no more."""
+    inside = [
+        f"{sign}{quotes}{text}" for sign in ";\t\n\r" for quotes in ("", '"') for text in TEXTS
+    ]
+    texts = [f"x{text}y" for text in inside] + ["a;b", "a;'", ";'=1;-2", "it's; it's", *inside]
+    table = pa.table({"plain": ["a"] * len(texts), "x;=1": texts})
+    copied = csv_copy(content_of(table)).decode("utf-8-sig")
+    for delimiter in ";\t":
+        rows = csv.reader(io.StringIO(copied, newline=""), delimiter=delimiter)
+        assert not [cell for row in rows for cell in row if cell[:1] in tuple("=+-@")]
+    header, *rows = csv.reader(io.StringIO(copied, newline=""))
+    assert header == ["plain", "x;'=1"]
+    shown = [text.removeprefix("'") for _, text in rows]
+    assert [re.sub("([;\t\n\r]\"*)'", r"\1", text) for text in shown] == texts
 
 
 def test_values_are_written_as_they_are() -> None:

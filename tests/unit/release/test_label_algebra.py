@@ -65,7 +65,7 @@ def test_values_of_intervals_are_counted(
     np.testing.assert_allclose(
         spread.centers()[numbers], [sum(one) / len(one) for one in covered], atol=1e-9
     )
-    parts = OrderedAxis(Bins("whole", (float(edge),)), 0.0, 1.0, axis).parts(regions)[numbers]
+    parts = OrderedAxis(Bins("whole", (float(edge),)), axis).parts(regions)[numbers]
     np.testing.assert_allclose(parts[:, 0], below)
     quickly, places = axis.spread([column])
     np.testing.assert_array_equal(quickly.low[places], [low for low, _ in ends])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,9 +21,13 @@ import anonspark
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
+from anonspark.progress import Progress
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
+from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.recipients.distribute import distribute
+from anonspark.sharing.recipients.frozen_source import OpenFrozen
 from anonspark.sharing.recipients.plan import parse_plan
+from anonspark.sharing.recipients.source import read_source
 
 ROWS = 500
 
@@ -138,3 +144,30 @@ def test_two_months(spark: SparkSession, tmp_path: Path) -> None:
             require_sound(engine, plans[name], tmp_path / name)
         assert told["spark"] == told["local"]
     assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("data_format", ["csv", "json"])
+def test_types_come_from_what_is_given(
+    spark: SparkSession, tmp_path: Path, data_format: str
+) -> None:
+    """A record that conditions exclude decides no type, and both engines read the same."""
+    rows = people().to_pylist()
+    excluded = {"person": "x", "age": "old", "zone": 3, "illness": 2.5}
+    path = tmp_path / f"people.{data_format}"
+    if data_format == "csv":
+        pd.DataFrame([*rows, excluded]).to_csv(path, index=False)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in [excluded, *rows]))
+    document = plan_of(tmp_path) | {"output": str(tmp_path / "out")}
+    document["base"]["input"] = {"path": str(path)}
+    plan = parse_plan(document)
+    found = []
+    for name, engine in {"local": LocalEngine(), "spark": SparkEngine(spark)}.items():
+        with engine.running(name, Progress()):
+            frozen = read_source(engine, plan, Key(b"k" * 32), str(tmp_path / name))
+            opened = OpenFrozen(frozen, 0)(plan.recipients[0].configuration, {})
+            given = opened.rows(["age", "illness"]).collect()
+        found.append((given.schema, sorted(map(str, given.to_pylist()))))
+    assert found[0] == found[1]
+    assert pa.types.is_integer(found[0][0].field("age").type)
+    assert len(found[0][1]) == sum(row["zone"] >= 10 for row in rows)

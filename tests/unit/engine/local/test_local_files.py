@@ -207,7 +207,7 @@ def test_each_path_is_looked_for_once(tmp_path: Path) -> None:
     files = CountingFiles()
     assert len(find_files(files, paths, "input.path").files) == 2
     assert files.asked == paths
-    with pytest.raises(DataError, match=r"nothing is at there. (.|\n)*nothing is at here"):
+    with pytest.raises(DataError, match=r"there is not there. (.|\n)*here is not there"):
         find_files(files, ["there", str(tmp_path), "here"], "input.path")
 
 

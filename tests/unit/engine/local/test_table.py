@@ -225,6 +225,21 @@ def test_no_task_runs_after_one_has_failed() -> None:
     assert len(begun) < 200
 
 
+def test_the_first_task_that_fails_is_told_of() -> None:
+    """Also where a later one has failed before."""
+
+    def fail(batches: Batches) -> Batches:
+        number = task_number()
+        time.sleep(0.05 / (number + 1))
+        if number > 1:
+            raise DataError(f"task {number}")
+        yield from batches
+
+    table = local(pa.table({"number": range(100)}), tasks=20)
+    with pytest.raises(DataError, match=r"task 2$"):
+        table.map_batches(fail, table.schema).count()
+
+
 def test_a_cancelled_engine_runs_nothing() -> None:
     table = local(pa.table({"number": range(10)}))
     table.engine.cancel()

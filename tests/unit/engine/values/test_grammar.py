@@ -203,7 +203,7 @@ def read(
         cut = [(0, len(given) // 2), (len(given) // 2, len(given))]
     forms = Forms()
     for start, end in cut:
-        forms |= Forms.of_text(reader.infer(reader.blocks(file, path, start, end)).to_text())
+        forms |= Forms.of_texts([reader.infer(reader.blocks(file, path, start, end)).to_text()])
     schema = reader.schema(forms)
     batches = [
         batch
@@ -282,6 +282,18 @@ FILES: list[tuple[str | bytes, dict[str, Any], list[str], list[tuple[Any, ...]]]
         [("\u6771\u4eac",)],
     ),
     ("a\n1\n".encode("cp037"), {"encoding": "cp037"}, ["int32"], [(1,)]),
+    (
+        "a;b;c\n1,5;1.5;2\n-2;7,0;x\n",
+        {"sep": ";", "decimal": ","},
+        ["double", "string", "string"],
+        [(1.5, "1.5", "2"), (-2.0, "7,0", "x")],
+    ),
+    (
+        "a;b\n1,5;x\nno;y\n",
+        {"sep": ";", "decimal": ",", "numbers": ("a",)},
+        ["string", "string"],
+        [("1.5", "x"), ("no", "y")],
+    ),
     ("a,,A\n1,2,3\n", {}, ["int32", "int32", "int32"], [(1, 2, 3)]),
     (
         "a,b\n1,7\nx,NaN\ny,+999\n",
@@ -530,4 +542,4 @@ def test_records_in_folders_of_missing_values_decide_nothing(
         reader = reader.with_header("a,b")
     for folder, is_left_out in (("00501", False), (" NA", True), ("9.0", False), (None, True)):
         forms = reader.in_folders({"Zip": folder}).infer(blocks)
-        assert [bool(forms.columns[name]) for name in "ab"] == [not is_left_out] * 2
+        assert [bool(forms.columns.get(name)) for name in "ab"] == [not is_left_out] * 2

@@ -30,6 +30,7 @@ from anonspark.sharing.pairs.figures import (
     bound_unknowns,
     figures_of_pairs,
 )
+from anonspark.sharing.pairs.original import count_pair_candidates
 from anonspark.sharing.pairs.relation import Relation
 from anonspark.verification.claims import Claim
 from anonspark.verification.left_out import LeftOut
@@ -156,6 +157,35 @@ def test_people_for_whom_there_is_no_place() -> None:
         attack(first, second, "same people", 2)
 
 
+def test_pairs_that_certainly_hold_no_one_are_left_out() -> None:
+    first = read_release({"age": ["1-4", "1-2"], "disease": ["flu"] * 2}, {"age": "integer"})
+    second = read_release({"age": ["1-2", "3-4"], "disease": ["flu"] * 2}, {"age": "integer"})
+    _, bounded, figures = attack(first, second, "same people", 2)
+    assert (figures.pairs, len(bounded.upper), figures.proven, figures.possible) == (3, 2, 2, 2)
+
+
+def test_candidates_of_originals_where_some_are_absent() -> None:
+    """Who is absent from a release is in no pair that an original record is looked up in."""
+    first = read_release(
+        {"age": ["1-2"] * 2 + ["3-4"] * 2, "disease": ["flu"] * 4}, {"age": "integer"}
+    )
+    second = read_release({"age": ["1-4"] * 3, "disease": ["flu"] * 3}, {"age": "integer"})
+    cells, bounded, _ = attack(first, second, "second inside first", 2)
+    assert dict(
+        zip(zip(bounded.first, bounded.second, strict=True), bounded.upper, strict=True)
+    ) == {
+        (0, 0): 2,
+        (0, 1): 1,
+        (1, 0): 2,
+        (1, 1): 1,
+    }
+    original = local_table(pa.table({"age": [1, 2, 3, 4]}))
+    found = count_pair_candidates(
+        (first, second), cells, bounded, original, ({}, {}), k=2, required=(), missing_markers=()
+    )
+    assert (found.records, found.matched, found.persons_below_k) == (4, 4, 0)
+
+
 @cases(__file__, "kind", "first", "second", "pairs")
 def test_what_meets(kind: Any, first: str | None, second: str | None, pairs: int) -> None:
     """Intervals that touch meet, and so do missing values; sets need a common member."""
@@ -170,6 +200,9 @@ def test_too_many_pairs(monkeypatch: pytest.MonkeyPatch, limit: str, told: str) 
     with pytest.raises(DataError, match=told) as found:
         attack(*ten_people(), "same people", 3)
     assert "ledger" in str(found.value)
+    # No pair is one too many.
+    monkeypatch.setattr(class_pairs, limit, 12)
+    attack(*ten_people(), "same people", 3)
 
 
 OF_RULES = {
@@ -178,6 +211,7 @@ OF_RULES = {
     "widths": attribute("x", "decimal", rule="intervals"),
     "whole": attribute("x", "integer"),
     "floats": attribute("x", "float"),
+    "decimals": attribute("x", "decimal"),
     "months": attribute("x", "date", rule="calendar"),
     "days": attribute("x", "date"),
     "flags": attribute("x", "boolean"),

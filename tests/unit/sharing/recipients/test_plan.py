@@ -16,10 +16,10 @@ from cases import cases, data_beside
 
 from anonspark.core.columns import ATOM, CLASS_ID, SUBJECT
 from anonspark.errors import ConfigurationError
+from anonspark.release.conditions import Condition, ConditionFile, told_conditions
 from anonspark.sharing.recipients.base_partition import NameAtoms
-from anonspark.sharing.recipients.conditions import Condition, told_conditions
 from anonspark.sharing.recipients.plan import load_plan, parse_plan
-from anonspark.sharing.recipients.plan_file import ConditionFile, PlanFile
+from anonspark.sharing.recipients.plan_file import PlanFile
 
 PLAN: dict[str, Any] = data_beside(__file__)["PLAN"]
 
