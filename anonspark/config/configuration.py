@@ -31,7 +31,7 @@ from anonspark.config.combinations import (
 )
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
-from anonspark.config.gates import Gate, unusable_gates
+from anonspark.config.gates import ENDS, Gate, unusable_gates
 from anonspark.config.input import InputOptions, MissingPolicy
 from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
@@ -172,6 +172,7 @@ class Configuration(Section):
             "weights": self.evaluate.risk.weights is not None,
             "baseline": is_whole and (self.evaluate.compare_baseline or self.model.most_rounds > 1),
             "bounds": self.output.style != "mean",
+            "ends": ENDS in self.gates,
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)
 

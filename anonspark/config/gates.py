@@ -21,6 +21,8 @@ _ATTACKERS: Mapping[str, frozenset[Need | None]] = {
     "outsider": _OF_RECORDS | {"weights"},
 }
 
+ENDS = "isolating_ends"
+
 _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 
 # What to do for a figure to be measured; what is not here is not asked for by a key.
@@ -28,6 +30,7 @@ _REMEDIES: Mapping[Need, str] = {
     "information": "Set evaluate.information to true",
     "association": "Name a target: evaluate.association.target",
     "weights": "Name a column of sampling weights: evaluate.risk.weights",
+    "ends": f"Bound it by a gate: gates.{ENDS}",
     "baseline": "Set evaluate.compare_baseline to true, without model.suppression_limit",
 }
 

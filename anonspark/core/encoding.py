@@ -312,15 +312,22 @@ class QuasiIdentifier:
             ends = np.where(codes < self.top_code, below, codes)
         return ends
 
-    def is_end(self, values: pa.Array, *, upper: bool) -> Flags:
-        """Return which values, days and microseconds as numbers, are ends that ranges may have."""
+    def may_end(self, values: pa.Array, marked: Flags | None, *, upper: bool) -> Flags:
+        """Return which values, days and microseconds as numbers, are ends that ranges may have.
+
+        ``marked`` are ends that stand for all values beyond. None where ends have no mark.
+        """
         is_time = self.kind in ("date", "timestamp")
         codes = _numpy(values, False) if is_time else self._encode_present(values, False)
         lines = self.coarsened(codes)
         if upper and gap(self.kind):
             lines = self.last(lines)
-        found: Flags = lines == codes
-        return found
+        is_end: Flags = lines == codes
+        if marked is not None:
+            is_outermost = codes == (self.top_code if upper else self.bottom_code)
+            # A strip may end at the value from which on all are one.
+            is_end &= (marked == is_outermost) | (is_outermost & (gap(self.kind) == 0))
+        return is_end
 
     def middle(self, codes: Codes) -> Codes:
         """Return the values in the middle of what codes stand for, rounded down."""

@@ -24,11 +24,12 @@ Need = Literal[
     "units",
     "request",
     "bounds",
+    "ends",
 ]
 """Conditions for figures that not every run has: ``evaluate.information``,
 ``evaluate.association``, ``evaluate.risk.weights``, a model without outlier handling, several
-rounds, an attacker who aims at one record, ``privacy.unit``, the request of a recipient, or a style
-that publishes the bounds of classes."""
+rounds, an attacker who aims at one record, ``privacy.unit``, the request of a recipient, a style
+that publishes the bounds of classes, or a gate on ends of ranges."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -320,6 +321,14 @@ SUMMARY = (
         better="smaller",
         needs="association",
         line=14,
+    ),
+    Figure(
+        "isolating_ends",
+        "double",
+        "share of the ends of ranges whose strip of the grid holds one record",
+        better="smaller",
+        needs="ends",
+        is_loss=True,
     ),
     Figure("utility_score", "double", "utility score", "0 to 100", is_loss=True),
     Figure("configuration_fingerprint", "string"),

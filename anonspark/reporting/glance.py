@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from anonspark.core.utility_score import columns_text, mean_span, utility_word
@@ -80,7 +81,26 @@ def glance(evidence: Evidence) -> Section:
         _usefulness(evidence),
         _weakest(evidence),
     ]
-    return Section("glance", "At a glance", [Tiles(tiles)])
+    return Section("glance", "At a glance", [Tiles([*tiles, *_ends(evidence)])])
+
+
+def _ends(evidence: Evidence) -> Iterator[Tile]:
+    """Yield what the ends of ranges give away, where the original shows it."""
+    ends = evidence.verification.ends
+    if ends is None or not ends.ends:
+        return
+    text = f"The strips at {ends.by_strip:,} of {ends.ends:,} ends hold one record."
+    grids = [
+        f"{described['grid']} ({described['name']})"
+        for described in evidence.manifest.quasi_identifiers
+        if "grid" in described
+    ]
+    if grids:
+        text = f"Ranges end on a grid of {', '.join(grids)}. {text}"
+    else:
+        text += " Ranges end at values of records: see attributes.<name>.grid."
+    share = ends.by_strip / ends.ends
+    yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 
 
 def _verdict(evidence: Evidence) -> Tile:

@@ -395,6 +395,7 @@ class Statements:
         expected: dict[str, Any] = {
             **dict.fromkeys(("kl_divergence", "entropy", "seconds", "columns_in", "rows_in"), some),
             "rows_left_out": some,
+            "isolating_ends": Within(0, 1, or_nothing=True),
             "rows_dropped_missing": some if drops else Within(0, 0),
             "association_loss": Within(-math.inf, or_nothing=True),
             "rows_requested": requested,
