@@ -70,7 +70,7 @@ def test_the_example_of_the_page_equals_count(
     found = anonspark.read(str(read_releases / name)).count(question.replace("\\'", "'"))
     assert isinstance(found, Count)
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    assert len(queries) == (name in ("interval", "bounds", "dropped"))
+    assert len(queries) == (name in ("interval", "bounds", "dropped", "grids", "bounds on grids"))
     for query in queries:
         assert database.execute(query).fetchone() == (found.lower, found.upper)
         assert found.upper > 0
@@ -162,7 +162,7 @@ def test_the_page_says_what_there_is(name: str, read_releases: Path) -> None:
     assert page.startswith("# Anonymized records, k = 4\n")
     assert all(f"| `{column}` |" in page for column in manifest["published"]["columns"])
     assert ("half-open" in page) == (
-        name in ("rules", "open rules", "sets of rules", "full-domain")
+        name in ("rules", "open rules", "sets of rules", "full-domain", "rules with ends")
     )
     assert ("does not show how far" in page) == (name == "mean")
     assert ("label of a hierarchy" in page) == (name == "full-domain")

@@ -9,17 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from cases import one_by_day
+from forgeries import save_table
 from helpers import command, published, summary, write_table
+from holders import anonymize, write_coding
 from places import REPOSITORY
+from recipients import carry_out
+from test_distribute import plan_of
 from test_range import KINDS, MODELS, people, released
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.pipeline.run import run
+from anonspark.sharing.holders.union import unite
+from anonspark.verification.audit import audit_release
 
 GRIDS: dict[str, Any] = {
     "age": {"grid": 5, "bottom": 24, "top": 70},
@@ -124,14 +129,15 @@ def test_an_end_off_the_grid_is_found(tmp_path: Path, capsys: pytest.CaptureFixt
     write_table(tmp_path / "people.parquet", ages)
     attributes = {"age": {"role": "quasi_identifier", "grid": 5, "top": 30}}
     release = released(tmp_path / "run", attributes, privacy={"k": 10})
-    (file,) = (release / "data").glob("*.parquet")
     labels = published(release)["age"].to_pylist()
-    for before, after in (("[10-19]", "[11-19]"), ("[10-19]", "[10-18]"), ("30+", "[30-39]")):
-        forged = [after if one == before else one for one in labels]
-        assert forged != labels
-        pq.write_table(pa.table({"age": forged}), file)
-        told = command(capsys, "verify", release).err
-        assert "age: records without a label" in told
+    forgeries = {"[10-19]": ["[11-19]", "[10-18]", "[10-19+]", "15+"], "30+": ["[30-39]", "30"]}
+    for before, forged in forgeries.items():
+        for after in forged:
+            table = pa.table({"age": [after if label == before else label for label in labels]})
+            assert table["age"].to_pylist() != labels
+            save_table(release, "data", table)
+            message = command(capsys, "verify", release).err
+            assert "age: records without a label" in message, after
 
 
 @pytest.mark.parametrize("model", ["smondrian", "full-domain"])
@@ -228,3 +234,53 @@ def test_a_mapping_of_ranges_on_a_grid(tmp_path: Path, capsys: pytest.CaptureFix
     without_top = on_grid({**GRIDS, "age": {"grid": 5}})
     with pytest.raises(ConfigurationError, match=r"attributes.age: model.release has labels"):
         released(tmp_path / "other", without_top, model=model)
+
+
+def test_a_union_and_a_plan_on_grids(tmp_path: Path) -> None:
+    """Releases of holders and recipients end on the grid and are true."""
+    role = {"role": "quasi_identifier", "grid": 5, "bottom": 24, "top": 70}
+    draw = np.random.default_rng(1)
+    coding = write_coding(tmp_path, {"k": 3}, attributes={"age": role, "illness": "sensitive"})
+    labels = {"24 or less", "70+"}
+    for name in ("north", "south"):
+        ages = [*range(20, 90), *draw.integers(20, 90, 80).tolist()]
+        columns = {"age": ages, "illness": draw.choice(["flu", "gout"], 150)}
+        anonymize(tmp_path, name, columns, coding)
+        labels |= set(published(tmp_path / name)["age"].to_pylist())
+    unite(LocalEngine(), [str(tmp_path / name) for name in ("north", "south")], str(tmp_path / "u"))
+    assert audit_release(LocalEngine(), str(tmp_path / "u")).require().holds
+    assert set(published(tmp_path / "u")["age"].to_pylist()) == labels
+    plan = plan_of(tmp_path)
+    plan["base"]["attributes"]["age"] = role
+    carry_out(plan, "first")
+    release = tmp_path / "releases" / "labour"
+    found = audit_release(LocalEngine(), str(release), original=str(tmp_path / "people.parquet"))
+    assert found.require().holds
+    assert found.ends is not None
+    for label in set(published(release)["age"].to_pylist()):
+        low, _, high = label.strip("[]").partition("-")
+        assert low == "24 or less" or int(low.strip("+")) % 5 == 0, label
+        assert not high or high == "70+" or int(high) % 5 == 4, label
+
+
+def test_a_gate_bounds_the_ends(tmp_path: Path) -> None:
+    write_table(tmp_path / "people.parquet", people())
+    gates = {"isolating_ends": {"max": 0.5}}
+    with pytest.raises(GuaranteeError, match=r"gates.isolating_ends: found 0"):
+        released(tmp_path / "run", on_grid({}), gates=gates)
+    coarse = on_grid(
+        {
+            "age": {"grid": 50},
+            "pay": {"grid": 50},
+            "born": {"grid": "decade"},
+            "seen": {"grid": "month"},
+            "score": {"grid": 500},
+        }
+    )
+    release = released(tmp_path / "run", coarse, gates=gates)
+    assert summary(release)["isolating_ends"] <= 0.5
+    page = (release / "README.md").read_text()
+    assert "the strip as wide as a step of the grid holds one record" in page
+    output = {"path": str(tmp_path / "means"), "style": "mean"}
+    with pytest.raises(ConfigurationError, match=r"gates.isolating_ends"):
+        released(tmp_path / "run", coarse, gates=gates, output=output)
