@@ -290,7 +290,7 @@ class Attribute(Section):
 
     grid: AttributeGrid = None
     """Where the ends of published ranges lie: the multiples of a number, or of days and moments the
-    beginnings of a minute, hour, day, week, month, quarter, year or decade. auto: some 500 steps of
+    beginnings of a minute, hour, day, week, month, quarter, year or decade. auto: some 200 steps of
     the range. none and null: at the values of records, which gives these away."""
 
     bottom: AttributeEnd = None

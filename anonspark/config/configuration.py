@@ -31,7 +31,7 @@ from anonspark.config.combinations import (
 )
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
-from anonspark.config.gates import ENDS, Gate, unusable_gates
+from anonspark.config.gates import Gate, unusable_gates
 from anonspark.config.input import InputOptions, MissingPolicy
 from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
@@ -42,7 +42,7 @@ from anonspark.config.problems import Finding
 from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
-from anonspark.core.figures import Need
+from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
 
 _LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (

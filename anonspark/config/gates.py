@@ -9,7 +9,7 @@ from pydantic import Field
 
 from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section, reversed_bounds
-from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
+from anonspark.core.figures import ATTRIBUTES, ENDS, RISK, SUMMARY, Need, results
 
 _OF_RECORDS: frozenset[Need | None] = frozenset({None, "one record"})
 
@@ -20,8 +20,6 @@ _ATTACKERS: Mapping[str, frozenset[Need | None]] = {
     "marketer": frozenset({None}),
     "outsider": _OF_RECORDS | {"weights"},
 }
-
-ENDS = "isolating_ends"
 
 _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 

@@ -127,6 +127,9 @@ def _configured(name: str, data_type: str) -> Figure:
     return Figure(name, data_type, is_result=False)
 
 
+ENDS = "isolating_ends"
+"""Figure that is measured where a gate bounds it."""
+
 _RUN = Figure("run_id", "string")
 
 SUMMARY = (
@@ -323,7 +326,7 @@ SUMMARY = (
         line=14,
     ),
     Figure(
-        "isolating_ends",
+        ENDS,
         "double",
         "share of the ends of ranges whose strip of the grid holds one record",
         better="smaller",

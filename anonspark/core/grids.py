@@ -34,7 +34,7 @@ _MONTHS_TO_1970 = 1970 * 12
 _CONTINUOUS: tuple[Kind, ...] = ("float", "decimal", "timestamp")
 
 # Steps of the default grid in the range of an attribute, at least; of those of the calendar.
-_DEFAULT_STEPS, _DEFAULT_UNITS = 500, 120
+_DEFAULT_STEPS, _DEFAULT_UNITS = 200, 120
 
 # Beyond them not each number has a float that is nearest to it alone.
 _EXACT, _EXACT_SINGLE = 2**51, 2**22
@@ -171,7 +171,7 @@ def read_grid(step: float | str, kind: Kind) -> Grid:
 
 
 def default_grid(kind: Kind, low: Fraction, high: Fraction, places: int) -> Grid | None:
-    """Return the grid of some 500 steps in a range.
+    """Return the grid of some 200 to 500 steps in a range.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def default_grid(kind: Kind, low: Fraction, high: Fraction, places: int) -> Grid
     Returns
     -------
     Grid or None
-        A step is 1, 2 or 5 times a power of ten, the largest of which there are 500 at least. Of
+        A step is 1, 2 or 5 times a power of ten, the largest of which there are 200 at least. Of
         days and moments it is a month, week, day, hour or minute, the longest of which there are
         120. None where all values are equal, or not numbers.
     """

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from anonspark.config.gates import ENDS
 from anonspark.core.columns import WEIGHT, payload_column, quasi_identifier_column
+from anonspark.core.figures import ENDS
 from anonspark.engine.protocol import Table
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.basis import Basis

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.gates import ENDS
 from anonspark.core.decision_rules import Baseline
-from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
+from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.withholding import told_counts, told_missing

@@ -70,7 +70,7 @@ def test_the_example_of_the_page_equals_count(
     found = anonspark.read(str(read_releases / name)).count(question.replace("\\'", "'"))
     assert isinstance(found, Count)
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    assert len(queries) == (name in ("interval", "bounds", "dropped", "grids", "bounds on grids"))
+    assert len(queries) == (name in ("interval", "bounds", "dropped"))
     for query in queries:
         assert database.execute(query).fetchone() == (found.lower, found.upper)
         assert found.upper > 0
