@@ -329,16 +329,6 @@ class QuasiIdentifier:
             is_end &= (marked == is_outermost) | (is_outermost & (gap(self.kind) == 0))
         return is_end
 
-    def middle(self, codes: Codes) -> Codes:
-        """Return the values in the middle of what codes stand for, rounded down."""
-        if self.grid is None:
-            return codes
-        low, high = self.first(codes), self.last(codes)
-        if self.kind == "float":
-            ends = _float_of_bits(low), _float_of_bits(high)
-            return _order_preserving_bits(ends[0] + (ends[1] - ends[0]) / 2)
-        return low + (high - low) // 2
-
     def _on_grid(self, move: Callable[..., Any], codes: Codes) -> Codes:
         if self.kind == "float":
             return _order_preserving_bits(move(_float_of_bits(codes)))

@@ -152,7 +152,7 @@ def prepare_run(
                     # They depend on records that are left out, so no release may show them.
                     tell_warnings(repeats)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
-                warnings += exact_end_warnings(snapshot.quasi_identifiers)
+                warnings += exact_end_warnings(snapshot.quasi_identifiers, configuration)
                 if sample is not None:
                     warnings += dependency_warnings(sample, configuration)
         tell_warnings(warnings)

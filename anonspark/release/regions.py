@@ -598,19 +598,6 @@ def _beyond(interval: Interval, is_bottom: bool, is_top: bool) -> Interval:
     return Interval(low[0], high[0], low[1], high[1])
 
 
-def without_marks(label: str, kind: Kind) -> tuple[str, bool, bool]:
-    """Return a label without the marks of ends that stand for all values beyond.
-
-    Returns
-    -------
-    label : str
-    is_bottom, is_top : bool
-        Whether the lower end, and the upper one, had one.
-    """
-    is_bottom, is_top = (mark in label for mark in open_marks(kind))
-    return unmarked_ends(pa.array([label]), kind)[0].as_py(), is_bottom, is_top
-
-
 def _intervals(
     label: str, attribute: PublishedAttribute, leaves: Leaves | None
 ) -> tuple[Interval, ...]:
@@ -625,11 +612,11 @@ def _intervals(
     if attribute.rule == "intervals" and (beginning := _FROM.fullmatch(label)):
         return (Interval(_read_value(beginning["low"], attribute), math.inf, high_included=False),)
     if attribute.bottom is not None or attribute.top is not None:
-        label, *marked = without_marks(label, attribute.kind)
-        if any(marked):
-            unmarked = replace(attribute, bottom=None, top=None)
-            (interval,) = _intervals(label, unmarked, None)
-            return (_beyond(interval, *marked),)
+        is_bottom, is_top = (mark in label for mark in open_marks(attribute.kind))
+        if is_bottom or is_top:
+            label = unmarked_ends(pa.array([label]), attribute.kind)[0].as_py()
+            (interval,) = _intervals(label, replace(attribute, bottom=None, top=None), None)
+            return (_beyond(interval, is_bottom, is_top),)
     single, several = _patterns(attribute)
     if single.fullmatch(label):
         value = _read_value(label, attribute)

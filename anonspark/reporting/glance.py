@@ -86,19 +86,14 @@ def glance(evidence: Evidence) -> Section:
 
 def _ends(evidence: Evidence) -> Iterator[Tile]:
     """Yield what the ends of ranges give away, where the original shows it."""
-    ends = evidence.verification.ends
+    ends, described = evidence.verification.ends, evidence.manifest.quasi_identifiers
     if ends is None or not ends.ends:
         return
-    text = f"The strips at {ends.by_strip:,} of {ends.ends:,} ends hold one record."
-    grids = [
-        f"{described['grid']} ({described['name']})"
-        for described in evidence.manifest.quasi_identifiers
-        if "grid" in described
-    ]
-    if grids:
-        text = f"Ranges end on a grid of {', '.join(grids)}. {text}"
-    else:
-        text += " Ranges end at values of records: see attributes.<name>.grid."
+    lines = [f"on a grid of {one['grid']} ({one['name']})" for one in described if "grid" in one]
+    if any("grid" not in one and one["kind"] not in ("category", "boolean") for one in described):
+        lines.append("at values of records")
+    text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
+    text += "hold one record."
     share = ends.by_strip / ends.ends
     yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 

@@ -368,7 +368,6 @@ def _mean(
         else np.ones(len(codes), bool)
     )
     counts = np.maximum(np.add.reduceat(present.astype(np.int64), starts[:-1]), 1)
-    codes = np.where(present, quasi_identifier.middle(codes), codes)
     if quasi_identifier.kind == "float":
         values = quasi_identifier.decode(codes).fill_null(0).to_numpy().astype(np.float64)
         means = np.array(_exact_means(values, present, starts, counts))

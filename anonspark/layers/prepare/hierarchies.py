@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import ge, le
+from typing import Any
 
 import numpy as np
 
@@ -118,21 +120,18 @@ def _kind_of(column: InputColumn) -> Kind:
 
 def leaves_beyond(column: InputColumn, values: Sequence[str]) -> dict[str, str]:
     """Return the leaf of each value from ``bottom`` on downwards, or from ``top`` on upwards."""
-    own, kind = column.attribute, _kind_of(column)
-
-    def place(value: object) -> object:
-        text = str(value)
-        return tuple(map(int, text.rsplit("-", 2))) if kind == "date" else Fraction(text)
-
-    ends = (own.bottom, own.top)
-    low, high = (f"{end}{mark}" for end, mark in zip(ends, open_marks(kind), strict=True))
-    below, above = (None if end is None else place(end) for end in ends)
+    attribute, kind = column.attribute, _kind_of(column)
+    pairs = zip((attribute.bottom, attribute.top), open_marks(kind), (le, ge), strict=True)
     return {
-        value: low if below is not None and place(value) <= below else high  # type: ignore[operator]
+        value: f"{end}{mark}"
+        for end, mark, is_beyond in pairs
         for value in values
-        if (below is not None and place(value) <= below)  # type: ignore[operator]
-        or (above is not None and place(value) >= above)  # type: ignore[operator]
+        if end is not None and is_beyond(_sortable(value, kind), _sortable(str(end), kind))
     }
+
+
+def _sortable(text: str, kind: Kind) -> Any:
+    return tuple(map(int, text.rsplit("-", 2))) if kind == "date" else Fraction(text)
 
 
 def _with_outer(hierarchy: Hierarchy, outer: set[str], bottom_mark: str) -> Hierarchy:

@@ -203,8 +203,7 @@ def describe_quasi_identifier(
     if column.kind == "category":
         described = _describe_categories(column, arrow_type, sorted(categories or ()))
     else:
-        exact = getattr(configuration.model, "published", None) is not None
-        described = _describe_numbers(index, column, arrow_type, found, exact=exact)
+        described = _describe_numbers(index, column, arrow_type, found, configuration)
         if has_missing and described.highest == np.iinfo(np.int64).max:
             raise DataError(
                 f"attributes.{column.name}: holds the largest 64-bit integer, which leaves no code "
@@ -281,13 +280,9 @@ def _describe_numbers(
     column: InputColumn,
     arrow_type: pa.DataType,
     found: Mapping[str, Any],
-    *,
-    exact: bool,
+    configuration: Configuration,
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier whose values have an order of their own.
-
-    ``exact`` publishes the values of records where no grid is named.
-    """
+    """Return a quasi-identifier whose values have an order of their own."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
     low, high = found[f"lowest_{index}"], found[f"highest_{index}"]
     if low is None:
@@ -322,10 +317,12 @@ def _describe_numbers(
     )
     if column.attribute.range is not None:
         described = _with_range(described, column)
-    return _with_grid(described, column, exact=exact)
+    return _with_grid(described, column, configuration)
 
 
-def _with_grid(described: QuasiIdentifier, column: InputColumn, *, exact: bool) -> QuasiIdentifier:
+def _with_grid(
+    described: QuasiIdentifier, column: InputColumn, configuration: Configuration
+) -> QuasiIdentifier:
     """Return a quasi-identifier whose ranges end where the configuration says."""
     own, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
@@ -333,7 +330,10 @@ def _with_grid(described: QuasiIdentifier, column: InputColumn, *, exact: bool) 
         None if end is None else places_of_range(kind, [end], single=single)[0]
         for end in (own.bottom, own.top)
     )
-    step = None if own.grid == "none" or (own.grid == "auto" and exact) else own.grid
+    # Means have no ends, and where figures are those of a print the default has none.
+    is_printed = own.grid == "auto" and getattr(configuration.model, "published", None) is not None
+    hides_ends = configuration.output.style == "mean"
+    step = None if own.grid == "none" or is_printed or hides_ends else own.grid
     grid = None
     if described.lowest <= described.highest and step is not None:
         low, high = (described.value_of(code) for code in (described.lowest, described.highest))

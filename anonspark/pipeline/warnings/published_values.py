@@ -73,9 +73,11 @@ def published_value_warnings(
         )
 
 
-def exact_end_warnings(quasi_identifiers: Sequence[QuasiIdentifier]) -> Iterator[ReleaseWarning]:
-    """Warn of ranges whose ends are values of records."""
-    names = [
+def exact_end_warnings(
+    quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration
+) -> Iterator[ReleaseWarning]:
+    """Warn of ranges whose ends are values of records. Means have no ends."""
+    names = configuration.output.style != "mean" and [
         one.name
         for one in quasi_identifiers
         if not one.is_category and one.grid is None and one.lowest < one.highest
