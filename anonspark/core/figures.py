@@ -329,7 +329,6 @@ SUMMARY = (
         ENDS,
         "double",
         "share of the ends of ranges whose strip of the grid holds one record",
-        better="smaller",
         needs="ends",
         is_loss=True,
     ),

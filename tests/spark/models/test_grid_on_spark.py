@@ -6,28 +6,33 @@ from pathlib import Path
 
 import pytest
 from helpers import of_any_run, write_table
-from test_grid import FINER, GRIDS, on_grid
-from test_range import people
+from read_releases import GRIDS, people
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 
+FINER = {name: {"grid": "auto"} for name in GRIDS}
+
 
 @pytest.mark.parametrize(("grids", "model"), [(GRIDS, "su-mondrian"), (FINER, "microaggregation")])
 def test_both_engines_make_the_same_ranges(
-    engine: SparkEngine, tmp_path: Path, grids: dict[str, object], model: str
+    engine: SparkEngine, tmp_path: Path, grids: dict[str, dict[str, object]], model: str
 ) -> None:
-    write_table(tmp_path / "people.parquet", people(600))
+    write_table(tmp_path / "people.parquet", people())
     found = []
     for name, own in (("spark", engine), ("local", LocalEngine())):
         document = {
             "input": {"path": str(tmp_path / "people.parquet")},
-            "attributes": on_grid(grids),
+            "attributes": {
+                key: {"role": "quasi_identifier", **keys} for key, keys in grids.items()
+            },
+            "missing": "category",
             "privacy": {"k": 5},
             "model": {"name": model},
             "output": {"path": str(tmp_path / name)},
+            "gates": {"isolating_ends": {"max": 1}},
             # A tree that is grown on the cluster.
             "execution": {"seed": 2**40, "task_rows": 150},
         }
