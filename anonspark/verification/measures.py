@@ -468,14 +468,11 @@ attribute or None. Returns one figure a class, float64 ndarray of shape (classes
 
 
 def _distinct(
-    table: ValueCounts, attribute: SensitiveValues, criterion: Criterion, _: Uncertainty | None
+    table: ValueCounts, _: SensitiveValues, criterion: Criterion, __: Uncertainty | None
 ) -> Figures:
     if table.people is not None:
         return matched_values(table, table.people, int(criterion.bound)).astype(np.float64)
-    found = distinct_values(table)
-    if attribute.uncounted is not None:
-        found -= table.total((table.values == attribute.uncounted).astype(np.int64))
-    return found.astype(np.float64)
+    return distinct_values(table).astype(np.float64)
 
 
 def _ordered_distance(
