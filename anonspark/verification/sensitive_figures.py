@@ -22,7 +22,7 @@ from anonspark.verification.criteria import (
     satisfies,
 )
 from anonspark.verification.homogeneity import MISSING_VALUES, homogeneity_of
-from anonspark.verification.people import measure_people, people_of_records, shares_of_people
+from anonspark.verification.people import measure_people, people_of_records
 from anonspark.verification.sensitive import describe_values, describe_values_by
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -217,9 +217,8 @@ def _measure_people(
     data: Table, claim: Claim, values: SensitiveValues, required: Sequence[Criterion]
 ) -> list[MeasuredCriterion]:
     people = people_of_records(data, values.name, claim.people_columns, claim.columns)
-    shares = shares_of_people(people.select(["value", UNIT]), values, claim.left_out.rows)
     by = [one for one in people.schema.names if one not in ("value", UNIT)]
-    return measure_people(people, by, values, required, shares)
+    return measure_people(people, by, values, required)
 
 
 def _measure_values(
