@@ -30,6 +30,7 @@ from anonspark.errors import ConfigurationError
 from anonspark.kernels.criteria import group_satisfies
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import exact_sums
+from anonspark.layers.outliers.separation import PayingSeparation
 from anonspark.layers.partition.distribution import received_records
 from anonspark.layers.partition.node import Leaf
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
@@ -80,15 +81,19 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     lost, price = Decimal(0), 0.0
     best: tuple[Decimal, Classes] | None = None
     for number in range(1, model.rounds + 1):
-        groups = _form_groups(model, contents, rows, number)
-        whole = _penalty(model, contents, groups)
+        groups, refined = _form_groups(model, contents, rows, number)
+        whole = _penalty(model, contents, refined)
         if best is None or not model.undoes_rounds or lost + whole < best[0]:
-            best = lost + whole, finished + groups
+            best = lost + whole, finished + refined
         if number == 1:
-            price = float(whole / len(rows))
+            price = float(_penalty(model, contents, groups) / len(rows))
         separation = model.separation(price)
         if number == model.rounds or separation is None:
             break
+        if model.undoes_rounds and lost >= best[0]:
+            break
+        if not isinstance(separation, PayingSeparation):
+            groups = refined
         normal = separation.normal_records(contents.grouped(groups.order, groups.starts))
         rows = np.sort(groups.order[~normal])
         if not _may_have_a_round(contents, rows):
@@ -102,17 +107,23 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     return best[1]
 
 
-def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Classes:
-    """Return the groups of a round, whole."""
+def _form_groups(
+    model: BlockwiseModel, contents: Contents, rows: Codes, number: int
+) -> tuple[Classes, Classes]:
+    """Return the groups of a round, whole, as they were cut and as they were refined."""
     quasi_identifiers = model.task.generalizer.quasi_identifiers
     nothing = (0,) * len(quasi_identifiers)
     cells = [one.of_round(number).root_cell for one in quasi_identifiers]
     low, high = zip(*cells, strict=True)
     path = int(root_path(model.task.seed % 2**64, number))
     leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
-    forming = FormGroups({0: leaf}, model.group_former, model.task.generalizer, model.task.criteria)
+    former = model.former_of_round(number)
+    forming = FormGroups({0: leaf}, former, model.task.generalizer, model.task.criteria)
     groups = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
-    return Classes(rows[groups.order], groups.starts)
+    cut, refined = (
+        Classes(rows[one.order], one.starts) for one in (groups, groups.refined or groups)
+    )
+    return cut, refined
 
 
 def satisfy_together(contents: Contents) -> bool:
