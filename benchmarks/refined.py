@@ -31,6 +31,8 @@ from anonspark.utility.evaluation import open_evaluation
 PEOPLE = Path(__file__).resolve().parents[1] / "data" / "people.csv"
 ROWS = 60_000
 PASSES = (0, 1, 2, 4, 8)
+LEAST = 1e-4
+"""Added to both figures of a ratio, so that errors near 0 count for little."""
 TABLES = {
     **DATA_SETS,
     "Adult, categories": ADULT_BY_HIERARCHIES,
@@ -65,12 +67,12 @@ class Figures(NamedTuple):
     seconds: float
 
 
-def document_of(name: str, data: Path, folder: Path) -> dict[str, Any]:
+def document_of(name: str, data: Path, folder: Path, rows: int) -> dict[str, Any]:
     """Return the sections of a table, of which the first records are copied."""
     table, privacy = CRITERIA.get(name, (name, {}))
     data_set = TABLES[table]
     path = folder / "table.csv"
-    pd.read_csv(data / data_set.file, nrows=ROWS, dtype=str, na_filter=False).to_csv(
+    pd.read_csv(data / data_set.file, nrows=rows, dtype=str, na_filter=False).to_csv(
         path, index=False
     )
     attributes: dict[str, Any] = dict(data_set.roles())
@@ -99,11 +101,11 @@ def released(document: Mapping[str, Any], k: int, model: str, output: str, runs:
 
 
 def ratios(figures: Mapping[str, Figures]) -> Iterator[tuple[float, float, float]]:
-    """Yield the ratios of each model: 1 where both figures are 0."""
+    """Yield the ratios of each model."""
     first, least = figures["0 passes"], figures["microaggregation"]
     for own in figures.values():
         pairs = (own.gcp, least.gcp), (own.error, first.error), (own.seconds, first.seconds)
-        loss, error, seconds = (a / b if a and b else 1.0 for a, b in pairs)
+        loss, error, seconds = ((a + LEAST) / (b + LEAST) for a, b in pairs)
         yield loss, error, seconds
 
 
@@ -120,6 +122,7 @@ def main() -> None:
     parser.add_argument("--criteria", action="store_true", help="l and people, on one table each")
     parser.add_argument("--tables", nargs="+", choices=TABLES)
     parser.add_argument("--ks", nargs="+", type=int, default=list(KS))
+    parser.add_argument("--rows", type=int, default=ROWS, help="records of a table at most")
     parser.add_argument("--runs", type=int, default=3, help="of which the median is printed")
     options = parser.parse_args()
     print(f"Each cell: {', '.join(MODELS)}\n")
@@ -128,7 +131,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         output = f"{folder}/release"
         for table in options.tables or (CRITERIA if options.criteria else TABLES):
-            document = document_of(table, options.data.resolve(), Path(folder))
+            document = document_of(table, options.data.resolve(), Path(folder), options.rows)
             # The first run would wait for compiled kernels.
             released(document, options.ks[0], "1 passes", output, 1)
             for k in options.ks:

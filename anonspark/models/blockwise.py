@@ -246,7 +246,7 @@ class BlockwiseModel(Model):
         if isinstance(options, RoundOptions) and options.handles_outliers:
             self._round_options = options
         self._suppression_limit = options.suppression_limit if options else 0.0
-        self._formed: tuple[Table, FormGroups, float] | None = None
+        self._formed: tuple[Table, FormGroups] | None = None
 
     @property
     def rounds(self) -> int:
@@ -305,8 +305,14 @@ class BlockwiseModel(Model):
         :meth:`close`, for that round may be the last one. Lazy: one shuffle of the records and one
         Python task a block.
         """
-        formed = self._formed if table.number == 1 else None
-        blocks, forming, price = formed or self._form(table)
+        blocks, forming = (self._formed if table.number == 1 else None) or self._form(table)
+        price = table.price
+        if self.undoes_rounds and not table.last and table.number == 1:
+            table.tell("measuring whole groups")
+            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
+            self._formed = blocks, forming
+            (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
+            price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
         finish = FinishBlocks(
             forming, separation, table.number, keeps_codes=self.suppression_limit > 0
@@ -318,9 +324,10 @@ class BlockwiseModel(Model):
         """Free the groups of round 1."""
         if self._formed is not None:
             self._formed[0].unpersist()
+        self._formed = None
 
-    def _form(self, table: Round) -> tuple[Table, FormGroups, float]:
-        """Return the records of a round in blocks, what forms their groups, and the price."""
+    def _form(self, table: Round) -> tuple[Table, FormGroups]:
+        """Return the records of a round, sent to tasks in blocks, and what forms their groups."""
         generalizer = self.task.generalizer
         quasi_identifiers = generalizer.quasi_identifiers
         path = int(root_path(self.task.seed % 2**64, table.number))
@@ -342,16 +349,7 @@ class BlockwiseModel(Model):
             generalizer,
             self.task.criteria,
         )
-        blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        price = table.price
-        if self.undoes_rounds and not table.last and table.number == 1:
-            table.tell("measuring whole groups")
-            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
-            self._formed = blocks, forming, price
-            (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
-            price = float(penalty / table.rows)
-            self._formed = blocks, forming, price
-        return blocks, forming, price
+        return send_to_tasks(table.records, partition, self.task.criteria), forming
 
     def note_large_block(self, table: Round, partition: Partition) -> None:
         """Report the records of the largest block, if one task takes far more than usual."""
@@ -474,9 +472,8 @@ class _MeasureGroups:
         rows = [[None, *groups.packed(), *exact_sums(penalties)]]
         if groups.refined is not None:
             rows.insert(0, [None, *groups.refined.packed(), None])
-        columns = zip(zip(*rows, strict=True), _FORMED, strict=True)
-        arrays = [pa.array(values, field.type) for values, field in columns]
-        yield pa.RecordBatch.from_arrays(arrays, schema=_FORMED)
+        named = [dict(zip(_FORMED.names, row, strict=True)) for row in rows]
+        yield pa.RecordBatch.from_pylist(named, schema=_FORMED)
 
 
 @dataclass(frozen=True)
@@ -517,8 +514,7 @@ class FinishBlocks:
             groups = self.forming.groups(contents, records.column(BLOCK).to_numpy())
         del sent
         refined = groups.refined or groups
-        if not isinstance(self.separation, PayingSeparation):
-            groups = refined
+        groups = refined if self.separation is None else groups
         order, starts, paths = groups.order, groups.starts, groups.paths
         sizes, left_over, whole = np.diff(starts), order[:0], None
         if self.separation is not None or self.forming.widens:

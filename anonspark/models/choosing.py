@@ -30,10 +30,9 @@ from anonspark.errors import ConfigurationError
 from anonspark.kernels.criteria import group_satisfies
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import exact_sums
-from anonspark.layers.outliers.separation import PayingSeparation
 from anonspark.layers.partition.distribution import received_records
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
+from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups, Groups
 from anonspark.models.model import Task
 from anonspark.models.registry import create_model
 from anonspark.staged.keys import is_coded, key_columns
@@ -57,7 +56,7 @@ class Classes:
     order: Codes
     starts: Codes
 
-    def __add__(self, other: Classes) -> Classes:
+    def __add__(self, other: Classes | Groups) -> Classes:
         starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
         return Classes(np.concatenate([self.order, other.order]), starts)
 
@@ -81,7 +80,8 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     lost, price = Decimal(0), 0.0
     best: tuple[Decimal, Classes] | None = None
     for number in range(1, model.rounds + 1):
-        groups, refined = _form_groups(model, contents, rows, number)
+        groups = _form_groups(model, contents, rows, number)
+        refined = groups.refined or groups
         whole = _penalty(model, contents, refined)
         if best is None or not model.undoes_rounds or lost + whole < best[0]:
             best = lost + whole, finished + refined
@@ -90,10 +90,6 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
         separation = model.separation(price)
         if number == model.rounds or separation is None:
             break
-        if model.undoes_rounds and lost >= best[0]:
-            break
-        if not isinstance(separation, PayingSeparation):
-            groups = refined
         normal = separation.normal_records(contents.grouped(groups.order, groups.starts))
         rows = np.sort(groups.order[~normal])
         if not _may_have_a_round(contents, rows):
@@ -107,10 +103,8 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     return best[1]
 
 
-def _form_groups(
-    model: BlockwiseModel, contents: Contents, rows: Codes, number: int
-) -> tuple[Classes, Classes]:
-    """Return the groups of a round, whole, as they were cut and as they were refined."""
+def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Groups:
+    """Return the groups of a round, whole."""
     quasi_identifiers = model.task.generalizer.quasi_identifiers
     nothing = (0,) * len(quasi_identifiers)
     cells = [one.of_round(number).root_cell for one in quasi_identifiers]
@@ -119,11 +113,7 @@ def _form_groups(
     leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
     former = model.former_of_round(number)
     forming = FormGroups({0: leaf}, former, model.task.generalizer, model.task.criteria)
-    groups = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
-    cut, refined = (
-        Classes(rows[one.order], one.starts) for one in (groups, groups.refined or groups)
-    )
-    return cut, refined
+    return forming.groups(contents.take(rows), np.zeros(len(rows), np.int64)).among(rows)
 
 
 def satisfy_together(contents: Contents) -> bool:
@@ -142,7 +132,7 @@ def _may_have_a_round(contents: Contents, rows: Codes) -> bool:
     )
 
 
-def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes) -> Decimal:
+def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes | Groups) -> Decimal:
     penalties = model.task.generalizer.penalty(contents.codes[classes.order], classes.starts)
     (total,) = exact_sums(penalties)
     return total

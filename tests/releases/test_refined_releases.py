@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from holders import ATTRIBUTES, anonymize, write_coding
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import anonspark
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.models import mondrian
+from anonspark.sharing.holders.union import unite
+from anonspark.verification.audit import audit_release
 
 N = 12_000
 """Records of several cells of the refinement."""
@@ -104,7 +111,7 @@ FEW_CRITERIA: tuple[dict[str, Any], ...] = (
 )
 
 
-@settings(max_examples=20, phases=[Phase.explicit, Phase.generate], deadline=None)
+@settings(max_examples=8, phases=[Phase.explicit, Phase.generate], deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     rows=st.sampled_from([40, 150, 400]),
@@ -154,3 +161,50 @@ def test_a_refined_release_never_loses_more(
         except GuaranteeError:
             lost.append(np.inf)
     assert lost[1] <= lost[0] * (1 + 1e-12)
+
+
+def test_unions_and_mappings_of_refined_releases_are_proved(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    privacy = {"k": 3, "l_diversity": {"attribute": "illness", "l": 2}}
+    coding = write_coding(tmp_path, privacy)
+    model = {"name": "su-mondrian", "refine": 2}
+    parts = []
+    for name in ("north", "south"):
+        table = pa.table(
+            {
+                "age": draw.integers(0, 100, 300),
+                "sex": draw.choice(["female", "male"], 300),
+                "illness": draw.choice(["flu", "gout", "none"], 300),
+            }
+        )
+        parts.append(str(anonymize(tmp_path, name, table, coding, model=model)))
+    united = str(tmp_path / "union")
+    unite(LocalEngine(), parts, united)
+    sections = {"attributes": dict(ATTRIBUTES), "privacy": privacy}
+    mapped = str(
+        anonymize(
+            tmp_path,
+            "mapped",
+            table,
+            None,
+            model={"name": "mapping", "release": parts[0]},
+            **sections,
+        )
+    )
+    for path in (*parts, united, mapped):
+        audit_release(LocalEngine(), path).require()
+
+
+def test_groups_that_violate_a_criterion_are_not_published(
+    people: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run counts once more, whatever the kernels have counted."""
+    works = mondrian.refine_in_cells
+
+    def forgetful(*arguments: Any) -> Any:
+        *others, requirements, passes = arguments
+        return works(*others, requirements._replace(kinds=requirements.kinds[:0]), passes)
+
+    monkeypatch.setattr(mondrian, "refine_in_cells", forgetful)
+    with pytest.raises(GuaranteeError, match="l_diversity|l-diversity"):
+        figures(people.head(2_000), {"name": "su-mondrian", "refine": 1}, l_diversity=4)
