@@ -114,7 +114,10 @@ def test_check_and_run_warn_with_the_remedy(
                 "format": "csv",
                 "options": {"header": "true"} | more,
             },
-            attributes={"born": "quasi_identifier", "seen": "quasi_identifier", "agegroup": groups},
+            attributes={
+                **dict.fromkeys(("born", "seen"), {"role": "quasi_identifier", "grid": "auto"}),
+                "agegroup": groups,
+            },
             output={"mode": "overwrite"},
             execution=seed,
         )
