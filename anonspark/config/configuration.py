@@ -156,7 +156,7 @@ class Configuration(Section):
             *unmeasurable(self.evaluate, self.output.style),
             *unusable_published(self.attributes, self.evaluate),
             *unusable_weights(self.evaluate.risk, self.privacy),
-            *unusable_suppression(self.model, self.privacy, self.evaluate),
+            *unusable_suppression(self.model, self.evaluate),
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
             *lacking_quasi_identifiers(self.attributes),

@@ -471,7 +471,7 @@ def _anonymize(
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
     warnings = warnings + warn_of_staged(
-        context, verified.table, prepared, basis, form.columns, measured.published
+        context, verified.table, prepared, basis, measured.published
     )
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
     ends = measure_isolating_ends(context, verified.table, snapshot, basis, form)

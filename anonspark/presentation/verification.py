@@ -96,11 +96,7 @@ def _figures(found: Verification) -> list[tuple[str, Cell]]:
 def _sensitive(found: Verification) -> Iterator[Table]:
     """Return what the worst class reveals of each sensitive attribute."""
     figures = {"different values": "values"}
-    for kind, one in CRITERIA.items():
-        figures[one.title] = one.column
-        if kind == "distinct":
-            figures["... of merged spellings"] = "distinct_merged"
-            figures["... without missing"] = "distinct_present"
+    figures |= {one.title: one.column for one in CRITERIA.values()}
     figures["homogeneous classes"] = "homogeneous_classes"
     figures["their records"] = "homogeneous_records"
     measured = [one.as_dict() for one in found.sensitive]

@@ -144,12 +144,6 @@ class _Drift(_Part):
     run_id: Id | None
 
 
-class _MergedCriterion(_Part):
-    criterion: Annotated[str, Field(pattern=r"^[\w ,()-]{1,60}$")]
-    required: float
-    merged: Metric
-
-
 class _Dependency(_Part):
     attribute: Name
     share: float
@@ -159,7 +153,6 @@ class _Dependency(_Part):
 class _WarningFigures(_Part):
     """The possible figures of any kind of warning."""
 
-    criteria: list[_MergedCriterion] | None = None
     gives_away: list[_Dependency] | None = None
     columns: list[Name] | None = None
     exact: bool | None = None
@@ -167,10 +160,6 @@ class _WarningFigures(_Part):
     releases: Metric = None
     rows: Metric = None
     values: Metric = None
-    merged_values: Metric = None
-    distinct: Metric = None
-    distinct_merged: Metric = None
-    distinct_present: Metric = None
     homogeneous_records: Metric = None
     missing_share: Metric = None
     records_below_k: Metric = None

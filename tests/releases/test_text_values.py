@@ -115,7 +115,7 @@ def test_check_and_run_warn_with_the_remedy(
                 "options": {"header": "true"} | more,
             },
             attributes={
-                **dict.fromkeys(("born", "seen"), {"role": "quasi_identifier", "grid": "auto"}),
+                **{key: {"role": "quasi_identifier", "grid": "auto"} for key in ("born", "seen")},
                 "agegroup": groups,
             },
             output={"mode": "overwrite"},
