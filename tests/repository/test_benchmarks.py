@@ -24,6 +24,7 @@ SMALL = {
     "copies": "duckdb OUT/people OUT/copy.parquet",
     "defaults": "--data DATA --tables Adult --models smondrian --ks 5",
     "full_domain": "adult --data DATA",
+    "grids": "--data DATA --tables Adult --classes 10",
     "large_blocks": "--rows 2000 --engines local",
     "learning": "--rows 1000 --warm-up 1000 --runs 1 --jobs run --directory OUT",
     "mapping": "--rows 2000 --regions 50",
