@@ -51,6 +51,7 @@ _LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (
     ("model", "passes", 20),
     ("privacy", "unit", []),
     ("privacy", "allow_k_1", False),
+    ("privacy", "allow_alone", False),
     *(("privacy", one.key, []) for one in CRITERIA.values() if one.is_later),
     ("evaluate", "association", None),
     ("evaluate.risk", "weights", None),
@@ -172,6 +173,7 @@ class Configuration(Section):
             "weights": self.evaluate.risk.weights is not None,
             "baseline": is_whole and (self.evaluate.compare_baseline or self.model.most_rounds > 1),
             "bounds": self.output.style != "mean",
+            "people": bool(self.people_columns),
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)
 
@@ -200,6 +202,13 @@ class Configuration(Section):
         """Names of the columns of which a record has a value in one at least."""
         names = (*self.quasi_identifiers, *self.published_as_is, *self.privacy.unit)
         return list(dict.fromkeys(names))
+
+    @property
+    def people_columns(self) -> list[str]:
+        """Names of the published columns that show which records are of one person, or none."""
+        unit = self.privacy.unit
+        shown = unit if set(unit) <= set(self.published_as_is) else []
+        return list(self.output.pseudonyms.values()) or shown
 
     @property
     def sensitive(self) -> list[str]:

@@ -470,7 +470,7 @@ def _anonymize(
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
     warnings = warnings + warn_of_staged(
-        context, verified.table, prepared, basis, form.columns, measured.published
+        context, verified.table, prepared, basis, form.columns, measured
     )
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
     association = measure_association_kept(context, verified.table, snapshot, basis, form, target)

@@ -80,6 +80,7 @@ CASES: dict[str, dict[str, Any]] = {
         "privacy": {
             "k": 4,
             "unit": ["city", "sex"],
+            "allow_alone": True,
             "alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.9},
             "beta_likeness": {"attribute": "diagnosis", "beta": 3.0},
             # Met by any class: its figure is measured all the same.
