@@ -23,6 +23,7 @@ from anonspark.config.combinations import (
     unmeasurable,
     unusable_criteria,
     unusable_names,
+    unusable_presence,
     unusable_pseudonyms,
     unusable_published,
     unusable_suppression,
@@ -149,6 +150,7 @@ class Configuration(Section):
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
+            *unusable_presence(self.model, self.missing, self.privacy),
             *unusable_pseudonyms(self.attributes, self.privacy, self.output.pseudonyms),
             *generated_columns(
                 self.attributes, self.output.style, self.missing, self.output.pseudonyms

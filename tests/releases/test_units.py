@@ -727,8 +727,13 @@ def test_what_counts_records_where_people_have_several(folder: Path) -> None:
         "delta_presence": {"population": str(folder / "input.parquet"), "max": 0.5},
     }
     told = "privacy.delta_presence: found together with privacy.unit, and a person has"
+    model = {
+        "name": "full-domain",
+        "levels": [{"age": 4, "zone": 3, "sex": 1}],
+        "suppression_limit": 0.0,
+    }
     with pytest.raises(DataError, match=told):
-        run(with_input(folder, place(folder, "records"), privacy=privacy))
+        run(with_input(folder, place(folder, "records"), privacy=privacy, model=model))
 
 
 def test_types_that_tell_nobody_apart(tmp_path: Path) -> None:
