@@ -339,16 +339,8 @@ class _Rounds:
             suppressed = self._suppress_classes(records, classes, limit, f"{behind}-suppressed")
             if suppressed.left_out is not None:
                 residual = _stage_residual(self.model, *suppressed.left_out, self.criteria, path)
-            if residual is None or residual.may_be_told(self.criteria):
-                self.results, classes = suppressed.results, suppressed.classes
-                records = suppressed.finished
-            else:
-                # Classes that share people satisfy less together than each of them.
-                _LOGGER.warning(
-                    "model.suppression_limit: no record is left out, because the people of the "
-                    "classes that would be are in several of them, and together violate a criterion"
-                )
-                residual = None
+            self.results, classes = suppressed.results, suppressed.classes
+            records = suppressed.finished
         elif self.remaining is not None:
             residual = _stage_residual(self.model, *self.remaining, self.criteria, path)
             records += [path] * residual.published

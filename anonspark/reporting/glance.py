@@ -82,7 +82,21 @@ def glance(evidence: Evidence) -> Section:
         _usefulness(evidence),
         _weakest(evidence),
     ]
-    return Section("glance", "At a glance", [Tiles(tiles)])
+    return Section("glance", "At a glance", [Tiles([*tiles, *_ends(evidence)])])
+
+
+def _ends(evidence: Evidence) -> Iterator[Tile]:
+    """Yield what the ends of ranges give away, where the original shows it."""
+    ends, described = evidence.verification.ends, evidence.manifest.quasi_identifiers
+    if ends is None or not ends.ends:
+        return
+    lines = [f"on a grid of {one['grid']} ({one['name']})" for one in described if "grid" in one]
+    if any("grid" not in one and one["kind"] not in ("category", "boolean") for one in described):
+        lines.append("at values of records")
+    text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
+    text += "hold one record."
+    share = ends.by_strip / ends.ends
+    yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 
 
 def _verdict(evidence: Evidence) -> Tile:

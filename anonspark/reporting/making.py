@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -129,6 +129,9 @@ def make_report(
             verification.published.sizes,
             worst=internal,
         )
+        if any(one.has_exact_ends for one in claim.attributes or ()):
+            # Its ranges would be values of people.
+            classes = replace(classes, typical=None)
     before = []
     # Of the original only records are counted, and nothing compares them with people.
     of_records = verification.units is None

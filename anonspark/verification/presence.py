@@ -10,6 +10,7 @@ do not overlap, and every part of the population of the same classes is as likel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,8 +19,9 @@ import pyarrow as pa
 from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.release.raw_records import require_all_read
+from anonspark.release.raw_records import PreparedTable, require_all_read
 from anonspark.release.region_matching import LabelledTable, RegionSearch
+from anonspark.release.regions import PublishedAttribute
 
 _SUBJECT = "population"
 
@@ -152,23 +154,36 @@ def count_regions(labels: LabelledTable, population: Table) -> RegionCounts:
 
 
 def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCounts]:
-    """Count a population, those in several regions, and those in each. Refuse unreadable values."""
+    """Return the records of a population, those in several regions, and those in each."""
     prepared = labels.prepare(population, _SUBJECT)
-    search = labels.search(prepared)
-    counting = prepared.records.map_batches(_CountRecords(search), _COUNTS)
-    counted = counting.aggregate(["class"], sums=["records"]).collect()
-    numbers: Integers = counted.column("class").to_numpy()
-    records: Integers = counted.column("records").to_numpy()
-    unreadable = np.zeros(len(labels.attributes), np.int64)
-    unreadable[-1 - numbers[numbers < 0]] = records[numbers < 0]
-    require_all_read(_SUBJECT, labels.attributes, unreadable.tolist())
-    counts = np.zeros(search.classes + 2, np.int64)
-    counts[numbers] = records
+    counts = count_records(prepared, labels.search(prepared), labels.attributes)
     sizes = labels.classes.column("records").to_numpy()
     return int(counts[-2]), int(counts[-1]), RegionCounts(sizes, counts[:-2])
 
 
 _COUNTS = pa.schema([("class", pa.int64()), ("records", pa.int64())])
+
+
+def count_records(
+    population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
+) -> Integers:
+    """Count the records of a table in each region, then all of them, and those in several regions.
+
+    Raises
+    ------
+    DataError
+        If values cannot be read.
+    """
+    counting = population.records.map_batches(_CountRecords(search), _COUNTS)
+    counted = counting.aggregate(["class"], sums=["records"]).collect()
+    numbers: Integers = counted.column("class").to_numpy()
+    records: Integers = counted.column("records").to_numpy()
+    unreadable = np.zeros(len(attributes), np.int64)
+    unreadable[-1 - numbers[numbers < 0]] = records[numbers < 0]
+    require_all_read(_SUBJECT, attributes, unreadable.tolist())
+    counts = np.zeros(search.classes + 2, np.int64)
+    counts[numbers] = records
+    return counts
 
 
 @dataclass(frozen=True)
