@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet as pq
-from release_folders import damage, read_manifest, rewrite, save_manifest
+from release_folders import damage, read_manifest, rewrite, save_manifest, show_unchanged
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
@@ -840,6 +840,8 @@ def forge(draw: random.Random, release: Path, kind: str | None = None) -> Forger
         If the release has not what would be changed.
     """
     kind = kind or draw.choice(sorted(CHANGES))
+    # Some change a file before the first one is written anew.
+    show_unchanged(release)
     for checksum in release.rglob(".*.crc"):
         checksum.unlink()
     subject, detail = CHANGES[kind](draw, release)
