@@ -22,6 +22,7 @@ from anonspark.config.combinations import (
     unmeasurable,
     unusable_criteria,
     unusable_names,
+    unusable_presence,
     unusable_pseudonyms,
     unusable_published,
     unusable_suppression,
@@ -40,7 +41,7 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding
 from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
-from anonspark.core.figures import Need
+from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
 
 
@@ -102,6 +103,7 @@ class Configuration(Section):
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
+            *unusable_presence(self.model, self.missing, self.privacy),
             *unusable_pseudonyms(self.attributes, self.privacy, self.output.pseudonyms),
             *generated_columns(
                 self.attributes, self.output.style, self.missing, self.output.pseudonyms
@@ -126,6 +128,8 @@ class Configuration(Section):
             "weights": self.evaluate.risk.weights is not None,
             "baseline": is_whole and (self.evaluate.compare_baseline or self.model.most_rounds > 1),
             "bounds": self.output.style != "mean",
+            "people": bool(self.people_columns),
+            "ends": ENDS in self.gates,
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)
 
@@ -154,6 +158,13 @@ class Configuration(Section):
         """Names of the columns of which a record has a value in one at least."""
         names = (*self.quasi_identifiers, *self.published_as_is, *self.privacy.unit)
         return list(dict.fromkeys(names))
+
+    @property
+    def people_columns(self) -> list[str]:
+        """Names of the published columns that show which records are of one person, or none."""
+        unit = self.privacy.unit
+        shown = unit if set(unit) <= set(self.published_as_is) else []
+        return list(self.output.pseudonyms.values()) or shown
 
     @property
     def sensitive(self) -> list[str]:
@@ -246,6 +257,9 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
+        if getattr(self.model, "published", None) is not None:
+            # Where no grid is named, ranges end at values of records.
+            document["exact"] = any(one.grid == "auto" for one in self.attributes.values())
         document["seed"] = self._seed_hash()
         return _hash_of(document)
 

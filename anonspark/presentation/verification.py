@@ -129,6 +129,8 @@ def _attacks(found: Verification) -> Iterator[Table]:
         yield _counts("Truthfulness", vars(found.truthfulness))
     if found.loss is not None:
         yield _counts("Loss", vars(found.loss))
+    if found.ends is not None and found.ends.ends:
+        yield _counts("Ends of ranges that isolate one record", vars(found.ends))
     for table, one in found.linkage.items():
         rows = {**vars(one), "unmatched": one.unmatched}
         if table == "original":

@@ -23,6 +23,7 @@ from anonspark.config.models import (
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
+from anonspark.core.grids import CalendarUnit
 from anonspark.core.kinds import Kind
 from anonspark.core.warning_codes import WarningCode
 from anonspark.release.conditions import ConditionFile
@@ -82,6 +83,7 @@ class _QuasiIdentifier(_Part):
     type: Type
     # Of an attribute that has one.
     hierarchy: _Hierarchy = _ABSENT
+    grid: Annotated[float, Field(gt=0)] | CalendarUnit = _ABSENT
 
 
 class _Published(_Part):

@@ -227,6 +227,7 @@ def audit_table(
         presence=presence,
         truthfulness=by_original.truthfulness if by_original else None,
         loss=by_original.loss if by_original else None,
+        ends=by_original.ends if by_original else None,
         linkage=linkage,
         linkage_with_values=by_original.with_values if by_original else {},
         classes_not_covered=by_population.classes_not_covered if by_population else None,
@@ -312,6 +313,7 @@ def _beside_statements(
         ],
         found.presence if claim.privacy.delta_presence == said.privacy.delta_presence else None,
         {one.attribute: one.values for one in found.sensitive},
+        found.units,
         weights if claim.risk.weights == said.risk.weights else None,
     )
     # An original that the release was not made of refutes nothing.

@@ -41,7 +41,7 @@ def document_at(folder: str | Path) -> dict[str, Any]:
             "options": {"password": PLANTED, "url": f"jdbc:x://h/d?password={PLANTED}"},
         },
         "attributes": {
-            "age": "quasi_identifier",
+            "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5]}},
             "town": {"role": "quasi_identifier", "hierarchy": f"{folder}/towns.csv"},
             "disease": "sensitive",
         },
@@ -49,7 +49,11 @@ def document_at(folder: str | Path) -> dict[str, Any]:
             "k": 3,
             "delta_presence": {"population": f"{folder}/input.parquet", "min": 0.0, "max": 1.0},
         },
-        "model": {"name": "smondrian"},
+        "model": {
+            "name": "full-domain",
+            "levels": [{"age": 2, "town": 1}],
+            "suppression_limit": 0.0,
+        },
         "metrics": {
             "append_to": f"{folder}/history",
             "job": f"nightly {folder}",

@@ -72,7 +72,7 @@ def test_run_quietly_with_json(
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
     told = [line.partition(": ")[2].partition(" ")[0] for line in lines]
-    assert told == ["execution.seed", "attributes.disease:"]
+    assert told == ["execution.seed", "ranges", "attributes.disease:"]
     told = json.loads(outcome.out)
     assert told["path"] == str(tmp_path / "release")
     written = summary(tmp_path / "release")

@@ -48,7 +48,7 @@ def adult(
         # Nothing is said of the file: the report reads it as the run did.
         "input": {"path": str(data_directory / "adult.csv")},
         "attributes": {
-            **dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
+            **{name: {"role": "quasi_identifier", "grid": "auto"} for name in QUASI_IDENTIFIERS},
             "occupation": "sensitive",
             "income": "insensitive",
         },

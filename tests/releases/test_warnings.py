@@ -82,6 +82,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
     expected = {
         ("guessable_seed", None),
+        ("exact_ends", None),
         ("identifier_repeats", "patient"),
         ("column_identifies", "full_name"),
         ("column_identifies", "income"),
@@ -175,6 +176,7 @@ def test_nothing_to_warn_of(
     }
     write_table(tmp_path / "input.parquet", table(**plain))
     roles = {name: ATTRIBUTES[name] for name in ("age", "patient", "visit", "sex", "disease")}
+    roles["age"] = {"role": "quasi_identifier", "grid": "auto"}
     path = configuration_file(
         tmp_path,
         attributes=roles,
@@ -261,7 +263,10 @@ def test_records_that_are_dropped(
     write_table(tmp_path / "input.parquet", rows)
     path = configuration_file(
         tmp_path,
-        attributes={"age": "quasi_identifier", "disease": "quasi_identifier"},
+        attributes={
+            "age": {"role": "quasi_identifier", "grid": "auto"},
+            "disease": "quasi_identifier",
+        },
         privacy={"k": 5},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))

@@ -58,6 +58,9 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
         rules={one.rule for one in in_labels} - {None},
         has_sets=any(one.is_category for one in in_labels),
         has_groups=any(has_unknown_labels(one, manifest) for one in attributes),
+        has_grid=any(one.grid for one in attributes),
+        has_open_ends=any((one.bottom, one.top) != (None, None) for one in attributes),
+        isolating=summary.get("isolating_ends"),
         style=manifest.style,
         drops_missing=manifest.drops_missing,
         has_levels=not manifest.parts and manifest.configuration["model"]["name"] in _LEVELLED,
@@ -108,8 +111,9 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
         if one.kind == "date":  # A question needs no quotes around a day, so a shell needs fewer.
             bounds = bounds.replace("'", "")
         question = f"{quoted(one.name)} between {bounds}"
-        if first is None or last is None or one.rule is not None:
-            # Of rules null may mean any value, which a comparison would leave out.
+        is_open = one.bottom is not None or one.top is not None
+        if first is None or last is None or one.rule is not None or is_open:
+            # Of rules and open ends null may mean any value, which a comparison would leave out.
             return question, ""
         found = raw_type_of(one, schema)
         if found is not None and pa.types.is_timestamp(found) and found.tz is not None:

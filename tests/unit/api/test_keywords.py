@@ -25,7 +25,10 @@ def people() -> pd.DataFrame:
 
 def test_keywords_say_what_a_configuration_says() -> None:
     config = {
-        "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "grid": "auto"},
+            "visits": "insensitive",
+        },
         "privacy": {"k": 5},
         "model": {"name": "mondrian"},
         "execution": {"seed": 7},

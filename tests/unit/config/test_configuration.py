@@ -864,7 +864,10 @@ def test_secrets_of_the_population_are_not_shown() -> None:
         "max": 1,
         "options": {"fs.azure.account.key": "abc", "header": "true"},
     }
-    document = changed("privacy", {"k": 5, "delta_presence": presence})
+    document = changed("privacy", {"k": 5, "delta_presence": presence}) | {
+        "attributes": {"age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5]}}},
+        "model": {"name": "full-domain", "levels": [{"age": 1}], "suppression_limit": 0.0},
+    }
     shown = parse_configuration(document).public_dict()["privacy"]["delta_presence"]
     assert shown["population"] == "s3a://(redacted)@bucket/p"
     assert shown["options"] == {"fs.azure.account.key": "(redacted)", "header": "true"}
