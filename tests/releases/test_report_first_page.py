@@ -261,4 +261,4 @@ def test_what_the_run_has_verified_is_not_verified_again(
         read.clear()
         make_report(engine, str(release), original, source, verified=one)
         counts.append((len(passes), len(read)))
-    assert counts == [(7, 0), (19, 1)]
+    assert counts == [(7, 0), (21, 1)]
