@@ -68,7 +68,7 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
 def _attributes(draft: Draft) -> list[str]:
     lines = [
         "# identifier: identifies a person by itself. Never published.",
-        "# quasi_identifier: identifies together with others. Published as a range that k share.",
+        "# quasi_identifier: identifies together with others. Published as a range of k records.",
         "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
         "attributes:",

@@ -31,7 +31,9 @@ def advice(evidence: Evidence) -> Section | None:
     items = [*_broken(evidence), *_larger_classes(evidence), *_stricter(evidence)]
     items += _columns(evidence)
     if not items:
-        text = "Nothing has to be done. To try other settings, use anonspark compare."
+        text = (
+            "No stricter setting follows from what is measured. Use anonspark compare to try some."
+        )
         return Section("advice", "What to do next", [Text(text)])
     blocks: list[Block] = [
         Text("Add one or more of these options to the command anonspark run. How many classes "

@@ -114,8 +114,10 @@ def _risk(evidence: Evidence) -> Tile:
     if after is None:
         return Tile("Risk of re-identification", "not measured", "The proof found no class.", "bad")
     value = round_percent(float(after["highest"]))
-    whom = "person" if evidence.people else "record"
-    text = f"At most {value} for any {whom}, {round_percent(float(after['average']))} on average"
+    text = (
+        f"At most {value}, {round_percent(float(after['average']))} on average, for an attacker "
+        "who knows the quasi-identifiers of one record of a person, and nothing else"
+    )
     if before is not None:
         value = f"{round_percent(float(before['highest']))} → {value}"
         text += f". Before, {round_percent(float(before['average']))} on average"

@@ -81,10 +81,11 @@ def guarantee(evidence: Evidence) -> Section:
         Text(_measured_how(evidence, units)),
         Code(_command(evidence), "Command that proves the guarantee"),
         Text(
-            "k-anonymity means that the quasi-identifiers single out no one. It does not "
-            "hide a sensitive value that most records of a class share. It does not protect "
-            "columns that are published as they are, nor people whose records are in several "
-            "releases."
+            "k-anonymity means that no published combination of quasi-identifiers is that of fewer "
+            f"than k {'people' if units else 'records'}. The ends of a range may be values of real "
+            "people. k-anonymity does not hide a sensitive value that most records of a class "
+            "share. It does not protect columns that are published as they are, nor people whose "
+            "records are in several releases."
         ),
     ]
     return Section("guarantee", "Guarantee and proof", blocks)

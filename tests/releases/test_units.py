@@ -628,7 +628,7 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
     assert ("people who agree in the classes" in page) == (role == "insensitive")
     # Risks are of people; what a class tells of a sensitive attribute is of records.
     assert "People above each threshold of risk" in page
-    assert "for any person" in page
+    assert "the quasi-identifiers of one record of a person, and nothing else" in page
 
 
 def test_a_published_number_proves_it(folder: Path) -> None:

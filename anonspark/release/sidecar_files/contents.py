@@ -52,8 +52,8 @@ def _what_it_is(manifest: Manifest) -> str:
     made = f"anonspark {manifest.version}".strip()
     text = (
         f"{rows:,} records about people, made by {made}. Records that are alike in all "
-        "quasi-identifiers are a class. A reader who knows a person's values finds the class and "
-        "not the person.\n\n"
+        "quasi-identifiers are a class. A reader who knows these values of a person finds at least "
+        f"{manifest.k:,} record{'s' * (manifest.k > 1)}.\n\n"
     )
     text += "\n".join(f"- {sentence}" for sentence in promises(manifest))
     if manifest.parts:
@@ -254,7 +254,7 @@ def _limits(manifest: Manifest) -> str:
         lines.append(f"{number:,} records of the table that it was made of were left out.")
     if manifest.style == "mean":
         lines.append("Of means there are no bounds: every value of a class is possible.")
-    lines.append("`anonspark verify .` proves the promises above from the files alone.")
+    lines.append("`anonspark verify .` counts the promises above again, from the files alone.")
     lines.append(
         f"`python {VERIFIER} .` counts them again with Python and pyarrow alone. Compare the file "
         "with what `anonspark verifier` prints before you run it: it may have been changed."

@@ -365,7 +365,8 @@ def test_risks_of_people_are_called_those_of_people() -> None:
     assert "share of the people above each probability" in curve
     assert "7% 33.3%" in curve
     assert "records above" not in curve.casefold()
-    assert "At most 10% for any person, 6.7% on average." in texts(glance(found))
+    known = "for an attacker who knows the quasi-identifiers of one record of a person, and nothing"
+    assert f"At most 10%, 6.7% on average, {known} else." in texts(glance(found))
     assert "So high is the risk of 33.3% of the people" in texts(weaknesses(found))
     section = texts(risk(found))
     assert "people at risk unique people" in section
