@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from anonspark.config.gates import Gate
+from anonspark.core.figure_text import k_of
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.withholding import least_count
 from anonspark.release.derived_manifest import figures_of_gates
@@ -54,9 +56,18 @@ class GateResult:
         if self.max is not None and not self.found <= self.max:
             return (
                 f"gates.{self.metric}: found {self.found:g}, expected at most {self.max:g}, "
-                f"{self.found - self.max:g} less"
+                f"{self.found - self.max:g} less{self._needed_k(self.found, self.max)}"
             )
         return None
+
+    def _needed_k(self, found: float, bound: float) -> str:
+        """Return which k keeps a bound on the highest risk, and how a rounded one is written."""
+        k = k_of(bound)
+        if self.metric != "risk.prosecutor.highest" or k < 2:
+            return ""
+        text = f". {bound:g} needs k = {k:,}"
+        rounded = math.isclose(found, bound, rel_tol=0.02) and k_of(found) == k - 1
+        return f"{text}; 1/{k - 1} is written '1/{k - 1}'" if rounded else text
 
     def _describe_withheld(self) -> str:
         bounds = (("at least", self.min), ("at most", self.max))

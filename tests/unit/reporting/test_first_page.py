@@ -372,6 +372,8 @@ def test_risks_of_people_are_called_those_of_people() -> None:
     assert "people at risk unique people" in section
     assert "33.3%" in section
     assert "Ask for classes of 15 people" in texts(advice(found))
+    never = [{**found.verification.risk[0], "threshold": 0.0}]
+    assert "Ask for classes" not in texts(advice(of_people(risk=never)))
     assert "One of 2 classes does not keep it now." in texts(advice(found))
 
 
