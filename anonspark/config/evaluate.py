@@ -24,8 +24,8 @@ class RiskOptions(Section):
 
     weights: str | None = Field(default=None, min_length=1)
     """An attribute with sampling weights: how many people of the population each record stands for.
-    It is published, or an identifier. Also measures the risk from an outsider, who does not know
-    who was sampled. It changes no class. null: not measured."""
+    It is published, or an identifier. Also measures the individual risk, an estimate: that from
+    an outsider, who does not know who was sampled. It changes no class. null: not measured."""
 
 
 class AssociationOptions(Section):

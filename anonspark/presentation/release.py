@@ -204,6 +204,9 @@ def risk_table(rows: Sequence[Row]) -> Table:
     """Return the risk from each attacker. `rows` are those of the table ``risk``."""
     has_weights = any(row.get("expected") is not None for row in rows)
     figures = [one for one in shown(RISK) if one.needs != "weights" or has_weights]
+    # An estimate, unlike the others, and best known by the name that it has elsewhere.
+    named = {"outsider": "individual risk (outsider)"}
+    rows = [{**row, "attacker": named.get(row["attacker"], row["attacker"])} for row in rows]
     return figures_table("Risk of re-identification, as probabilities", figures, rows)
 
 

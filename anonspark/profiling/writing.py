@@ -140,7 +140,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
     if draft.weights is not None:
         lines += [
             "",
-            "evaluate:  # how many people each row stands for: measures the risk from an outsider",
+            "evaluate:  # how many people each row stands for: estimates the individual risk",
             f"  risk: {{weights: {_scalar(draft.weights)}}}",
         ]
     if draft.target is not None:
