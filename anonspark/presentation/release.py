@@ -164,7 +164,7 @@ def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _lost_most(rows: Sequence[Row]) -> str:
     """Say which attributes became widest, as shares of their ranges."""
-    widths = [(row["ncp"], row["attribute"]) for row in rows if row["ncp"]]
+    widths = [(row["loss"], row["attribute"]) for row in rows if row["loss"]]
     widest = sorted(widths, key=lambda one: -one[0])[:_ATTRIBUTES]
     return ", ".join(f"{name} ({width:.2%} of its range)" for width, name in widest)
 
