@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from anonspark.config.section import Section, Share
+from anonspark.config.fractions import Share
+from anonspark.config.section import Section
 
 
 class RiskOptions(Section):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from anonspark.config.fractions import Bound
 from anonspark.config.problems import Finding, did_you_mean, found
-from anonspark.config.section import Bound, Section, reversed_bounds
+from anonspark.config.section import Section, reversed_bounds
 from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
 
 _OF_RECORDS: frozenset[Need | None] = frozenset({None, "one record"})

@@ -333,9 +333,7 @@ def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[
     elif value is None:
         parts.append("Give it a value or remove the key")
     elif (
-        "string" in kinds
-        and not {*names, *kinds & {"number"}}
-        and isinstance(value, (bool, int, float))
+        isinstance(value, int | float) and not names and kinds & {"string", "number"} == {"string"}
     ):
         parts.append("Put it in quotes")
     return ". ".join(parts)

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -38,37 +29,6 @@ def name_or_names(value: object) -> object:
 
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
-
-_FRACTION = r"[0-9]{1,15} ?/ ?[1-9][0-9]{0,14}"
-_FRACTION_SCHEMA = {"type": "string", "pattern": f"^{_FRACTION}$", "examples": ["1/11"]}
-
-
-def _divided(value: object) -> object:
-    """Return a fraction as the nearest number, as figures are divided, and other values as is."""
-    if not isinstance(value, str) or not re.fullmatch(_FRACTION, value):
-        return value
-    numerator, denominator = map(int, value.split("/"))
-    return numerator / denominator
-
-
-Share = Annotated[
-    float,
-    BeforeValidator(_divided),
-    Field(ge=0.0, le=1.0),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0.0, "maximum": 1.0}, _FRACTION_SCHEMA]}
-    ),
-]
-"""A number from 0 to 1, or a fraction as 1/11."""
-
-Bound = Annotated[
-    float,
-    BeforeValidator(_divided),
-    # Nothing is below or above what is not a number.
-    Field(allow_inf_nan=False),
-    WithJsonSchema({"anyOf": [{"type": "number"}, _FRACTION_SCHEMA]}),
-]
-"""A finite number, or a fraction as 1/11."""
 
 
 @cache

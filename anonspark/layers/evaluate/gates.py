@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -65,9 +64,10 @@ class GateResult:
         k = k_of(bound)
         if self.metric != "risk.prosecutor.highest" or k < 2:
             return ""
-        text = f". {bound:g} needs k = {k:,}"
-        rounded = math.isclose(found, bound, rel_tol=0.02) and k_of(found) == k - 1
-        return f"{text}; 1/{k - 1} is written '1/{k - 1}'" if rounded else text
+        # One in eleven is meant by 0.09.
+        is_rounded = found < 1.02 * bound and k_of(found) == k - 1
+        rounded = f"; 1/{k - 1} is written '1/{k - 1}'" if is_rounded else ""
+        return f". {bound:g} needs k = {k:,}{rounded}"
 
     def _describe_withheld(self) -> str:
         bounds = (("at least", self.min), ("at most", self.max))

@@ -189,12 +189,11 @@ class Generalizer:
         total = np.zeros(len(starts) - 1)
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
             extent = _extent(quasi_identifier, codes[:, index], starts)
+            share = _span(quasi_identifier, extent)
             if by_sets and quasi_identifier.is_category:
-                others = _loss(quasi_identifier, extent, codes[:, index], starts)
                 domain = quasi_identifier.domain_size
+                others = _loss(quasi_identifier, extent, codes[:, index], starts)
                 share = others * domain / max(domain - 1, 1)
-            else:
-                share = _span(quasi_identifier, extent)
             total += quasi_identifier.weight * share
         return total * np.diff(starts)
 
