@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonspark.config.decision import Decision
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
@@ -43,6 +44,11 @@ class Evidence:
         trained.
     internal : bool
         Whether the report may name the worst classes.
+    decision : Decision or None
+        What an officer states of the release.
+    originals : tuple of int and int, or None
+        Records of the original, and those of them that may be published: without those that
+        `missing: drop` leaves out. Only if the report is internal.
     """
 
     release: str
@@ -58,6 +64,8 @@ class Evidence:
     proven_by_run: bool = False
     learning: Learning | None = None
     internal: bool = False
+    decision: Decision | None = None
+    originals: tuple[int, int] | None = None
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from anonspark.config import Configuration
+from anonspark.config.decision import Decision, read_decision
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.presentation.blocks import Section
@@ -48,7 +49,7 @@ class Report(NamedTuple):
     holds: bool
 
 
-def make_report(
+def make_report(  # noqa: PLR0913 - each is an option of the command
     engine: Engine,
     release: str,
     original: Table | None = None,
@@ -58,6 +59,7 @@ def make_report(
     holdout: Table | str | None = None,
     verified: Verification | None = None,
     internal: bool = False,
+    decision: Decision | None = None,
 ) -> Report:
     """Return the report of a release.
 
@@ -80,6 +82,8 @@ def make_report(
         What the run has just proven of the release. None proves it here.
     internal : bool
         Whether the worst classes are named: then the report is not for who gets the release.
+    decision : Decision or None
+        What an officer states of the release.
 
     Returns
     -------
@@ -129,6 +133,10 @@ def make_report(
             verification.published.sizes,
             worst=internal,
         )
+        originals, truth = None, verification.truthfulness
+        if internal and original is not None and truth is not None:
+            rows = original.aggregate([], count="rows").collect()["rows"]
+            originals = (int(rows[0].as_py()), truth.originals)
     before = []
     # Of the original only records are counted, and nothing compares them with people.
     of_records = verification.units is None
@@ -151,6 +159,8 @@ def make_report(
         proven_by_run=verified is not None,
         learning=learning,
         internal=internal,
+        decision=decision,
+        originals=originals,
     )
     return Report(_page(evidence), evidence.holds)
 
@@ -237,6 +247,7 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
     value_sections.marginals,
     risk_sections.risk,
     class_sizes,
+    proof_sections.decision,
 )
 
 _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
@@ -280,6 +291,7 @@ def report_release(
     target: str | None = None,
     holdout: str | None = None,
     internal: bool = False,
+    decision: str | None = None,
 ) -> WrittenReport:
     """Write the report of a release. Costs and errors as :func:`make_report`.
 
@@ -297,6 +309,8 @@ def report_release(
         As of :func:`make_report`.
     internal : bool
         Whether it names the worst classes, and then has a place apart from the release.
+    decision : str or None
+        Path of what an officer states of the release.
 
     Returns
     -------
@@ -309,12 +323,20 @@ def report_release(
     """
     files = engine.files
     table = None
+    stated = None if decision is None else read_decision(decision)
     manifest = read_manifest(files, release)
     path = report_place(files, release, out, internal=internal)
     if original is not None:
         table = open_original(engine, original, manifest)
     report = make_report(
-        engine, release, table, original, target=target, holdout=holdout, internal=internal
+        engine,
+        release,
+        table,
+        original,
+        target=target,
+        holdout=holdout,
+        internal=internal,
+        decision=stated,
     )
     place_report(files, release, path, report.html, internal=internal)
     return WrittenReport(path, report.holds)

@@ -294,6 +294,11 @@ def published(evidence: Evidence) -> Section:
     total = counts.get("rows_in", published)
     # Either all records without a class are left out, or none is.
     suppressed = counts.get("rows_suppressed", 0) if left_out == 0 else 0
+    if evidence.originals is not None:
+        # For the people who have them.
+        total, may_be_published = evidence.originals
+        dropped, left_out = total - may_be_published, may_be_published - published
+        rules = Disclosure(1)
     rows = [
         ["records of the input", _WITHHELD if total is None else f"{total:,}"],
         ["left out because a quasi-identifier is missing", rules.count(dropped)],
@@ -333,6 +338,21 @@ def published(evidence: Evidence) -> Section:
                  "are not listed here were neither read nor published."),
         ],
     )  # fmt: skip
+
+
+def decision(evidence: Evidence) -> Section | None:
+    """Show what the officer stated, blank where nothing was. None without a decision."""
+    stated = evidence.decision
+    if stated is None:
+        return None
+    statements = {title: getattr(stated, name) for name, title in stated.titles().items()}
+    *_, of_columns = statements
+    reasons = dict.fromkeys(evidence.manifest.attributes) | (statements.pop(of_columns) or {})
+    statements |= {f"Role of the column {name}": reason for name, reason in reasons.items()}
+    rows = [["Fingerprint of the release", evidence.manifest.fingerprint]]
+    rows += [[title, statement or ""] for title, statement in statements.items()]
+    text = "The person who decides states this. Only the fingerprint is measured."
+    return Section("decision", "Decision", [Text(text), Table("Decision", ("", ""), rows)])
 
 
 def timings(evidence: Evidence) -> Section | None:
