@@ -8,6 +8,7 @@ memory() { awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo 2> /dev/n
 
 if (($(room || echo 0) > 2048)) && (($(memory || echo 0) > 8192)); then
   TMPDIR=$(mktemp -d /dev/shm/anonspark-tests-XXXXXX)
+  chmod 711 "$TMPDIR"  # Tests of denied files run commands as another user.
   export TMPDIR
   trap 'rm -rf "$TMPDIR"' EXIT
 fi

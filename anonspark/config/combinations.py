@@ -185,19 +185,10 @@ def unusable_weights(risk: RiskOptions, privacy: PrivacyOptions) -> Iterator[Fin
         )
 
 
-def unusable_suppression(
-    model: ModelOptions, privacy: PrivacyOptions, evaluate: EvaluateOptions
-) -> Iterator[Finding]:
+def unusable_suppression(model: ModelOptions, evaluate: EvaluateOptions) -> Iterator[Finding]:
     """Find what cannot be measured in a release of which classes are left out."""
     if not isinstance(model, CuttingOptions) or not model.suppression_limit:
         return
-    if privacy.unit and "ordered" in {section.distance for section in privacy.t_closeness}:
-        yield Finding(
-            ("model", "suppression_limit"),
-            f"found {model.suppression_limit} together with privacy.unit and the ordered distance "
-            "of privacy.t_closeness. Expected 0, because the distance could not be measured from "
-            "the files. Set it to 0, or choose another distance",
-        )
     if evaluate.compare_baseline:
         yield Finding(
             ("evaluate", "compare_baseline"),

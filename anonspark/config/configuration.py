@@ -42,7 +42,7 @@ from anonspark.config.problems import Finding
 from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
-from anonspark.core.figures import Need
+from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
 
 _LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (
@@ -156,7 +156,7 @@ class Configuration(Section):
             *unmeasurable(self.evaluate, self.output.style),
             *unusable_published(self.attributes, self.evaluate),
             *unusable_weights(self.evaluate.risk, self.privacy),
-            *unusable_suppression(self.model, self.privacy, self.evaluate),
+            *unusable_suppression(self.model, self.evaluate),
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
             *lacking_quasi_identifiers(self.attributes),
@@ -172,6 +172,7 @@ class Configuration(Section):
             "weights": self.evaluate.risk.weights is not None,
             "baseline": is_whole and (self.evaluate.compare_baseline or self.model.most_rounds > 1),
             "bounds": self.output.style != "mean",
+            "ends": ENDS in self.gates,
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)
 
@@ -292,6 +293,9 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
+        if getattr(self.model, "published", None) is not None:
+            # Where no grid is named, ranges end at values of records.
+            document["exact"] = any(one.grid == "auto" for one in self.attributes.values())
         document["seed"] = self._seed_hash()
         return _hash_of(document)
 

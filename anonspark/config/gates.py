@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from anonspark.config.fractions import Bound
 from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section, reversed_bounds
-from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
+from anonspark.core.figures import ATTRIBUTES, ENDS, RISK, SUMMARY, Need, results
 
 _OF_RECORDS: frozenset[Need | None] = frozenset({None, "one record"})
 
@@ -27,6 +27,7 @@ _REMEDIES: Mapping[Need, str] = {
     "information": "Set evaluate.information to true",
     "association": "Name a target: evaluate.association.target",
     "weights": "Name a column of sampling weights: evaluate.risk.weights",
+    "ends": f"Bound it by a gate: gates.{ENDS}",
     "baseline": "Set evaluate.compare_baseline to true, without model.suppression_limit",
 }
 

@@ -33,6 +33,11 @@ _OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1")
 _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
 
 
+def listed_attribute(role: str) -> str | dict[str, Any]:
+    """Return the settings of an attribute of which the role alone is said."""
+    return {"role": role, "grid": "auto"} if role == "quasi_identifier" else role
+
+
 def bound_of(key: Any) -> str | None:
     """Return the key of a criterion's bound, of another package, too. None for other keys."""
     if key in BOUNDS or key in _OTHER_KEYS or not isinstance(key, str):
@@ -103,7 +108,7 @@ def take_out_of_lists(document: dict[str, Any], name: str) -> None:
         return
     (key,) = holding
     document[key] = [one for one in _entries(document[key]) if one != name]
-    document["attributes"] = {**own, name: ROLE_LISTS[key]}
+    document["attributes"] = {**own, name: listed_attribute(ROLE_LISTS[key])}
 
 
 def _entries(listed: Any) -> list[Any]:
@@ -155,7 +160,7 @@ def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None
                     )
                     continue
                 places[name] = key
-                merged[name] = ROLE_LISTS[key]
+                merged[name] = listed_attribute(ROLE_LISTS[key])
     document["attributes"] = merged
 
 

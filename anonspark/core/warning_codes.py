@@ -10,6 +10,7 @@ WarningCode = Literal[
     "column_identifies",
     "delivered_twice",
     "equal_values",
+    "exact_ends",
     "gives_away",
     "gives_away_not_told",
     "guessable_seed",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.core.decision_rules import Baseline
-from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
+from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
@@ -38,6 +38,7 @@ from anonspark.verification.presence import Presence
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association
+    from anonspark.verification.ends import Ends
     from anonspark.verification.information import Information
 
 
@@ -56,6 +57,8 @@ class Measured:
         None where the configuration does not ask for it.
     association : Association or None
         None where the configuration names no target.
+    ends : Ends or None
+        None without a gate on them.
     units : mapping of int to int or None
         Classes of each number of people whom their records are about. None where records count.
     of_people : bool
@@ -69,6 +72,7 @@ class Measured:
     presence: Presence | None = None
     information: Information | None = None
     association: Association | None = None
+    ends: Ends | None = None
     units: Mapping[int, int] | None = None
     of_people: bool = False
     weights: tuple[Sizes, Floats] | None = None
@@ -170,6 +174,8 @@ def make_figures(
     if measured.information is not None:
         summary["entropy"] = sum(measured.information.entropy)
         summary["kl_divergence"] = measured.information.divergence
+    if measured.ends is not None and measured.ends.ends:
+        summary[ENDS] = measured.ends.by_strip / measured.ends.ends
     if measured.association is not None:
         summary["association_loss"] = measured.association.loss
     own = {"run_id": run_id}

@@ -12,7 +12,6 @@ from anonspark.errors import AnonsparkError
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.preparing import Prepared
-from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
@@ -33,7 +32,6 @@ def warn_of_staged(
     table: Table,
     prepared: Prepared,
     basis: Basis,
-    columns: list[str],
     published: PublishedClasses,
 ) -> list[ReleaseWarning]:
     """Find, and write to the log, what the staged release should not be used without knowing.
@@ -48,14 +46,7 @@ def warn_of_staged(
         Its warnings, which are in the log already, come first. They reveal nothing about records
         that were left out.
     basis : Basis
-    columns : list of str
-        Published columns of the quasi-identifiers.
     published : PublishedClasses
-
-    Notes
-    -----
-    None for what came along with the classes: see
-    :func:`anonspark.pipeline.warnings.sensitive_values.warn_of_sensitive_values`.
     """
     if not context.warns:
         return []
@@ -80,14 +71,7 @@ def warn_of_staged(
             tell_warnings(found)
             found = []
         found += published_value_warnings(sizes, configuration)
-        found += warn_of_sensitive_values(
-            table,
-            columns,
-            configuration,
-            sensitive_values(basis.criteria),
-            sizes,
-            published,
-        )
+        found += warn_of_sensitive_values(table, configuration, sizes, published)
         tell_warnings(found)
     return earlier + found
 

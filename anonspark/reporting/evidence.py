@@ -10,7 +10,6 @@ from anonspark.config.decision import Decision
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.classes import ShownClasses
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.figures import Figures
 from anonspark.utility.models import Learning
@@ -36,19 +35,13 @@ class Evidence:
         Path of the original, likewise. None without one.
     risk_before : sequence of mapping
         Rows as those of the table ``risk``, of the original.
-    shown : ShownClasses
     proven_by_run : bool
         Whether the verification is that of the run, before it published.
     learning : Learning or None
         What models learn from the release and from its original, with a loss. None where none were
         trained.
-    internal : bool
-        Whether the report may name the worst classes.
     decision : Decision or None
         What an officer states of the release.
-    originals : tuple of int and int, or None
-        Records of the original, and those of them that may be published: without those that
-        `missing: drop` leaves out. Only if the report is internal.
     """
 
     release: str
@@ -60,12 +53,9 @@ class Evidence:
     attributes: Sequence[Row] = ()
     original: str | None = None
     risk_before: Sequence[Row] = ()
-    shown: ShownClasses = field(default_factory=ShownClasses)
     proven_by_run: bool = False
     learning: Learning | None = None
-    internal: bool = False
     decision: Decision | None = None
-    originals: tuple[int, int] | None = None
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from anonspark.core.utility_score import columns_text, mean_span, utility_word
@@ -80,7 +81,22 @@ def glance(evidence: Evidence) -> Section:
         _usefulness(evidence),
         _weakest(evidence),
     ]
-    return Section("glance", "At a glance", [Tiles(tiles)])
+    return Section("glance", "At a glance", [Tiles([*tiles, *_ends(evidence)])])
+
+
+def _ends(evidence: Evidence) -> Iterator[Tile]:
+    """Yield what the ends of ranges give away, where the original shows it."""
+    ends = evidence.verification.ends
+    if ends is None or not ends.ends:
+        return
+    described = evidence.manifest.quasi_identifiers
+    lines = [f"on a grid of {one['grid']} ({one['name']})" for one in described if "grid" in one]
+    if any("grid" not in one and one["kind"] not in ("category", "boolean") for one in described):
+        lines.append("at values of records")
+    text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
+    text += "hold one record."
+    share = ends.by_strip / ends.ends
+    yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 
 
 def _verdict(evidence: Evidence) -> Tile:

@@ -294,11 +294,6 @@ def published(evidence: Evidence) -> Section:
     total = counts.get("rows_in", published)
     # Either all records without a class are left out, or none is.
     suppressed = counts.get("rows_suppressed", 0) if left_out == 0 else 0
-    if evidence.originals is not None:
-        # For the people who have them.
-        total, may_be_published = evidence.originals
-        dropped, left_out = total - may_be_published, may_be_published - published
-        rules = Disclosure(1)
     rows = [
         ["records of the input", _WITHHELD if total is None else f"{total:,}"],
         ["left out because a quasi-identifier is missing", rules.count(dropped)],

@@ -16,6 +16,7 @@ from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.ends import Ends, measure_ends
 from anonspark.verification.left_out import count_texts, left_out_texts
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
@@ -54,6 +55,7 @@ class ByOriginal:
     with_values: dict[str, Linkage | None]
     warnings: list[str]
     left_out: dict[str, Counter[str | None]]
+    ends: Ends
 
 
 def match_original(
@@ -72,7 +74,8 @@ def match_original(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.truthfulness.measure_truthfulness`,
-    :func:`~anonspark.verification.loss.measure_loss` and
+    :func:`~anonspark.verification.loss.measure_loss`,
+    :func:`~anonspark.verification.ends.measure_ends` and
     :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
     # Pseudonyms are of no original.
@@ -104,6 +107,7 @@ def match_original(
         _link_values(labels, claim, original),
         warnings,
         _count_left_out(labels, claim, original),
+        measure_ends(labels, original, drops_missing=drops),
     )
 
 

@@ -153,7 +153,7 @@ def _count(
 ) -> tuple[PreparedTable, RegionSearch, RegionCounts]:
     prepared = labels.prepare(population, _SUBJECT)
     search = labels.search(prepared)
-    counts = _population_counts(prepared, search, labels.attributes)
+    counts = count_records(prepared, search, labels.attributes)
     return prepared, search, RegionCounts(labels.classes.column("records").to_numpy(), counts)
 
 
@@ -171,10 +171,10 @@ _BOUNDS = pa.schema(
 )
 
 
-def _population_counts(
+def count_records(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
-    """Count the population's records in each region. Refuse values that cannot be read."""
+    """Count the records of a table in each region. Refuse values that cannot be read."""
     counting = population.records.map_batches(_CountRecords(search), _COUNTS)
     counted = counting.aggregate(["class"], sums=["records"]).collect()
     numbers: Integers = counted.column("class").to_numpy()

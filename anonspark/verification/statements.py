@@ -23,7 +23,7 @@ from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
-from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
+from anonspark.core.figures import ENDS, OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
@@ -395,6 +395,7 @@ class Statements:
         expected: dict[str, Any] = {
             **dict.fromkeys(("kl_divergence", "entropy", "seconds", "columns_in", "rows_in"), some),
             "rows_left_out": some,
+            ENDS: Within(0, 1, or_nothing=True) if ENDS in configured.get("gates", {}) else None,
             "rows_dropped_missing": some if drops else Within(0, 0),
             "association_loss": Within(-math.inf, or_nothing=True),
             "rows_requested": requested,

@@ -238,19 +238,21 @@ def test_a_run_of_a_table_in_memory() -> None:
         "execution": {"seed": SEED},
     }
 
-    def released(hidden: Row) -> tuple[pa.Table, list[Any]]:
-        rows = pd.DataFrame([*PEOPLE, hidden], columns=columns, dtype=object)
+    def released(*hidden: Row) -> tuple[pa.Table, list[Any]]:
+        rows = pd.DataFrame([*PEOPLE, *hidden], columns=columns, dtype=object)
         with anonspark.anonymize(rows, document) as release:
             return release.to_arrow(), release.manifest["warnings"]
 
-    expected = released(ORDINARY | {"age": None})
+    # A row without any value is passed over, as if it was not there.
+    expected = released(ORDINARY | {"age": None}), released()
 
     @fuzzed
     @given(st.fixed_dictionaries(dict.fromkeys(columns[1:], OBJECTS)))
     @example(ORDINARY | {"nights": "x"})
     @example(ORDINARY | {"zip": 3.5, "nights": 2**70, "diag": date(2020, 1, 1)})
+    @example({"zip": [], "diag": [], "nights": []})
     def nothing_differs(row: Row) -> None:
-        assert released(row | {"age": None}) == expected
+        assert released(row | {"age": None}) in expected
 
     nothing_differs()
 

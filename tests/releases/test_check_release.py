@@ -276,24 +276,6 @@ def test_people_of_one_record_each(make: Make, capsys: pytest.CaptureFixture[str
     assert "0 classes break {'attribute': 'illness'" in text
 
 
-def test_people_in_several_classes(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the whole table people count, and they are in it once."""
-    release = make(
-        "several classes",
-        attributes={"age": "quasi_identifier", "patient": "insensitive", "illness": "sensitive"},
-        model={"name": "smondrian"},
-        privacy={
-            "k": 2,
-            "unit": "patient",
-            "l_diversity": {"attribute": "illness", "l": 2},
-            "beta_likeness": {"attribute": "illness", "beta": 3},
-        },
-    )
-    text = require_agreement(capsys, release)
-    assert "0 classes break {'attribute': 'illness', 'kind': 'distinct'" in text
-    assert "beta_likeness: {'attribute': 'illness'" in text.partition("not checked")[2]
-
-
 def test_records_that_were_left_out_and_are_not_told(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ SMALL = {
     "quality/selection": "--data DATA --runs 1",
     "quality/silos": "--data DATA --seeds 0",
     "recipients": "--rows 2000",
+    "refined": "--data DATA --tables Adult --ks 5 --runs 1",
     "release_pairs": "--people 2000",
     "scaling": "OUT/small.json OUT/large.json",
     "separation": "--data DATA",

@@ -42,14 +42,6 @@ def report_release(
         ),
     ] = None,
     holdout: Holdout = None,
-    internal: Annotated[
-        bool,
-        typer.Option(
-            "--internal",
-            "--inside",
-            help="Also name the worst classes, for internal use only. Needs --out.",
-        ),
-    ] = False,
     decision: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Also print the decision in a file of init --decision."),
@@ -61,7 +53,7 @@ def report_release(
         from anonspark.reporting.making import report_release as write
 
         learned = {"target": target, "holdout": holdout}
-        return write(engine, output, original, out, internal=internal, decision=decision, **learned)
+        return write(engine, output, original, out, decision=decision, **learned)
 
     made = call.work(make, output, original, holdout, stage="report")
     call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")

@@ -27,8 +27,8 @@ from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.columnar_files import open_columnar
 from anonspark.engine.local.opening import table_of_columnar
 from anonspark.engine.managed_tables import require_plain_files
-from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.reading_errors import TableAddress, nothing_there
+from anonspark.engine.raw_columns import UnreadType, WantedColumns
+from anonspark.engine.reading_errors import TableAddress, nothing_there, type_not_read
 from anonspark.engine.spark.arrow import arrow_schema, spark_type
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields, with_lacking
@@ -211,6 +211,9 @@ def _decoded_orc(
     if address.data_format == "parquet":
         return None
     schema = table_of_columnar(address, found, opened, wanted).with_fields().schema
+    for column in schema if wanted is None else ():
+        if isinstance(column.type, UnreadType):
+            raise type_not_read(address.where, str(column.type), column=column.name)
     contents = spark.read.format("binaryFile").options(**options).load(list(own))
     decode = DecodeOrc(found, schema, address.where)
     return PythonStage(contents.select("content", "path"), decode, schema, decode.select)

@@ -177,8 +177,14 @@ def plan_columns(
         plan = plan_column(name, attribute, found, hierarchies.get(name), order)
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
-        else:
-            plans.append(plan)
+            continue
+        plans.append(plan)
+        is_set = plan.column.kind in ("category", "boolean")
+        if is_set and configuration.output.style == "bounds" and configuration.output.copies:
+            problems.append(
+                f"attributes.{name}: output.style bounds publishes a list of its values, which "
+                "output.copies: [csv] cannot express. Set output.style to interval, or leave it out"
+            )
     if problems:
         raise DataError(*problems)
     return plans

@@ -113,9 +113,22 @@ def _labels(manifest: Manifest) -> str:
     if not manifest.drops_missing and manifest.style == "interval":
         lines.append("`missing` is no value, `... or missing` a value or none.")
     if manifest.style == "bounds":
+        occur = (
+            ""
+            if any(one.grid for one in attributes)
+            else ", and are values that occur in the class"
+        )
+        lines.append(f"Both bounds are included{occur}. Null where all values are missing.")
+    if any(one.bottom is not None or one.top is not None for one in attributes):
         lines.append(
-            "Both bounds are included, and are values that occur in the class. Null where all "
-            "values are missing."
+            "The outermost values of some columns are one: `90+` (or `... or later`) are all from "
+            "there on, `17 or less` (or `... or earlier`) all up to there."
+        )
+    share = manifest.summary.get("isolating_ends")
+    if share is not None:
+        lines.append(
+            f"At {share:.1%} of the ends of ranges, the strip as wide as a step of the grid holds "
+            "one record of the original. Without a grid a strip is a value."
         )
     if manifest.style == "mean":
         lines.append("A mean does not show how far the values of a class lie apart.")
@@ -207,8 +220,9 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
         if one.kind == "date":  # A question needs no quotes around a day, so a shell needs fewer.
             bounds = bounds.replace("'", "")
         question = f"{quoted(one.name)} between {bounds}"
-        if first is None or last is None or one.rule is not None:
-            # Of rules null may mean any value, which a comparison would leave out.
+        is_open = one.bottom is not None or one.top is not None
+        if first is None or last is None or one.rule is not None or is_open:
+            # Of rules and open ends null may mean any value, which a comparison would leave out.
             return question, ""
         found = raw_type_of(one, schema)
         if found is not None and pa.types.is_timestamp(found) and found.tz is not None:

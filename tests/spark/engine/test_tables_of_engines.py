@@ -200,7 +200,7 @@ def test_parts_of_large_files(by_spark: Reader, tmp_path: Path) -> None:
         assert len(found) == rows
         selected = opened.select(["text"])
         texts = [batch for task in selected.tasks for batch in task()]
-        assert pa.Table.from_batches(texts).column_names == ["text"]
+        assert {tuple(batch.schema.names) for batch in texts} == {("text",)}
         assert sum(map(len, texts)) == rows
 
 
@@ -349,13 +349,11 @@ def test_parts_without_values_fit_every_type(by_spark: Reader, tmp_path: Path) -
         columns, rows = same(by_spark, tmp_path / "t", "parquet", {}, **asked)
         assert columns == [("age", "int64"), ("Ward", "string"), ("note", "string")]
         assert len(rows) == 4
-    # Of files in folders all are alike, or they are refused.
     write_table(tmp_path / "f/town=0a/a.parquet", PEOPLE)
     write_table(tmp_path / "f/town=b/a.parquet", PEOPLE)
     assert len(same(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)[1]) == 4
     write_table(tmp_path / "f/town=c/a.parquet", without)
-    refused = outcome(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)
-    assert "has other types of columns than files in other folders" in refused[1]
+    assert len(same(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)[1]) == 6
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])

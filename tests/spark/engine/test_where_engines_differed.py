@@ -197,7 +197,7 @@ def test_orc_whose_calendar_nobody_knows(engine: SparkEngine, tmp_path: Path, ol
     write(tmp_path, *tables, kind="orc")
     found = of_both(engine, tmp_path, insensitive=["x"])
     assert f"in file:{tmp_path}/in/p1.orc, which may count them by" in found["message"]
-    assert "spark" not in found["message"]
+    assert "spark" not in found["message"].replace(str(tmp_path), "")
     assert "files" in of_both(engine, tmp_path)
 
 

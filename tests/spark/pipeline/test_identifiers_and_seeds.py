@@ -31,7 +31,7 @@ def test_a_seed_at_an_address(
     address = f"viewfs://{tmp_path.name}/data"
     (tmp_path / "seed").write_text(f"{SEED}\n")
     write_table(tmp_path / "input.parquet", {"age": list(range(60))})
-    attributes = {"age": "quasi_identifier"}
+    attributes = {"age": {"role": "quasi_identifier", "grid": 1}}
     path = configuration_file(
         tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
     )
@@ -62,14 +62,14 @@ def test_identifiers_are_not_staged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A DataFrame whose session means something else by times is staged before it is read."""
-    run = anonspark.api.release.run
+    run = anonspark.api.functions.run
     staged: list[pa.Table] = []
 
     def look_and_run(*arguments: Any, **named: Any) -> Any:
         staged.extend(pq.read_table(path) for path in tmp_path.rglob("records/*.parquet"))
         return run(*arguments, **named)
 
-    monkeypatch.setattr(anonspark.api.release, "run", look_and_run)
+    monkeypatch.setattr(anonspark.api.functions, "run", look_and_run)
     rows = spark.createDataFrame(
         [
             (row % 40, f"P-{max(row, 14) // 2}", "?" if row % 2 else f"V-{row}")
