@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import Field
 
 from anonspark.config.problems import validated
 from anonspark.config.section import Section
@@ -12,12 +12,8 @@ from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
 
-def _as_text(value: object) -> object:
-    """Return a number, such as a year, as a text, and anything else as it is."""
-    return str(value) if type(value) in (int, float) else value
-
-
-_Statement = Annotated[str | None, BeforeValidator(_as_text)]
+# A number, such as a year, is a statement as well.
+_Statement = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)] | None
 
 
 class Decision(Section):

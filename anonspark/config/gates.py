@@ -27,6 +27,7 @@ _REMEDIES: Mapping[Need, str] = {
     "information": "Set evaluate.information to true",
     "association": "Name a target: evaluate.association.target",
     "weights": "Name a column of sampling weights: evaluate.risk.weights",
+    "people": "Set privacy.unit, and output.pseudonyms for it",
     "ends": f"Bound it by a gate: gates.{ENDS}",
     "baseline": "Set evaluate.compare_baseline to true, without model.suppression_limit",
 }

@@ -192,6 +192,10 @@ class PrivacyOptions(_WithOneBound):
     """Whether k may be 1, which protects no one. Only to compare with a release without
     protection."""
 
+    allow_alone: bool = False
+    """Whether output.pseudonyms may show people who agree with no one else in the classes of all
+    their records."""
+
     foreign_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys of criteria of other packages: a configuration that has some is of a class of its own,
     see :func:`privacy_class`."""

@@ -27,7 +27,7 @@ BOUNDS = {"l_diversity": "l", "t_closeness": "t"} | {
 # Keys that are no criteria.
 # Models that recode every quasi-identifier to a level of its hierarchy.
 _LEVELLED = ("full-domain", "rho-gain")
-_OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1")
+_OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1", "allow_alone")
 
 # What a criterion may say beside its attribute and its bound.
 _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}

@@ -22,14 +22,16 @@ Need = Literal[
     "rounds",
     "one record",
     "units",
+    "people",
     "request",
     "bounds",
     "ends",
 ]
 """Conditions for figures that not every run has: ``evaluate.information``,
 ``evaluate.association``, ``evaluate.risk.weights``, a model without outlier handling, several
-rounds, an attacker who aims at one record, ``privacy.unit``, the request of a recipient, a style
-that publishes the bounds of classes, or a gate on ends of ranges."""
+rounds, an attacker who aims at one record, ``privacy.unit``, a published column that
+identifies people, the request of a recipient, a style that publishes the bounds of classes, or a
+gate on ends of ranges."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -268,6 +270,13 @@ SUMMARY = (
         "long",
         "fewest people of a class (k = {k})",
         needs="units",
+        line=6,
+    ),
+    Figure(
+        "alone",
+        "long",
+        "people who agree with no one in the classes of all records",
+        needs="people",
         line=6,
     ),
     Figure(

@@ -23,6 +23,7 @@ WarningCode = Literal[
     "no_criterion",
     "no_protection",
     "order_of_letters",
+    "people_alone",
     "people_of_two_holders",
     "people_repeat",
     "rare_values",

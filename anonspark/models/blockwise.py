@@ -519,7 +519,7 @@ class FinishBlocks:
         sizes, left_over, whole = np.diff(starts), order[:0], None
         if self.separation is not None or self.forming.widens:
             whole = WholeGroups(
-                np.diff(refined.starts),
+                sizes,
                 generalizer.penalty(contents.codes.take(refined.order, axis=0), refined.starts),
             )
         if self.separation is not None and whole is not None:

@@ -34,6 +34,7 @@ from anonspark.release.derived_figures import (
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class Measured:
         None where the configuration names no target.
     ends : Ends or None
         None without a gate on them.
-    units : mapping of int to int or None
-        Classes of each number of people whom their records are about. None where records count.
+    units : MeasuredUnits or None
+        The people whom the records of classes are about. None where records count.
     of_people : bool
         Whether the criteria beyond k count people.
     weights : tuple of int64 and float64 ndarray, or None
@@ -73,7 +74,7 @@ class Measured:
     information: Information | None = None
     association: Association | None = None
     ends: Ends | None = None
-    units: Mapping[int, int] | None = None
+    units: MeasuredUnits | None = None
     of_people: bool = False
     weights: tuple[Sizes, Floats] | None = None
 
@@ -168,7 +169,7 @@ def make_figures(
     if request is not None:
         summary |= request.figures(configuration.privacy.k)
     if snapshot.units is not None and measured.units is not None:
-        summary["smallest_units"] = min(measured.units)
+        summary |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
         # Of records left out nothing may be told, nor whether somebody has no others.
         summary["units"] = None if basis.left_out else snapshot.units.number
     if measured.information is not None:
@@ -185,18 +186,19 @@ def make_figures(
         summary |= {"rows_in": None, "rows_dropped_missing": None}
         attributes = [row | {"missing_rows": None} for row in attributes]
     presence = measured.presence
+    units = None if measured.units is None else measured.units.classes
     risk = risk_rows(
         configuration.evaluate.risk,
         _rounds(basis),
         measured.published.sizes,
-        measured.units,
+        units,
         None if presence is None else (presence.counts.released, presence.counts.population),
         measured.weights,
     )
     privacy = privacy_rows(
         configuration.privacy,
         measured.published.smallest,
-        measured.units,
+        units,
         {one.criterion: one.measured for one in measured.criteria},
         None if presence is None else (presence.smallest, presence.largest),
     )
@@ -220,7 +222,7 @@ def make_figures(
         risk=[row | own for row in risk],
         nodes=[row | own for row in nodes],
         counted=counts | _missing_by_gate(basis),
-        units=measured.units,
+        units=units,
         of_people=[one.measured for one in measured.criteria] if measured.of_people else None,
     )
 

@@ -470,9 +470,7 @@ def _anonymize(
         written = stage_records(context, staging, snapshot, basis, form)
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
-    warnings = warnings + warn_of_staged(
-        context, verified.table, prepared, basis, measured.published
-    )
+    warnings = warnings + warn_of_staged(context, verified.table, prepared, basis, measured)
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
     ends = measure_isolating_ends(context, verified.table, snapshot, basis, form)
     association = measure_association_kept(context, verified.table, snapshot, basis, form, target)

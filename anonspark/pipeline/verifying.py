@@ -42,6 +42,7 @@ from anonspark.verification.people import (
     MeasuredUnits,
     count_sizes,
     measure_people,
+    people_who_agree,
 )
 from anonspark.verification.population import (
     broken_presence,
@@ -95,6 +96,32 @@ def require_units(
             "was published. Please report this as a bug"
         )
     return numbers
+
+
+def _require_people(
+    context: RunContext,
+    table: Table,
+    snapshot: Snapshot,
+    basis: Basis,
+    form: PublishedForm,
+    published: PublishedClasses,
+) -> MeasuredUnits | None:
+    """Measure the people of the staged release, and refuse pseudonyms of people who are alone."""
+    configuration, privacy = context.configuration, context.configuration.privacy
+    numbers = require_units(basis.rounds.finished, snapshot, published, privacy.k)
+    if numbers is None:
+        return None
+    shown = configuration.people_columns
+    agreeing = people_who_agree(table, form.columns, shown) if shown else None
+    units = MeasuredUnits(tuple(privacy.unit), numbers, agreeing=agreeing)
+    may_be_alone = privacy.allow_alone or not configuration.output.pseudonyms
+    if units.alone and context.warns and not may_be_alone:
+        (text,) = units.warnings()
+        raise GuaranteeError(
+            f"output.pseudonyms: {text}. If no one can know several records of a person, set "
+            "privacy.allow_alone to true. Nothing was published"
+        )
+    return units
 
 
 _TUPLE = "tuple"
@@ -292,7 +319,7 @@ def verify_staged(
         kept = [one for one in criteria if model.keeps(one.criterion)]
         _require_promises(published, k, kept, rows)
         criteria = _with_told_distances(table, form.columns, criteria, basis)
-        units = require_units(basis.rounds.finished, snapshot, published, k)
+        units = _require_people(context, table, snapshot, basis, form, published)
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)
@@ -327,7 +354,6 @@ def verified_by_run(
         Without what a run does not look at: attributes that no criterion is about, and attacks.
     """
     privacy = configuration.privacy
-    units = measured.units
     return Verification(
         release=configuration.output.path,
         k=privacy.k,
@@ -340,7 +366,7 @@ def verified_by_run(
             for row in figures.risk
             if "round" not in row
         ],
-        units=None if units is None else MeasuredUnits(tuple(privacy.unit), units),
+        units=measured.units,
         presence=measured.presence,
         columns_published=figures.summary["columns_published"],
         columns_in=figures.summary["columns_in"],

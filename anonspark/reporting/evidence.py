@@ -150,7 +150,7 @@ def hides_original(manifest: Manifest) -> bool:
 
 
 def _as_told(summary: Row, k: int) -> Row:
-    """Return a summary without counts of few records, which an earlier version wrote."""
+    """Return a summary without counts of few records."""
     if any(summary.get(name) is None for name in COUNTS):
         return summary
     return {**summary, **told_counts({name: int(summary[name]) for name in COUNTS}, k)}

@@ -77,6 +77,7 @@ def glance(evidence: Evidence) -> Section:
     tiles = [
         _verdict(evidence),
         _risk(evidence),
+        *_people(evidence),
         _lost(evidence),
         _usefulness(evidence),
         _weakest(evidence),
@@ -144,6 +145,25 @@ def _risk(evidence: Evidence) -> Tile:
         f"{text}.",
         "bad" if evidence.k == 1 else "mixed" if high else "good",
     )
+
+
+def _people(evidence: Evidence) -> Iterator[Tile]:
+    """Show how many people are found by all of their records, where these stay together."""
+    units, rules = evidence.verification.units, evidence.rules
+    if units is None or units.alone is None or units.fewest_agreeing is None:
+        return
+    title, value = "People found by all their records", rules.count(units.alone)
+    if units.alone:
+        text = (
+            "So many people agree with no one else in the classes of all their records. An "
+            "attacker who knows the quasi-identifiers of all of them finds the person, with "
+            "certainty."
+        )
+        yield Tile(title, value, text, "bad")
+        return
+    fewest = rules.count(units.fewest_agreeing)
+    text = f"The fewest people who agree in the classes of all their records: {fewest}."
+    yield Tile(title, value, text, "good" if units.fewest_agreeing >= rules.k else "mixed")
 
 
 def _lost(evidence: Evidence) -> Tile:

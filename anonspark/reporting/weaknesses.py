@@ -145,7 +145,8 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
         warnings.append(str(one["text"]))
         # Those have an item of their own, and the size of a block is about the machine.
         if one.get("code") not in ("rare_values", "column_identifies", "large_block"):
-            yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), "mixed")
+            tone = "bad" if one.get("code") == "people_alone" else "mixed"
+            yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), tone)
     for text in evidence.verification.warnings:
         if not any(text.endswith(one) for one in warnings):
             yield Item("The proof", _sentence(text), "mixed")

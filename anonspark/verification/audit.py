@@ -313,6 +313,7 @@ def _beside_statements(
         ],
         found.presence if claim.privacy.delta_presence == said.privacy.delta_presence else None,
         {one.attribute: one.values for one in found.sensitive},
+        found.units,
         weights if claim.risk.weights == said.risk.weights else None,
     )
     # An original that the release was not made of refutes nothing.

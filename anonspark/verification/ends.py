@@ -100,7 +100,7 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
             return found, numbers
 
         search = build_search(of_ends, labels.attributes, prepared, labels.leaves, at_ends)
-        counts = count_records(prepared, search, labels.attributes)
+        counts = count_records(prepared, search, labels.attributes)[: search.classes]
         alone.append(int((counts == 1).sum()))
     return Ends(len(rows), *alone)
 

@@ -87,7 +87,15 @@ class MeasuredUnits:
         ]
 
     def warnings(self) -> list[str]:
-        """Report what the files do not prove, in one sentence at most."""
+        """Report who is found by several records, or what the files do not prove."""
+        if self.alone:
+            who = "1 person agrees" if self.alone == 1 else f"{self.alone:,} people agree"
+            return [
+                f"{who} with no one else in the classes of all their records, which the release "
+                "shows to be of one person. An attacker who knows the quasi-identifiers of all "
+                "records of such a person finds them, whatever k is. Leave out output.pseudonyms, "
+                "or publish fewer or coarser quasi-identifiers"
+            ]
         if not self.not_published:
             return []
         counted = "k and the criteria beyond it count" if self.with_criteria else "k counts"

@@ -78,6 +78,12 @@ def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
             "classes hold more records than the population has in their region, so it is not a "
             "population of the released people. The release must not be used"
         ]
+    if presence.overlapping:
+        return [
+            f"{_SECTION}: {presence.overlapping:,} of {presence.population:,} records of the "
+            "population are in the regions of several classes, so the labels depend on the records "
+            "and prove who is in the release. The release must not be used"
+        ]
     if presence.out_of_bounds:
         return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "

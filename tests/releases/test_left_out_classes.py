@@ -290,7 +290,7 @@ def test_nothing_shows_how_many_people_have_no_published_record(
     release, table = one_column(
         tmp_path,
         columns,
-        privacy={"k": 6, "unit": "person"},
+        privacy={"k": 6, "unit": "person", "allow_alone": True},
         model={"name": "smondrian", "suppression_limit": limit},
         output={"pseudonyms": {"person": "who"}},
     )

@@ -31,6 +31,7 @@ from anonspark.verification.audit import audit_release, audit_table
 from anonspark.verification.claims import Claim
 
 K = 5
+ALONE = "agree with no one else in the classes of all their records"
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
@@ -238,7 +239,7 @@ def test_distinct_values_of_people(tmp_path: Path, model: str, criteria: dict[st
     require_people(release, criteria)
     verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
-    assert all("no criterion forbids" in one for one in verified.warnings)
+    assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
     stated = {
         row["attribute"]: row["measured"]
         for row in metrics(release, "privacy")
@@ -467,7 +468,7 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
     assert ("people who agree in the classes" in page) == (role == "insensitive")
     # Risks are of people; what a class tells of a sensitive attribute is of records.
     assert "People above each threshold of risk" in page
-    assert "the quasi-identifiers of one record of a person, and nothing else" in page
+    assert "of one record of a person, and nothing else" in page
 
 
 def test_a_published_number_proves_it(folder: Path) -> None:
@@ -565,8 +566,13 @@ def test_what_counts_records_where_people_have_several(folder: Path) -> None:
         "delta_presence": {"population": str(folder / "input.parquet"), "max": 0.5},
     }
     told = "privacy.delta_presence: found together with privacy.unit, and a person has"
+    model = {
+        "name": "full-domain",
+        "levels": [{"age": 4, "zone": 3, "sex": 1}],
+        "suppression_limit": 0.0,
+    }
     with pytest.raises(DataError, match=told):
-        run(with_input(folder, place(folder, "records"), privacy=privacy))
+        run(with_input(folder, place(folder, "records"), privacy=privacy, model=model))
 
 
 def test_types_that_tell_nobody_apart(tmp_path: Path) -> None:
@@ -614,7 +620,11 @@ HIDDEN: dict[str, Any] = {"patient": "identifier"} | dict.fromkeys(
 
 def with_pseudonyms(folder: Path, own: Path, **sections: Any) -> Path:
     output = {"path": str(own / "release"), "pseudonyms": {"patient": "person"}}
-    given = {"input": {"path": str(folder / "input.parquet")}, "attributes": HIDDEN}
+    given = {
+        "input": {"path": str(folder / "input.parquet")},
+        "attributes": HIDDEN,
+        "privacy": {"k": K, "unit": "patient", "allow_alone": True},
+    }
     return configured(own, **{**given, "output": output, **sections})
 
 
@@ -656,7 +666,7 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
     original = str(folder / "input.parquet")
     verified = audit_release(LocalEngine(), str(release), original=original)
     assert verified.failures == []
-    assert all("no criterion forbids" in one for one in verified.warnings)
+    assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
     assert verified.units is not None
     assert verified.units.not_published == ()
     assert verified.units.fewest >= K
@@ -664,6 +674,55 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
     assert verified.units.agreeing == dict(alike)
     assert verified.as_dict()["units"]["fewest_agreeing"] == min(alike)
     assert verified.as_dict()["units"]["alone"] == alike.get(1, 0)
+
+
+@pytest.mark.parametrize("role", ["pseudonym", "insensitive"])
+def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, role: str) -> None:
+    """300 people with 2 to 5 records are in 16 classes of each day, so hardly two of them agree."""
+    generator = np.random.default_rng(1)
+    person = np.repeat(np.arange(300), generator.integers(2, 6, 300))
+    columns = {
+        "patient": person,
+        "age": generator.integers(18, 90, 300)[person],
+        "day": generator.integers(0, 1000, len(person)),
+        "disease": generator.choice(list("abcdef"), len(person)),
+    }
+    write_table(tmp_path / "input.parquet", columns)
+    hidden, output = role == "pseudonym", {"path": str(tmp_path / "release")}
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            "patient": "identifier" if hidden else role,
+            **dict.fromkeys(("age", "day"), "quasi_identifier"),
+            "disease": "sensitive",
+        },
+        privacy={"k": 10, "unit": "patient", "l_diversity": {"attribute": "disease", "l": 3}},
+        output=output | ({"pseudonyms": {"patient": "person"}} if hidden else {}),
+    )
+    if hidden:
+        refused = command(capsys, "run", path)
+        assert (refused.code, (tmp_path / "release").exists()) == (4, False)
+        assert f"output.pseudonyms: 278 people {ALONE}" in refused.err
+        assert "set privacy.allow_alone to true" in refused.err
+    allowed = ("run", path, "--set", "privacy.allow_alone=true")
+    refused = command(capsys, *allowed, "--set", "gates.alone={max: 0}")
+    assert (refused.code, "gates.alone: found 278, expected at most 0" in refused.err) == (4, True)
+    assert f"278 people {ALONE}" in command(capsys, *(allowed if hidden else ("run", path))).err
+    release = tmp_path / "release"
+    codes = [one["code"] for one in json.loads((release / "manifest.json").read_text())["warnings"]]
+    assert ("people_alone" in codes, summary(release)["alone"]) == (True, 278)
+    shown = command(capsys, "verify", release)
+    assert (shown.code, f"278 people {ALONE}" in shown.err) == (0, True)
+    page, _ = make_report(LocalEngine(), str(release))
+    assert "People found by all their records" in page
+    assert ("Publish no pseudonyms" in page, "Nothing has to be done" in page) == (hidden, False)
+
+
+def test_nobody_is_known_to_be_alone_where_files_do_not_show_people(folder: Path) -> None:
+    own = place(folder, "hidden")
+    path = with_input(folder, own, attributes=HIDDEN, gates={"alone": {"max": 0}})
+    with pytest.raises(ConfigurationError, match="which is not measured"):
+        load_configuration(path)
 
 
 def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
@@ -690,7 +749,7 @@ def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
 
 
 def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
-    privacy = {"k": K, "unit": "patient", **ONE}
+    privacy = {"k": K, "unit": "patient", "allow_alone": True, **ONE}
     output = {"path": str(tmp_path / "release"), "pseudonyms": {"patient": "person"}}
     path = with_sick(
         tmp_path,
@@ -702,7 +761,7 @@ def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
     release = run(path)
     verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
-    assert all("no criterion forbids" in one for one in verified.warnings)
+    assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
     (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "distinct"]
     assert verified.criteria[0].measured == stated["measured"]
 

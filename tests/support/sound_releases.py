@@ -164,6 +164,7 @@ def draw_configuration(
         document["report"] = {"title": "Visits", "purpose": "A test", "contact": "a@b.example"}
     if document["privacy"].get("unit") and draw.random() < 0.5:
         document["output"]["pseudonyms"] = {"person": "patient"}
+        document["privacy"]["allow_alone"] = True
     if draw.random() < 0.2:
         document["output"]["format"] = "orc"
     if model in _BY_LEVELS:
