@@ -11,7 +11,6 @@ from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
-
 # A number, such as a year, is a statement as well.
 _Statement = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)] | None
 
