@@ -465,7 +465,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     l: int | Literal["proposed"] | None = PROPOSED,  # noqa: E741 - its name in the literature
-    rank_by: str = "gcp",
+    rank_by: str = "loss",
     staging: str | PathLike[str] | None = None,
     progress: bool = True,
 ) -> Comparison:

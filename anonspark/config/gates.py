@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from pydantic import Field
-
+from anonspark.config.fractions import Bound
 from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section, reversed_bounds
 from anonspark.core.figures import ATTRIBUTES, ENDS, RISK, SUMMARY, Need, results
@@ -37,11 +36,10 @@ _REMEDIES: Mapping[Need, str] = {
 class Gate(Section):
     """Bounds on a figure."""
 
-    # Nothing is below or above what is not a number.
-    min: float | None = Field(default=None, allow_inf_nan=False)
+    min: Bound | None = None
     """Smallest figure that is published."""
 
-    max: float | None = Field(default=None, allow_inf_nan=False)
+    max: Bound | None = None
     """Largest figure that is published."""
 
     def _problems(self) -> Iterator[Finding]:

@@ -355,9 +355,9 @@ class AutoOptions(ModelOptions):
     microaggregation on a sample. It takes the fastest one whose loss is at most 1% above the
     smallest. The manifest says which and why."""
 
-    objective: Literal["gcp", "queries"] = "gcp"
-    """What is to be small: gcp is the certainty penalty. Queries the median error of counting
-    queries."""
+    objective: Literal["loss", "queries"] = "loss"
+    """What is to be small: loss is the share of its column that a value spans. Queries the median
+    error of counting queries."""
 
 
 class MappingOptions(ModelOptions):

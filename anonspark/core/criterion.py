@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from anonspark.core import extensions
@@ -190,7 +190,14 @@ CRITERIA: Mapping[str, CriterionType] = {
     "hierarchical distance": _distance(
         "hierarchical", "largest distance of a class, hierarchy", "hierarchy"
     ),
-    "maximum distance": _distance("maximum", "largest difference of a value's share in a class"),
+    # Bounds each value by itself, so many may shift a little: no t-closeness of Li et al.
+    "maximum distance": replace(
+        _distance("maximum", ""),
+        words="shares within {bound:g} of the whole table's",
+        measured="difference of shares: largest difference of a value's share in a class",
+        title="difference of shares",
+        short="difference of shares",
+    ),
     "beta": CriterionType(
         "beta_likeness",
         "RELATIVE_GAIN",

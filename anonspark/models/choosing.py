@@ -176,7 +176,7 @@ class Choice:
     """
 
     options: ModelOptions
-    objective: Literal["gcp", "queries"]
+    objective: Literal["loss", "queries"]
     rows: int
     losses: tuple[float, ...]
 
@@ -201,9 +201,10 @@ class Choice:
         }
 
 
-def candidates(objective: Literal["gcp", "queries"]) -> tuple[ModelOptions, ...]:
+def candidates(objective: Literal["loss", "queries"]) -> tuple[ModelOptions, ...]:
     """Return the options of the models that are tried for an objective."""
-    return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=objective)
+    of_groups: Literal["gcp", "queries"] = "queries" if objective == "queries" else "gcp"
+    return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=of_groups)
 
 
 def _settings_of(options: ModelOptions) -> dict[str, object]:
@@ -255,7 +256,7 @@ def try_models(
     records: Records,
     *,
     share: float,
-    objective: Literal["gcp", "queries"],
+    objective: Literal["loss", "queries"],
     only_if_satisfied: bool = False,
 ) -> tuple[tuple[float, ...], int]:
     """Return what models lose on the same sample of a table, and how many records it has.
@@ -323,7 +324,7 @@ class _TryModels:
     """Anonymizes the sample with every candidate, in one task."""
 
     task: Task
-    objective: Literal["gcp", "queries"]
+    objective: Literal["loss", "queries"]
     tried: tuple[ModelOptions, ...]
     only_if_satisfied: bool
 
@@ -347,7 +348,8 @@ class _TryModels:
             if self.objective == "queries":
                 loss = query_error(contents, classes, generalizer.quasi_identifiers)
             else:
-                penalties = generalizer.penalty(contents.codes[classes.order], classes.starts)
+                codes = contents.codes[classes.order]
+                penalties = generalizer.penalty(codes, classes.starts, by_sets=True)
                 weights = sum(one.weight for one in generalizer.quasi_identifiers)
                 loss = float(penalties.sum()) / (weights * records.num_rows)
             losses.append(loss)
@@ -453,7 +455,7 @@ class Rival:
     override : str
         What ``--set`` takes to have it.
     share : float
-        Of the run's loss, gcp, on the sample.
+        Of the run's loss on the sample.
     rows : int
         Records of the sample.
     """
@@ -466,7 +468,7 @@ class Rival:
     def describe(self) -> str:
         """Describe it in a line."""
         return (
-            f"{self.model} would lose about {1 - self.share:.0%} less (gcp, tried on {self.rows:,} "
+            f"{self.model} would lose about {1 - self.share:.0%} less (tried on {self.rows:,} "
             f"records): --set {shlex.quote(self.override)}"
         )
 
@@ -507,7 +509,7 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
         task,
         records,
         share=sampled / rows,
-        objective="gcp",
+        objective="loss",
         only_if_satisfied=True,
     )
     if not losses or losses[0] <= 0:

@@ -209,7 +209,7 @@ class _TriedModel(_Part):
 
 class _ChosenModel(_Part):
     model: dict[str, Any]
-    objective: Literal["gcp", "queries"]
+    objective: Literal["loss", "queries"]
     rows: Count
     tried: list[_TriedModel]
 

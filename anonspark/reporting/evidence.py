@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonspark.config.decision import Decision
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
@@ -39,6 +40,8 @@ class Evidence:
     learning : Learning or None
         What models learn from the release and from its original, with a loss. None where none were
         trained.
+    decision : Decision or None
+        What an officer states of the release.
     """
 
     release: str
@@ -52,6 +55,7 @@ class Evidence:
     risk_before: Sequence[Row] = ()
     proven_by_run: bool = False
     learning: Learning | None = None
+    decision: Decision | None = None
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:

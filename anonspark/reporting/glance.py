@@ -34,7 +34,7 @@ def quality(evidence: Evidence) -> Section | None:
     cells: list[list[Cell]] = []
     lost = []
     for row in rows:
-        name, open_share = str(row["attribute"]), float(row["ncp"])
+        name, open_share = str(row["attribute"]), float(row["loss"])
         other = moved.get(name)
         lost.append(max(open_share, other or 0.0))
         own: list[Cell] = [name, Grade(grade(lost[-1])), round_percent(open_share)]
@@ -53,7 +53,7 @@ def quality(evidence: Evidence) -> Section | None:
     limits = ", ".join(f"{letter} up to {round_percent(limit)}" for limit, letter in LIMITS)
     text = (
         "The grade is given for what is lost of an attribute: the part of its range that a "
-        "published value leaves open on average"
+        "published value leaves open on average, of categories the part of their other values"
     )
     if has_original:
         text += ", or the share of the records that lie in another bin than in the original, "

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from anonspark.config import Configuration
+from anonspark.config.decision import Decision, read_decision
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.presentation.blocks import Section
@@ -56,6 +57,7 @@ def make_report(
     target: str | None = None,
     holdout: Table | str | None = None,
     verified: Verification | None = None,
+    decision: Decision | None = None,
 ) -> Report:
     """Return the report of a release.
 
@@ -76,6 +78,8 @@ def make_report(
         them, else on a part of the original, which flatters the release.
     verified : Verification or None
         What the run has just proven of the release. None proves it here.
+    decision : Decision or None
+        What an officer states of the release.
 
     Returns
     -------
@@ -137,6 +141,7 @@ def make_report(
         risk_before=before,
         proven_by_run=verified is not None,
         learning=learning,
+        decision=decision,
     )
     return Report(_page(evidence), evidence.holds)
 
@@ -216,6 +221,7 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
     value_sections.marginals,
     risk_sections.risk,
     class_sizes,
+    proof_sections.decision,
 )
 
 _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
@@ -258,6 +264,7 @@ def report_release(
     *,
     target: str | None = None,
     holdout: str | None = None,
+    decision: str | None = None,
 ) -> WrittenReport:
     """Write the report of a release. Costs and errors as :func:`make_report`.
 
@@ -273,6 +280,8 @@ def report_release(
     target : str or None
     holdout : str or None
         As of :func:`make_report`.
+    decision : str or None
+        Path of what an officer states of the release.
 
     Returns
     -------
@@ -285,11 +294,14 @@ def report_release(
     """
     files = engine.files
     table = None
+    stated = None if decision is None else read_decision(decision)
     manifest = read_manifest(files, release)
     path = report_place(files, release, out)
     if original is not None:
         table = open_original(engine, original, manifest)
-    report = make_report(engine, release, table, original, target=target, holdout=holdout)
+    report = make_report(
+        engine, release, table, original, target=target, holdout=holdout, decision=stated
+    )
     place_report(files, release, path, report.html)
     return WrittenReport(path, report.holds)
 

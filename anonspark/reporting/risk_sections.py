@@ -97,7 +97,7 @@ _ATTACKERS = {
     "prosecutor": "knows that the person is in the release",
     "journalist": "knows the population",
     "marketer": "wants as many people as possible",
-    "outsider": "does not know who was sampled",
+    "outsider": "individual risk by sampling weights, an estimate: does not know who was sampled",
 }
 
 
@@ -177,9 +177,10 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
         for row in evidence.verification.risk:
             if row.get("expected") is not None:
                 text += (
-                    " An outsider does not know who was sampled. Sampling weights estimate the "
-                    f"population. You can expect {row['expected']:,.2f} re-identifications by an "
-                    f"outsider among the {evidence.rows:,} records."
+                    " The individual risk is that from an outsider, who does not know who was "
+                    "sampled. Sampling weights estimate the population, and calibrated weights "
+                    "estimate small classes poorly: it is no bound. You can expect "
+                    f"{row['expected']:,.2f} re-identifications among {evidence.rows:,} records."
                 )
         return text
     text = (

@@ -23,6 +23,7 @@ from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
 from anonspark.cli.working import ended_by_signals
 from anonspark.config import load_configuration
+from anonspark.config.decision import read_decision
 from anonspark.config.models import MondrianOptions
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.profiling import writing
@@ -103,6 +104,20 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "run", "people.yaml", "--quiet")
     assert outcome.code == 0
     assert summary(folder / "out" / "people")["classes"] > 100
+    # The template of a decision keeps the reasons.
+    again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--quiet")
+    outcome = command(capsys, *again)
+    assert "Written: again.decision.yaml" in outcome.out.splitlines(), outcome.err
+    stated = read_decision("again.decision.yaml")
+    for name, reason in (stated.columns or {}).items():
+        assert f" {name}: " in text or f"# {name}" in text
+        assert str(reason) in text
+    assert len(stated.columns or {}) == 15
+    assert set(stated.model_dump(exclude={"columns"}).values()) == {None}
+    for file in ("again.yaml", "again.seed"):
+        (folder / file).unlink()
+    outcome = command(capsys, *again)
+    assert (outcome.code, "found again.decision.yaml already" in outcome.err) == (2, True)
 
 
 def test_larger_tables_get_passes_and_try_no_models(

@@ -21,6 +21,7 @@ from helpers import command, local_table, write_table
 from places import REPOSITORY, skip_or_fail
 
 from anonspark.cli.application import main
+from anonspark.config.decision import Decision
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.demo.people import EDUCATION_ORDER
 from anonspark.engine.local.engine import LocalEngine
@@ -519,3 +520,71 @@ def test_means_count_where_they_lie() -> None:
     assert set(marginal.after) <= {10.0, 20.0}
     # They hide the regions that attacks look in.
     assert not _tells_regions(published_attributes(Manifest(manifest)))
+
+
+# The decision
+
+
+def decided(
+    made: Made, folder: Path, capsys: pytest.CaptureFixture[str], text: str, *words: object
+) -> tuple[int, str]:
+    """Return the exit code of a report with a decision, and its page or what is wrong."""
+    (folder / "decision.yaml").write_text(text)
+    page = folder / "page.html"
+    outcome = command(
+        capsys, "report", made.release, "--decision", folder / "decision.yaml", "--out", page,
+        "--quiet", *words,
+    )  # fmt: skip
+    return outcome.code, page.read_text() if outcome.code == 0 else outcome.err
+
+
+def rows_of_page(page: str, section: str) -> dict[str, str]:
+    """Return the first and the last cell of each row of a section's tables."""
+    inside = page.partition(f'id="{section}"')[2].partition("</section>")[0]
+    found = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in inside.split("<tr>")]
+    return {unescape(re.sub("<[^>]+>", "", row[0])): row[-1] for row in found if row}
+
+
+def test_a_decision_is_printed_with_the_fingerprint(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "recipients: <script>alert(1)</script> & sons\nthreshold: 1/11, as EMA 0070\ndate:\n"
+        "valid_until: 2028\ncolumns: {sex: neighbours <b>see</b> it, city: not needed}\n"
+    )
+    code, page = decided(made, tmp_path, capsys, text)
+    assert code == 0, page
+    rows = rows_of_page(page, "decision")
+    assert (
+        rows["Fingerprint of the release"]
+        == read_manifest(LocalEngine().files, str(made.release)).fingerprint
+    )
+    assert rows["Threshold of the risk, and the reason for it"] == "1/11, as EMA 0070"
+    blank = rows["Role of the column education"]
+    assert rows["Date"] == rows["Name of the person who decides"] == blank == ""
+    assert rows["Valid until, and what makes it void earlier"] == "2028"
+    assert rows["Role of the column city"] == "not needed"
+    named = "Recipients, and what they use the release for", "Role of the column sex"
+    escaped = tuple(rows[name] for name in named)
+    assert escaped == (
+        "&lt;script&gt;alert(1)&lt;/script&gt; &amp; sons", "neighbours &lt;b&gt;see&lt;/b&gt; it"
+    )  # fmt: skip
+    assert set(Decision.model_fields) >= {"attackers", "attempt", "singling_out", "inference"}
+    assert 'id="decision"' not in made.report
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("recipient: a", "--decision: recipient: unknown key. Did you mean 'recipients'?"),
+        ("name: [a]", "--decision: name: found a list. Expected a text or null"),
+        ("name: a\nname: b", "--decision: name: found the key twice"),
+        ("", "the file is empty. Expected keys as anonspark init --decision writes them"),
+    ],
+)
+def test_what_is_no_decision(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, problem: str
+) -> None:
+    code, message = decided(made, tmp_path, capsys, text)
+    assert code == 2
+    assert problem in message

@@ -184,13 +184,16 @@ class Generalizer:
         ]
         return published, ClassFigures(np.diff(starts), lowest, highest, levels, penalties, losses)
 
-    def penalty(self, codes: Codes, starts: Codes) -> Figures:
+    def penalty(self, codes: Codes, starts: Codes, *, by_sets: bool = False) -> Figures:
         """Return what groups would add to ``gcp_total`` as classes.
 
         Parameters
         ----------
         codes, starts
             As for :meth:`generalize`.
+        by_sets : bool
+            Whether categories lose by the number of values in the set, whatever their order, as in
+            ``loss``.
 
         Returns
         -------
@@ -200,7 +203,12 @@ class Generalizer:
         total = np.zeros(len(starts) - 1)
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
             extent = _extent(quasi_identifier, codes[:, index], starts)
-            total += quasi_identifier.weight * _span(quasi_identifier, extent)
+            share = _span(quasi_identifier, extent)
+            if by_sets and quasi_identifier.is_category:
+                domain = quasi_identifier.domain_size
+                others = _loss(quasi_identifier, extent, codes[:, index], starts)
+                share = others * domain / max(domain - 1, 1)
+            total += quasi_identifier.weight * share
         return total * np.diff(starts)
 
     def _column(

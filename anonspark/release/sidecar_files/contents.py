@@ -48,6 +48,7 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
         rows=f"{int(manifest.published.get('rows', 0)):,}",
         made=f"anonspark {manifest.version}".strip(),
         promises=promises(manifest),
+        k=f"{manifest.k:,} record{'s' * (manifest.k > 1)}",
         parts=len(manifest.parts),
         not_protected=NOT_PROTECTED,
         columns=[

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proofs import verification as verified
 
+import anonspark
 from anonspark.core.criterion import Criterion
 from anonspark.core.model_scores import Difference
 from anonspark.engine.local.engine import LocalEngine
@@ -367,6 +369,8 @@ def test_risks_of_people_are_called_those_of_people() -> None:
     assert "people at risk unique people" in section
     assert "33.3%" in section
     assert "Ask for classes of 15 people" in texts(advice(found))
+    never = [{**found.verification.risk[0], "threshold": 0.0}]
+    assert "Ask for classes" not in texts(advice(of_people(risk=never)))
     assert "One of 2 classes does not keep it now." in texts(advice(found))
 
 
@@ -521,3 +525,23 @@ def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> N
     assert "Equal &lt;records&gt;." in text
     assert text.endswith(". Class &amp; classes")
     assert str(Glossary().explained("a < b")) == "a &lt; b"
+
+
+@pytest.mark.parametrize("other", ["married", "widowed", "single"])
+def test_a_set_of_categories_has_a_grade_by_its_size(other: str) -> None:
+    """Two of four values are one of three others, whatever the alphabet says of them."""
+    first = ["divorced", other] * 2
+    last = sorted({"married", "single", "widowed"} - {other}) * 2
+    table = pa.table({"status": first + last, "age": [20] * 4 + [60] * 4})
+    config = {
+        "attributes": {
+            "status": {"role": "quasi_identifier", "weight": 0.01},
+            "age": "quasi_identifier",
+        },
+        "privacy": {"k": 4},
+        "model": "smondrian",
+    }
+    with anonspark.anonymize(table, config) as release:
+        assert {row["loss"] for row in release.attributes.to_pylist()} == {0, 1 / 3}
+        page = re.sub(r"(<[^>]+>|\s)+", " ", release.report().html)
+    assert "age A 0% status D 33.3%" in page or "status D 33.3% age A 0%" in page
