@@ -192,9 +192,9 @@ class MondrianOptions(RoundOptions):
     Cell takes the width of its cell of the tree, as the published algorithm does."""
 
     refine: int = Field(default=0, ge=0, le=1_000)
-    """How often the groups of a round are refined: neighbours exchange records, and are grown and
-    cut anew where that loses less. 0 keeps them as they were cut, as published. It changes the
-    release."""
+    """How often groups that stay whole are refined: neighbours exchange records, and are grown and
+    cut anew where that loses less. Su-mondrian publishes these or the groups of its rounds,
+    whichever lose less. 0 keeps groups as they were cut, as published. It changes the release."""
 
 
 class CanonOptions(RoundOptions):

@@ -83,9 +83,6 @@ class CriterionType:
     option : Option or None
         Its section of the configuration. None where :mod:`anonspark.config.privacy` writes it out,
         for it has more than one bound.
-    is_later : bool
-        Whether it came after the first releases: a configuration without it has the fingerprint
-        that it had before.
     measure : callable or None
         Of another package its :data:`anonspark.verification.measures.Measure`.
     """
@@ -103,7 +100,6 @@ class CriterionType:
     needs: Literal["order", "hierarchy"] | None = None
     counts_values: bool = False
     option: Option | None = None
-    is_later: bool = False
     measure: Callable[..., Any] | None = None
 
     @property
@@ -217,7 +213,6 @@ CRITERIA: Mapping[str, CriterionType] = {
             "Relative gain of the shares of sensitive values in every class compared with those in "
             "the whole input. One or a list.",
         ),
-        is_later=True,
     ),
 }
 """By kind, in the order in which figures are shown. Without those of other packages."""

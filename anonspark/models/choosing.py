@@ -32,7 +32,7 @@ from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.partition.distribution import received_records
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
+from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups, Groups
 from anonspark.models.model import Task
 from anonspark.models.registry import create_model
 from anonspark.staged.keys import is_coded, key_columns
@@ -56,7 +56,7 @@ class Classes:
     order: Codes
     starts: Codes
 
-    def __add__(self, other: Classes) -> Classes:
+    def __add__(self, other: Classes | Groups) -> Classes:
         starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
         return Classes(np.concatenate([self.order, other.order]), starts)
 
@@ -81,11 +81,12 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     best: tuple[Decimal, Classes] | None = None
     for number in range(1, model.rounds + 1):
         groups = _form_groups(model, contents, rows, number)
-        whole = _penalty(model, contents, groups)
+        refined = groups.refined or groups
+        whole = _penalty(model, contents, refined)
         if best is None or not model.undoes_rounds or lost + whole < best[0]:
-            best = lost + whole, finished + groups
+            best = lost + whole, finished + refined
         if number == 1:
-            price = float(whole / len(rows))
+            price = float(_penalty(model, contents, groups) / len(rows))
         separation = model.separation(price)
         if number == model.rounds or separation is None:
             break
@@ -102,7 +103,7 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     return best[1]
 
 
-def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Classes:
+def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Groups:
     """Return the groups of a round, whole."""
     quasi_identifiers = model.task.generalizer.quasi_identifiers
     nothing = (0,) * len(quasi_identifiers)
@@ -110,9 +111,9 @@ def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number:
     low, high = zip(*cells, strict=True)
     path = int(root_path(model.task.seed % 2**64, number))
     leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
-    forming = FormGroups({0: leaf}, model.group_former, model.task.generalizer, model.task.criteria)
-    groups = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
-    return Classes(rows[groups.order], groups.starts)
+    former = model.former_of_round(number)
+    forming = FormGroups({0: leaf}, former, model.task.generalizer, model.task.criteria)
+    return forming.groups(contents.take(rows), np.zeros(len(rows), np.int64)).among(rows)
 
 
 def satisfy_together(contents: Contents) -> bool:
@@ -131,7 +132,7 @@ def _may_have_a_round(contents: Contents, rows: Codes) -> bool:
     )
 
 
-def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes) -> Decimal:
+def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes | Groups) -> Decimal:
     penalties = model.task.generalizer.penalty(contents.codes[classes.order], classes.starts)
     (total,) = exact_sums(penalties)
     return total

@@ -161,8 +161,11 @@ def run_rounds(
     residual gets its rounds as long as they form classes.
     """
     rounds = _Rounds(model, snapshot, criteria, staging, files, progress, warns)
-    rounds.run_all()
-    rounds.end_with_best()
+    try:
+        rounds.run_all()
+        rounds.end_with_best()
+    finally:
+        model.close()
     return rounds.staged(columns)
 
 
@@ -235,14 +238,17 @@ class _Rounds:
         if finished.last or rows < self.criteria.k:
             self.remaining = left_over, rows
             return None
-        first = self.results[0]
+        finished_ones = sum(one.penalty for one in self.results)
+        if self.model.undoes_rounds and finished_ones >= self._best.penalty_if_last:
+            # Whatever the others will lose, all rounds from here on will be undone.
+            return None
         return replace(
             table,
             records=left_over,
             rows=rows,
             number=table.number + 1,
             last=table.number + 1 == self.model.rounds,
-            mean_penalty=first.penalty_if_last / first.rows,
+            price=self.results[0].price,
         )
 
     def _run(self, table: Round) -> FinishedRound | None:
@@ -288,6 +294,11 @@ class _Rounds:
             one.penalty_if_last <= result.penalty_if_last for one in self.results
         )
 
+    @property
+    def _best(self) -> RoundResult:
+        """Return the first of the rounds with which the release loses least as the last one."""
+        return min(self.results, key=lambda one: one.penalty_if_last)
+
     def end_with_best(self) -> None:
         """Undo the rounds after the one that loses least as the last, for models that do so.
 
@@ -295,8 +306,8 @@ class _Rounds:
         comes to the same choice.
         """
         results = self.results
-        best = results.index(min(results, key=lambda one: one.penalty_if_last))
-        if not self.model.undoes_rounds or best + 1 == len(results):
+        best = results.index(self._best)
+        if not self.model.undoes_rounds or not self._best.left_over:
             return
         table = replace(self.tables[best], last=True)
         _LOGGER.info(
@@ -390,6 +401,7 @@ class _Rounds:
             levels=anonymized.levels,
             large_block=self.large_block,
             staged_bytes=int(found[Part.FINISHED][BYTES] or 0),
+            price=anonymized.price,
         )
 
     def _left_over(self, path: str) -> Records:

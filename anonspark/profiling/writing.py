@@ -124,12 +124,12 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {_comment(one.reason)}"
             for one in draft.criteria
         ]
-    if draft.rows <= _TRIES_MODELS:
-        lines += [
-            "",
-            "model: auto  # tries five models for some seconds. Takes the fastest that loses least",
-        ]
+    model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
+    if draft.rows > _TRIES_MODELS:
+        model = "{name: su-mondrian, refine: 2}  # 0 passes are twice as fast, and lose more"
     lines += [
+        "",
+        f"model: {model}",
         "",
         "output:",
         f"  path: {_scalar(draft.output)}",

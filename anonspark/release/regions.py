@@ -236,11 +236,6 @@ class PublishedAttribute:
         return self.rule in ("prefix", "keep")
 
     @property
-    def has_exact_ends(self) -> bool:
-        """Return whether its ranges end at values of records."""
-        return not (self.is_category or self.rule or self.is_mean) and self.grid is None
-
-    @property
     def is_mean(self) -> bool:
         """Return whether means are published, which say nothing of a single value."""
         return self.style == "mean" and not self.is_category and self.rule is None

@@ -87,9 +87,10 @@ def glance(evidence: Evidence) -> Section:
 
 def _ends(evidence: Evidence) -> Iterator[Tile]:
     """Yield what the ends of ranges give away, where the original shows it."""
-    ends, described = evidence.verification.ends, evidence.manifest.quasi_identifiers
+    ends = evidence.verification.ends
     if ends is None or not ends.ends:
         return
+    described = evidence.manifest.quasi_identifiers
     lines = [f"on a grid of {one['grid']} ({one['name']})" for one in described if "grid" in one]
     if any("grid" not in one and one["kind"] not in ("category", "boolean") for one in described):
         lines.append("at values of records")

@@ -178,10 +178,6 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
                 Verdict(truth.holds),
             ]
         )
-    ends = evidence.verification.ends
-    if ends is not None and ends.ends:
-        what = f"of {ends.ends:,} ends of ranges, those whose strip of the grid holds one record"
-        rows.append([what, "", rules.count(ends.by_strip), ""])
     # Who has several records is looked for by each of them.
     whom = "records" if evidence.people else "people"
     for name, attack in evidence.verification.linkage.items():

@@ -135,7 +135,6 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "mapping": ("RELEASE",),
     "history": ("OUT",),
     "generate": ("--rows", "10", "--out", "OUT"),
-    "fetch": ("adult", "--out", "OUT"),
     "arrange": ("CONFIG", "--target", "disease"),
     "select": ("CONFIG",),
     "distribute": ("PLAN",),
@@ -194,9 +193,6 @@ def test_an_address_in_every_argument(folder: Path, capsys: pytest.CaptureFixtur
         (folder / name).write_text("{}")
     for name, words in planted_arguments():
         arguments = [str(folder / word) if word.isupper() else word for word in words]
-        if name == "fetch" and "--out" in words and "--url" not in arguments:
-            # A local directory of that name, with a network behind it.
-            continue
         for options in (("--debug",), ("--log-format", "json")):
             outcome = command(capsys, *name.split(), *arguments, *options)
             # Of a session that is there the master stays what it is.

@@ -346,14 +346,6 @@ def test_generate_below_what_is_no_directory(
     assert "cannot be written" in outcome.err
 
 
-def test_fetch_of_an_unknown_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "fetch", "adlut", "--out", tmp_path / "data")
-    assert outcome.code == 2
-    assert "'adlut'" in outcome.err
-    assert "adult" in outcome.err
-    assert contents(tmp_path) == {}
-
-
 def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "schema")
     assert outcome.code == 0
@@ -390,7 +382,7 @@ def test_as_a_module_of_python(
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "--help")
     assert outcome.code == 0
-    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "fetch", "schema"):
+    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "schema"):
         assert name in outcome.out
 
 

@@ -23,6 +23,7 @@ from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
 from anonspark.cli.working import ended_by_signals
 from anonspark.config import load_configuration
+from anonspark.config.models import MondrianOptions
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.profiling import writing
 
@@ -102,6 +103,15 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "run", "people.yaml", "--quiet")
     assert outcome.code == 0
     assert summary(folder / "out" / "people")["classes"] > 100
+
+
+def test_larger_tables_get_passes_and_try_no_models(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_TRIES_MODELS", 1_999)
+    assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
+    own = load_configuration(str(folder / "people.yaml")).model
+    assert own == MondrianOptions(name="su-mondrian", refine=2)
 
 
 def _some(source: Path, target: Path, rows: int) -> Path:

@@ -98,7 +98,6 @@ def test_the_report_begins_with_what_decides_and_has_all_sections(made: Made) ->
         "What to do next",
         "Risk curve",
         "Quality of each attribute",
-        "One published class",
         "Guarantee and proof",
         "What was published",
         "How useful it is",
@@ -171,11 +170,7 @@ def test_no_tuple_of_quasi_identifiers_is_in_the_report(made: Made) -> None:
 
 def test_no_value_of_few_people_is_in_the_report(made: Made) -> None:
     """Dates of birth, codes and incomes are those of one or two people each."""
-    # The labels of one class are those of the release.
-    report = re.sub(
-        r'<section aria-labelledby="example">.*?</section>', "", made.report, flags=re.DOTALL
-    )
-    plain = re.sub(r"<(svg|style)\b.*?</\1>", "", report, flags=re.DOTALL)
+    plain = re.sub(r"<(svg|style)\b.*?</\1>", "", made.report, flags=re.DOTALL)
     words = set(re.findall(r"[\w.,-]+", plain))
     words |= set(re.findall(r"<text[^>]*>([^<]*)</text>", made.report))
     people = people_of(made)
@@ -524,17 +519,3 @@ def test_means_count_where_they_lie() -> None:
     assert set(marginal.after) <= {10.0, 20.0}
     # They hide the regions that attacks look in.
     assert not _tells_regions(published_attributes(Manifest(manifest)))
-
-
-def test_the_inside_edition_does_not_overflow(
-    browser: Browser, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "inside.html"
-    outcome = command(capsys, "report", made.release, "--internal", "--out", out, "--quiet")
-    assert outcome.code == 0, outcome.err
-    page = browser.new_page(viewport={"width": 400, "height": 900})
-    page.goto(out.as_uri())
-    assert page.locator("#worst-classes").is_visible()
-    assert page.locator(".notice").is_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    page.close()

@@ -42,23 +42,13 @@ def report_release(
         ),
     ] = None,
     holdout: Holdout = None,
-    internal: Annotated[
-        bool,
-        typer.Option(
-            "--internal",
-            "--inside",
-            help="Also name the worst classes, for internal use only. Needs --out.",
-        ),
-    ] = False,
 ) -> None:
     """Write the report of a release: one HTML file with charts."""
 
     def make(engine: Engine) -> WrittenReport:
         from anonspark.reporting.making import report_release as write
 
-        return write(
-            engine, output, original, out, target=target, holdout=holdout, internal=internal
-        )
+        return write(engine, output, original, out, target=target, holdout=holdout)
 
     made = call.work(make, output, original, holdout, stage="report")
     call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")

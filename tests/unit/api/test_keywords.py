@@ -178,18 +178,6 @@ def test_what_is_no_release_is_told_with_its_type(one: Any) -> None:
             function(one)
 
 
-def test_the_inside_edition_has_a_place_apart(tmp_path: Path) -> None:
-    sensitive = {"quasi_identifiers": ["age"], "sensitive": ["visits"]}
-    with anonspark.anonymize(people(), k=5, **sensitive) as release:
-        page = anonspark.report(release, str(tmp_path / "inside.html"), internal=True)
-        assert "Internal edition" in page.html
-        assert "Worst classes" in page.html
-        assert (tmp_path / "inside.html").read_text() == page.html
-        assert "Worst classes" not in anonspark.report(release).html
-        with pytest.raises(ConfigurationError, match=r"^path: .* lies inside the release"):
-            anonspark.report(release, f"{release.path}/inside.html", inside=True)
-
-
 def test_equal_calls_have_equal_fingerprints() -> None:
     """Where a release is kept was drawn, and is no part of what was asked for."""
     table = people()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,7 +20,6 @@ from anonspark.presentation.blocks import Chart, Items, Section, Table, Text, Ti
 from anonspark.presentation.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice, stricter
-from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Figures
@@ -30,10 +28,8 @@ from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import (
-    example,
     learn,
     require_many,
-    worst_classes,
 )
 from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
@@ -339,8 +335,7 @@ def of_people(share: float = 0.9, **proof: Any) -> Evidence:
         "sensitive": [{"attribute": "job", "largest_share": share, "homogeneous_classes": 0}],
         **proof,
     }
-    shown = ShownClasses(ShownClass({"age": "30"}, 30, "job", 3, 0.9))
-    return evidence(found, shown=shown, tried=[tried("alpha", 0.5, 2, 60)])
+    return evidence(found, tried=[tried("alpha", 0.5, 2, 60)])
 
 
 def texts(section: Section | None) -> str:
@@ -385,11 +380,6 @@ def test_what_counts_records_says_nothing_of_people(share: float) -> None:
         assert "learns that" not in text
         assert "with this probability" not in text
     assert ("one value has more than 50% of the records" in weak) == (share > 0.5)
-    typical = texts(example(found))
-    assert "finds 30 records of 10 people or more" in typical
-    assert "with a probability of 10% at most" in typical
-    assert "3.3%" not in typical
-    assert "90% of the records" in typical
 
 
 def test_a_verdict_is_mixed_where_something_weakens_it() -> None:
@@ -472,17 +462,6 @@ def test_columns_of_rare_values_that_are_sensitive_have_one_advice() -> None:
     ]
 
 
-def test_worst_classes_have_a_column_for_each_quasi_identifier() -> None:
-    labels = {"race": "{Other, missing}", "age": "[0-10)"}
-    worst = [ShownClass(labels, 12, "job", 2, 0.5, "cook")]
-    section = worst_classes(evidence(shown=ShownClasses(None, worst), internal=True))
-    assert section is not None
-    table = section.blocks[1]
-    assert isinstance(table, Table)
-    assert tuple(table.columns[:3]) == ("race", "age", "records")
-    assert table.rows[0][:3] == ["{Other, missing}", "[0-10)", "12"]
-
-
 @cases(__file__, "required", "kind", "bound", "advised")
 def test_what_is_required_already_is_not_advised(
     required: dict[str, Any], kind: Any, bound: float, advised: bool
@@ -527,66 +506,6 @@ def test_the_row_of_the_attack_that_succeeded_is_the_one_that_fails() -> None:
         "linkage attack with the original: records alone in their class that match one record "
         "of it": ["0", "fewer than 10", Verdict(False)],
     }
-
-
-# Classes
-
-
-def classes_of(rows: list[tuple[int, str, str]]) -> dict[tuple[str, str], list[str]]:
-    found = defaultdict(list)
-    for age, town, job in rows:
-        found[str(age), town].append(job)
-    return found
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1
-    )
-)
-def test_the_classes_shown_are_those_of_a_slow_count(rows: list[tuple[int, str, str]]) -> None:
-    table = pa.Table.from_pylist(
-        [dict(zip(("age", "town", "job"), row, strict=True)) for row in rows]
-    )
-    classes = classes_of(rows)
-    sizes = Counter(len(one) for one in classes.values())
-    shown = show_classes(local_table(table), ["age", "town"], ["job"], sizes, worst=True)
-    again = show_classes(
-        local_table(table.take(list(range(len(rows)))[::-1])),
-        ["age", "town"],
-        ["job"],
-        sizes,
-        worst=True,
-    )
-    assert shown == again
-    if len(classes) < 2:
-        assert shown.typical is None
-        return
-    shares = sorted((max(map(one.count, one)) / len(one) for one in classes.values()), reverse=True)
-    assert [one.share for one in shown.worst] == pytest.approx(shares[:10])
-    assert shown.typical is not None
-    for one in (*shown.worst, shown.typical):
-        own = classes[one.labels["age"], one.labels["town"]]
-        assert (one.size, one.distinct) == (len(own), len(set(own)))
-        assert one.share == pytest.approx(own.count(one.value) / len(own))
-    by_record = sorted(len(one) for one in classes.values() for _ in one)
-    assert shown.typical.size == by_record[(len(by_record) - 1) // 2]
-
-
-def test_a_class_of_bounds_sets_and_nothing_sensitive_is_shown() -> None:
-    columns = {
-        "age_min": [1, 1, None, None],
-        "town": [["a", "b"], ["a", "b"], ["c"], ["c"]],
-        "town_missing": [False, False, True, True],
-    }
-    shown = show_classes(local_table(pa.table(columns)), list(columns), [], {2: 2}, worst=True)
-    assert shown.worst == []
-    assert shown.typical is not None
-    assert shown.typical.labels in (
-        {"age_min": "1", "town": "{a, b}", "town_missing": "false"},
-        {"age_min": "missing", "town": "{c}", "town_missing": "true"},
-    )
-    assert "value" not in repr(shown.typical)
 
 
 # Words
