@@ -33,7 +33,6 @@ from anonspark.release.layout import LEFT_OUT
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
 from anonspark.release.risk import Floats, Sizes
-from anonspark.staged.records import Records
 from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
@@ -55,72 +54,41 @@ from anonspark.verification.result import Verification
 from anonspark.verification.weights import sum_weights
 
 
-def require_units(
-    finished: Records, snapshot: Snapshot, published: PublishedClasses, k: int
-) -> Mapping[int, int] | None:
-    """Count the people of each class, and check that they are k.
-
-    Parameters
-    ----------
-    finished : Records
-        Those that are published, of :func:`anonspark.models.model.finished_schema`.
-    snapshot : Snapshot
-    published : PublishedClasses
-        Of the staged release: where everybody has one record, records are people.
-    k : int
-
-    Returns
-    -------
-    mapping of int to int or None
-        Classes of each number of people. None where records count.
-
-    Raises
-    ------
-    GuaranteeError
-        If a class has fewer.
-
-    Notes
-    -----
-    Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
-    class and a person and of the classes. None where everybody has one record.
-    """
-    if snapshot.units is None:
-        return None
-    if not snapshot.units.repeat:
-        return published.sizes
-    pairs = finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
-    numbers = count_sizes(pairs, [CLASS_ID])
-    if min(numbers) < k:
-        raise GuaranteeError(
-            f"privacy.unit: a class is about {min(numbers)} people, expected {k} at least. Nothing "
-            "was published. Please report this as a bug"
-        )
-    return numbers
-
-
 def _require_people(
     context: RunContext,
     table: Table,
     snapshot: Snapshot,
     basis: Basis,
-    form: PublishedForm,
+    columns: Sequence[str],
     published: PublishedClasses,
 ) -> MeasuredUnits | None:
-    """Measure the people of the staged release, and refuse pseudonyms of people who are alone."""
-    configuration, privacy = context.configuration, context.configuration.privacy
-    numbers = require_units(basis.rounds.finished, snapshot, published, privacy.k)
-    if numbers is None:
+    """Count the people of each class. Refuse fewer than k, and pseudonyms of people who are alone.
+
+    Notes
+    -----
+    Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
+    class and a person and of the classes, if people have several records, and that of
+    :func:`~anonspark.verification.people.people_who_agree` if the files show people.
+    """
+    if snapshot.units is None:
         return None
+    configuration, privacy = context.configuration, context.configuration.privacy
+    numbers: Mapping[int, int] = published.sizes
+    if snapshot.units.repeat:
+        pairs = basis.rounds.finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
+        numbers = count_sizes(pairs, [CLASS_ID])
     shown = configuration.people_columns
-    agreeing = people_who_agree(table, form.columns, shown) if shown else None
+    agreeing = people_who_agree(table, columns, shown) if shown else None
     units = MeasuredUnits(tuple(privacy.unit), numbers, agreeing=agreeing)
-    may_be_alone = privacy.allow_alone or not configuration.output.pseudonyms
-    if units.alone and context.warns and not may_be_alone:
-        (text,) = units.warnings()
-        raise GuaranteeError(
+    failures = units.broken(privacy.k)
+    if configuration.output.pseudonyms and context.warns and not privacy.allow_alone:
+        failures += [
             f"output.pseudonyms: {text}. If no one can know several records of a person, set "
             "privacy.allow_alone to true. Nothing was published"
-        )
+            for text in units.warnings()
+        ]
+    if failures:
+        raise GuaranteeError("\n".join(failures))
     return units
 
 
@@ -319,7 +287,7 @@ def verify_staged(
         kept = [one for one in criteria if model.keeps(one.criterion)]
         _require_promises(published, k, kept, rows)
         criteria = _with_told_distances(table, form.columns, criteria, basis)
-        units = _require_people(context, table, snapshot, basis, form, published)
+        units = _require_people(context, table, snapshot, basis, form.columns, published)
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)

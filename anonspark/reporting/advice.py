@@ -240,18 +240,6 @@ def _not_to_publish(evidence: Evidence) -> set[str]:
 def _columns(evidence: Evidence) -> Iterator[Item]:
     """Say what to do with columns that single people out by themselves."""
     sensitive = []
-    units = evidence.verification.units
-    if (
-        units is not None
-        and units.alone
-        and evidence.manifest.configuration["output"]["pseudonyms"]
-    ):
-        yield Item(
-            "Publish no pseudonyms",
-            "They show which records are of one person, and so find people whose combination of "
-            "classes no one shares.",
-            code="--set output.pseudonyms={}",
-        )
     for one in evidence.manifest.document.get("warnings") or ():
         name = one.get("attribute")
         if one.get("code") == "column_identifies":

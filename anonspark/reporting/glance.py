@@ -150,20 +150,16 @@ def _risk(evidence: Evidence) -> Tile:
 def _people(evidence: Evidence) -> Iterator[Tile]:
     """Show how many people are found by all of their records, where these stay together."""
     units, rules = evidence.verification.units, evidence.rules
-    if units is None or units.alone is None or units.fewest_agreeing is None:
+    if units is None or units.alone is None:
         return
-    title, value = "People found by all their records", rules.count(units.alone)
+    text = "No one is alone in the classes of all records."
     if units.alone:
         text = (
             "So many people agree with no one else in the classes of all their records. An "
-            "attacker who knows the quasi-identifiers of all of them finds the person, with "
-            "certainty."
+            "attacker who knows the quasi-identifiers of all of them finds the person for sure."
         )
-        yield Tile(title, value, text, "bad")
-        return
-    fewest = rules.count(units.fewest_agreeing)
-    text = f"The fewest people who agree in the classes of all their records: {fewest}."
-    yield Tile(title, value, text, "good" if units.fewest_agreeing >= rules.k else "mixed")
+    tone = "bad" if units.alone else "good"
+    yield Tile("People found by all their records", rules.count(units.alone), text, tone)
 
 
 def _lost(evidence: Evidence) -> Tile:

@@ -260,12 +260,12 @@ def claim_of_description(
         if manifest.coding
         else None,
     )
-    problem = None
-    if privacy.delta_presence is not None:
-        problem = labels_of_records(configured["model"], configured.get("missing", "drop"))
+    problem = privacy.delta_presence and labels_of_records(
+        configured["model"], configured.get("missing", "drop")
+    )
     return Claim(
         **{**vars(required), "holder": manifest.holder_column},
-        failures=() if problem is None else (f"privacy.delta_presence: {problem}",),
+        failures=(f"privacy.delta_presence: {problem}",) if problem else (),
         attributes=published,
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from anonspark.core.arrays import Integers
 from anonspark.core.grids import gap
 from anonspark.engine.protocol import Table
+from anonspark.release.raw_records import PreparedTable
 from anonspark.release.region_matching import LabelledTable, build_search, class_columns
 from anonspark.release.regions import (
     Interval,
@@ -62,6 +63,30 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
     Two jobs over the original's quasi-identifiers, each with a shuffle of a count an end and task.
     """
     prepared = labels.prepare(original, "original", drops_missing=drops_missing)
+    rows, (by_value, by_strip) = _count_at_ends(labels, prepared, (False, True))
+    return Ends(len(rows), int((by_value == 1).sum()), int((by_strip == 1).sum()))
+
+
+def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
+    """Return the classes in which a person of a population is proven to be.
+
+    The range of a class ends at a value of the class, or a step of the grid beside one. So a person
+    of the population who alone has the labels of a class and lies there is in it.
+
+    Notes
+    -----
+    One job over the population's quasi-identifiers, as of :func:`measure_ends`.
+    """
+    prepared = labels.prepare(population, "population")
+    rows, (by_strip,) = _count_at_ends(labels, prepared, (True,))
+    proven: Integers = rows[by_strip == 1]
+    return proven
+
+
+def _count_at_ends(
+    labels: LabelledTable, prepared: PreparedTable, strips: Sequence[bool]
+) -> tuple[Integers, list[Integers]]:
+    """Return the class of each end, and the records there: by value, or in the strip of a step."""
     classes = labels.classes
     wide: list[tuple[int, int, Integers]] = []
     for index, attribute in enumerate(labels.attributes):
@@ -78,31 +103,30 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
     wide = [(index, side, rows[::every]) for index, side, rows in wide]
     rows = np.concatenate([rows for *_, rows in wide]) if wide else np.zeros(0, np.int64)
     if not len(rows):
-        return Ends(0, 0, 0)
+        return rows, [rows for _ in strips]
     of_ends = classes.take(pa.array(rows))
     bounds = np.cumsum([0, *(len(own) for *_, own in wide)]).tolist()
-    alone = []
-    for in_strip in (False, True):
+    found = []
+    for in_strip in strips:
 
         def at_ends(
             index: int, regions: Sequence[Region], numbers: Integers, in_strip: bool = in_strip
         ) -> tuple[Sequence[Region], Integers]:
             """Return the regions of the rows, whose own attribute has that of its end."""
-            attribute, first, found = labels.attributes[index], len(regions), list(regions)
+            attribute, first, extended = labels.attributes[index], len(regions), list(regions)
             numbers = numbers.copy()
             for (own, side, _), start, stop in zip(wide, bounds[:-1], bounds[1:], strict=True):
                 if own == index:
-                    numbers[start:stop] += len(found)
-                    found += [
+                    numbers[start:stop] += len(extended)
+                    extended += [
                         _at_end(region, side, attribute, in_strip=in_strip)
                         for region in regions[:first]
                     ]
-            return found, numbers
+            return extended, numbers
 
         search = build_search(of_ends, labels.attributes, prepared, labels.leaves, at_ends)
-        counts = count_records(prepared, search, labels.attributes)[: search.classes]
-        alone.append(int((counts == 1).sum()))
-    return Ends(len(rows), *alone)
+        found.append(count_records(prepared, search, labels.attributes)[: search.classes])
+    return rows, found
 
 
 def _end(region: Region, side: int, attribute: PublishedAttribute) -> Number | None:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
@@ -16,7 +18,7 @@ from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.ends import Ends, measure_ends
+from anonspark.verification.ends import Ends, classes_of_proven, measure_ends
 from anonspark.verification.left_out import count_texts, left_out_texts
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
@@ -227,12 +229,17 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
 
     Notes
     -----
-    The jobs of :func:`~anonspark.verification.linkage.measure_linkage` and
-    :func:`~anonspark.verification.presence.count_regions`.
+    The jobs of :func:`~anonspark.verification.linkage.measure_linkage`,
+    :func:`~anonspark.verification.presence.count_regions` and
+    :func:`~anonspark.verification.ends.classes_of_proven`.
     """
     labels = labelled(data, claim, population)
     linkage = measure_linkage(labels, population, k=claim.privacy.k)
-    return ByPopulation(linkage, count_regions(labels, population))
+    counts = count_regions(labels, population)
+    proven = classes_of_proven(labels, population)
+    # A journalist knows that these people were sampled, as the prosecutor does.
+    counts.population[proven] = np.minimum(counts.population, counts.released)[proven]
+    return ByPopulation(linkage, counts)
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:

@@ -78,16 +78,11 @@ def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
             "classes hold more records than the population has in their region, so it is not a "
             "population of the released people. The release must not be used"
         ]
-    if presence.overlapping:
-        return [
-            f"{_SECTION}: {presence.overlapping:,} of {presence.population:,} records of the "
-            "population are in the regions of several classes, so the labels depend on the records "
-            "and prove who is in the release. The release must not be used"
-        ]
     if presence.out_of_bounds:
         return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
-            f"population the probability to be in the release is out of bounds. It is "
+            f"population the probability to be in the release is out of bounds, or unknown "
+            f"because labels overlap. It is "
             f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {wanted.min:g} to "
             f"{wanted.max:g}. The release must not be used"
         ]

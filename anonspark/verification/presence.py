@@ -57,16 +57,14 @@ class Presence:
     population : int
         Records of the population.
     out_of_bounds : int
-        Of them, those whose probability is below the lower or above the upper bound asked for.
+        Of them, those whose probability is below the lower or above the upper bound asked for, or
+        unknown: in the regions of several classes, whose labels then depend on the records.
     classes : int
         Published classes.
     classes_not_covered : int
         Of them, those that hold more records than the population has in their region. Where there
         is one, the population is not a superset of the released people, and the other figures say
         nothing of who is in the release.
-    overlapping : int
-        Records of the population in the regions of several classes. Where there is one, the labels
-        depend on the records, and the other figures say nothing of who is in the release.
     counts : RegionCounts
         What the figures were made of.
     """
@@ -77,13 +75,12 @@ class Presence:
     out_of_bounds: int
     classes: int
     classes_not_covered: int
-    overlapping: int
     counts: RegionCounts = field(compare=False, repr=False)
 
     @property
     def holds(self) -> bool:
         """Return whether the release is delta-present in a population that covers it."""
-        return not (self.out_of_bounds or self.classes_not_covered or self.overlapping)
+        return not self.out_of_bounds and not self.classes_not_covered
 
 
 def measure_presence(
@@ -121,7 +118,7 @@ def measure_presence(
     population reaches the driver. A record takes time in proportion to the logarithm of the classes
     and to the regions that hold it.
     """
-    rows, overlapping, found = _count(labels, population)
+    rows, several, found = _count(labels, population)
     sizes, counts = found.released, found.population
     shares = np.divide(sizes, counts, out=np.ones(len(sizes)), where=counts > 0)
     # People in no region are not in the release.
@@ -133,10 +130,9 @@ def measure_presence(
         smallest=float(some.min(initial=1.0)) if rows else 0.0,
         largest=float(some.max(initial=0.0)),
         population=rows,
-        out_of_bounds=int(persons[is_out].sum()),
+        out_of_bounds=int(persons[is_out].sum()) + several,
         classes=len(sizes),
         classes_not_covered=int((counts < sizes).sum()),
-        overlapping=overlapping,
         counts=found,
     )
 

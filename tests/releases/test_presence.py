@@ -70,7 +70,7 @@ def test_presence_by_hand() -> None:
     attributes = [attribute("age", "integer"), attribute("sex", "category")]
     found = measure_presence(pa.table(release), attributes, pa.table(population))
     # Fixed labels do not overlap: this proves that they depend on the records.
-    assert (records_in_regions(found), found.overlapping, found.holds) == ([4, 5], 1, False)
+    assert (records_in_regions(found), found.out_of_bounds, found.holds) == ([4, 5], 1, False)
     # Bounds that are met exactly are kept.
     without = {name: values[:3] + values[4:8] for name, values in population.items()}
     without["age"].append(32)
@@ -78,7 +78,7 @@ def test_presence_by_hand() -> None:
     found = measure_presence(
         pa.table(release), attributes, pa.table(without), lower=0.6, upper=2 / 3
     )
-    assert found == Presence(0.6, 2 / 3, 8, 0, 2, 0, 0, found.counts)
+    assert found == Presence(0.6, 2 / 3, 8, 0, 2, 0, found.counts)
     assert found.holds
 
 
@@ -89,7 +89,7 @@ def test_a_population_that_lacks_people_is_no_superset() -> None:
         [attribute("age", "integer")],
         pa.table({"age": [20, 30, 55]}),
     )
-    assert found == Presence(1.0, 1.0, 3, 0, 3, 2, 0, found.counts)
+    assert found == Presence(1.0, 1.0, 3, 0, 3, 2, found.counts)
     assert not found.holds
 
 
@@ -97,10 +97,10 @@ def test_an_empty_population() -> None:
     release = pa.table({"age": ["[20-30]"] * 3})
     nobody = pa.table({"age": [1]}).slice(1)
     found = measure_presence(release, [attribute("age", "integer")], nobody)
-    assert found == Presence(0.0, 0.0, 0, 0, 1, 1, 0, found.counts)
+    assert found == Presence(0.0, 0.0, 0, 0, 1, 1, found.counts)
     somebody = pa.table({"age": [20, 21]})
     found = measure_presence(release.slice(3), [attribute("age", "integer")], somebody, lower=0.1)
-    assert found == Presence(0.0, 0.0, 2, 2, 0, 0, 0, found.counts)
+    assert found == Presence(0.0, 0.0, 2, 2, 0, 0, found.counts)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -171,7 +171,7 @@ def test_presence_by_brute_force(seed: int) -> None:
     release = {name: [row[name] for row in published] for name in ("age", "height", "town")}
     found = measure_presence(pa.table(release), attributes, pa.table(population))
     assert (records_in_regions(found), found.population) == (sorted(counts), people)
-    assert found.overlapping == sum(several > 1 for several in shares.values())
+    assert found.out_of_bounds == sum(several > 1 for several in shares.values())
     assert found.classes == len(sizes)
     assert found.classes_not_covered == uncovered
 
@@ -260,7 +260,7 @@ def test_missing_values() -> None:
             pa.table(labels), [attribute("x", kind)], pa.table(people), missing_markers=["?"]
         )
         # 1, 2 and both that are missing; those; 3; and all.
-        assert (records_in_regions(found), found.overlapping) == ([1, 2, 4, 6], 5)
+        assert (records_in_regions(found), found.out_of_bounds) == ([1, 2, 4, 6], 5)
 
 
 def test_bounds_and_sets() -> None:
@@ -280,7 +280,7 @@ def test_bounds_and_sets() -> None:
     ]
     found = measure_presence(pa.table(release), attributes, pa.table(population))
     # Regions hold {1}, {3, 4} and {1, 2, 3} of the people.
-    assert (records_in_regions(found), found.overlapping) == ([1, 2, 3], 2)
+    assert (records_in_regions(found), found.out_of_bounds) == ([1, 2, 3], 2)
 
 
 def test_labels_of_hierarchies() -> None:
@@ -310,7 +310,7 @@ def test_labels_of_hierarchies() -> None:
     for ages in (population["age"], [Decimal(str(age)) for age in population["age"]]):
         table = pa.table(population | {"age": ages})
         found = measure_presence(pa.table(release), attributes, table, hierarchies)
-        assert (records_in_regions(found), found.overlapping) == ([1, 2, 4], 2)
+        assert (records_in_regions(found), found.out_of_bounds) == ([1, 2, 4], 2)
 
 
 def test_what_cannot_be_read_is_counted_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,6 +390,44 @@ def test_every_possible_release(
         assert (0.5, known) in [(one.largest, max(shares[key])) for key, one in figures.items()]
 
 
+def require_what_a_journalist_knows(
+    folder: Path, capsys: pytest.CaptureFixture[str], population: pa.Table
+) -> None:
+    """Compare the journalist's risk with people who alone have the value of an end."""
+    ages, sexes = population["age_days"].to_numpy(), np.array(population["sex"].to_pylist())
+    attributes = {
+        "age_days": {"role": "quasi_identifier", "grid": None},
+        "sex": "quasi_identifier",
+    }
+    path = configuration_file(
+        folder,
+        attributes=attributes,
+        model={"name": "smondrian"},
+        output={"path": str(folder / "local"), "style": "bounds"},
+        privacy={"k": 5},
+    )
+    assert command(capsys, "run", path).code == 0
+    release = published(folder / "local")
+    names = ("age_days_min", "age_days_max", "sex")
+    classes = Counter(
+        (low, high, tuple(own))
+        for low, high, own in zip(*(release[name].to_pylist() for name in names), strict=True)
+    )
+    proven, risks = 0, []
+    for (low, high, own), size in classes.items():
+        same = np.isin(sexes, own)
+        held = int((same & (ages >= low) & (ages <= high)).sum())
+        alone = [int((same & (ages == end)).sum()) == 1 for end in (low, high)]
+        proven += sum(alone)
+        risks.append(1 / (size if any(alone) else held))
+    assert proven > 30
+    found = ("verify", folder / "local", "--population", folder / "population.parquet", "--json")
+    rows = json.loads(command(capsys, *found).out)["risk"]
+    journalist = next(row for row in rows if row["attacker"] == "journalist")
+    assert (journalist["highest"], journalist["lowest"]) == (max(risks), min(risks))
+    assert journalist["highest"] > 0.15
+
+
 def test_what_ends_of_ranges_prove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """100 of 400 people, k = 5: at the ends of ranges 32 and more of them were proven to be in."""
     generator = np.random.default_rng(1)
@@ -410,6 +448,7 @@ def test_what_ends_of_ranges_prove(tmp_path: Path, capsys: pytest.CaptureFixture
         2,
         True,
     )
+    require_what_a_journalist_knows(tmp_path, capsys, population)
     model = FIXED | {"levels": [{"age_days": 1, "sex": 0}]}
     path = configuration_file(tmp_path, **more, model=model)
     assert command(capsys, "run", path).code == 0
