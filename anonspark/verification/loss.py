@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
@@ -133,7 +134,9 @@ def _share(region: OrderedRegion, lowest: Number, highest: Number) -> float:
     if region.missing:
         # A class with values and missing ones tells nothing for sure.
         return 1.0
-    low = max(lowest, min(cast("Number", interval.low) for interval in region.intervals))
-    high = min(highest, max(cast("Number", interval.high) for interval in region.intervals))
+    low = min(cast("Number", interval.low) for interval in region.intervals)
+    high = max(cast("Number", interval.high) for interval in region.intervals)
+    # Open ends are those of the range. No other label covers more than all.
+    low, high = lowest if low == -math.inf else low, highest if high == math.inf else high
     width = Fraction(highest) - Fraction(lowest)
     return min(float((Fraction(high) - Fraction(low)) / width), 1.0) if width > 0 else 0.0
