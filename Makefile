@@ -75,7 +75,7 @@ test:  ## formatting, linting, types and all tests but those of systems
 # Tests of printed figures need it. Without a network they are skipped, and the last line says so.
 data: $(COMPILES)  ## fetch Adult into build/data, where no ANONSPARK_DATA nor ../shared/data is
 	@test -n "$$ANONSPARK_DATA" || test -d ../shared/data || test -f build/data/adult.csv || \
-	$(RUN)/anonspark fetch adult --out build/data || echo "Adult cannot be fetched: its tests are skipped"
+	$(RUN)/python tools/fetch_adult.py build/data || echo "Adult cannot be fetched: its tests are skipped"
 
 compiled-tests: $(READY)
 	@mkdir -p build && nice $(RUN)/python -m pytest --collect-only --quiet > build/collected.log || { cat build/collected.log; exit 1; }

@@ -61,7 +61,7 @@ def requirements(k: int) -> Requirements:
     """Return k alone."""
     return Requirements(
         k, NONE, NONE, np.zeros((0, 2)), NONE, np.zeros(1, np.int64), np.zeros(0),
-        np.zeros(0), NONE, NONE, NONE, np.zeros(1, np.int64), NONE, np.zeros(0),
+        NONE, NONE, np.zeros(1, np.int64), NONE, np.zeros(0),
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ print(f"{time.perf_counter() - start:.1f} s, {time.process_time():.1f} s of proc
 def main() -> None:
     """Start the cluster, run the job and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("adult", type=Path, help="adult.csv, as of `anonspark fetch adult`")
+    parser.add_argument("adult", type=Path, help="adult.csv, as of tools/fetch_adult.py")
     parser.add_argument("--dist", type=Path, default=REPOSITORY / "dist", help="what make built")
     arguments = parser.parse_args()
     package = (arguments.dist / f"anonspark-{__version__}.zip").absolute()

@@ -18,6 +18,7 @@ from anonspark.config.json_schema import known_schema
 from anonspark.config.key_paths import places_of
 from anonspark.config.problems import did_you_mean, one_of
 from anonspark.config.reading import TextReader
+from anonspark.config.short_forms import ROLE_LISTS, listed_attribute
 from anonspark.errors import ConfigurationError, DataError, UnknownKeywordError
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)|^DATA(?=:)")
@@ -82,14 +83,6 @@ def given_configuration(
     ).with_drawn_output()
 
 
-_ROLES = {
-    "quasi_identifiers": "quasi_identifier",
-    "sensitive": "sensitive",
-    "identifiers": "identifier",
-    "insensitive": "insensitive",
-}
-
-
 def roles_of(**columns: Names) -> dict[str, str]:
     """Return the section ``attributes`` of a configuration.
 
@@ -114,7 +107,7 @@ def roles_of(**columns: Names) -> dict[str, str]:
         for name in names:
             if name in roles:
                 problems.append(f"{argument}: {name!r} is named twice. Name each column once")
-            roles[name] = _ROLES[argument]
+            roles[name] = ROLE_LISTS[argument]
     if problems:
         raise ConfigurationError(*problems)
     return roles
@@ -305,7 +298,7 @@ def wanted_configuration(
         )
     if missing:
         raise ConfigurationError(*missing)
-    attributes: dict[str, Any] = dict(roles)
+    attributes = {name: listed_attribute(role) for name, role in roles.items()}
     hierarchies = others.get("hierarchies") or {}
     require_mapping("hierarchies", hierarchies)
     for name, rule in hierarchies.items():
@@ -376,7 +369,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
         Naming those that are given.
     """
     given = [name for name, one in others.items() if one is not None]
-    given += [name for name, role in _ROLES.items() if role in roles.values()]
+    given += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
     if given:
         raise ConfigurationError(
             f"{', '.join(given)}: found together with {document}, which says the same. Leave one "

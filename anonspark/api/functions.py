@@ -78,7 +78,6 @@ _NAMES = {
     "--with": "releases",
     "--same-people": "same_people=True",
     "--inside": "inside=True",
-    "--internal": "internal=True",
 }
 
 
@@ -466,7 +465,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     l: int | Literal["proposed"] | None = PROPOSED,  # noqa: E741 - its name in the literature
-    rank_by: str = "gcp",
+    rank_by: str = "loss",
     staging: str | PathLike[str] | None = None,
     progress: bool = True,
 ) -> Comparison:
@@ -592,9 +591,7 @@ def report(
     original: Frame | str | None = None,
     target: str | None = None,
     holdout: Frame | str | None = None,
-    internal: bool = False,
     progress: bool = True,
-    inside: bool = False,
 ) -> Page:
     """Write the report of a release: one HTML page with charts.
 
@@ -612,12 +609,8 @@ def report(
     holdout : DataFrame, str or None
         Records like those of the original that were not anonymized. Models are tested on them.
         Without it, they are tested on about 30% of the original, which flatters the release.
-    internal : bool
-        Whether to name the worst classes. Do not publish such a page.
     progress : bool
         Whether to show the current step. See :func:`anonspark.anonymize`.
-    inside : bool
-        The former name of ``internal``.
 
     Returns
     -------
@@ -653,9 +646,7 @@ def report(
         opened(place, original, holdout) as (engine, (_, beside, tested)),
         shown.stage("report"),
     ):
-        return made_report(
-            engine, place, beside, path, target=target, holdout=tested, internal=internal or inside
-        )
+        return made_report(engine, place, beside, path, target=target, holdout=tested)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ def made_report(
     *,
     target: str | None = None,
     holdout: Table | str | None = None,
-    internal: bool = False,
 ) -> Page:
     """Make the report of a release, and write it where that is asked for.
 
@@ -55,24 +54,16 @@ def made_report(
     target : str or None
     holdout : Table, str or None
         As of :func:`anonspark.reporting.making.make_report`.
-    internal : bool
-        Whether it names the worst classes.
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
-        place = (
-            None
-            if path is None
-            else report_place(files, release, os.fspath(path), internal=internal)
-        )
+        place = None if path is None else report_place(files, release, os.fspath(path))
         source = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
-        html, _ = make_report(
-            engine, release, original, source, target=target, holdout=holdout, internal=internal
-        )
+        html, _ = make_report(engine, release, original, source, target=target, holdout=holdout)
         if place is not None:
-            place_report(files, release, place, html, internal=internal)
+            place_report(files, release, place, html)
     return Page(html, place)
 
 

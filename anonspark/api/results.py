@@ -190,7 +190,7 @@ class Comparison(Shown, runner.Comparison):
         lines = [one for one in comparison_charts(self.grid, done) if isinstance(one, Chart)]
         if len(lines) >= 2:
             return lines[:2]
-        names = list(dict.fromkeys([self.grid.rank_by, "gcp", "classes"]))[:2]
+        names = list(dict.fromkeys([self.grid.rank_by, "loss", "classes"]))[:2]
         bars = [
             figures_chart(
                 METRICS[name].axis,

@@ -21,7 +21,7 @@ from anonspark.cli.commands.arrange import arrange
 from anonspark.cli.commands.check import check, plan
 from anonspark.cli.commands.compare import compare
 from anonspark.cli.commands.convert import convert
-from anonspark.cli.commands.demo import demo, fetch, generate
+from anonspark.cli.commands.demo import demo, generate
 from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.init import init, profile
 from anonspark.cli.commands.query import mapping, query
@@ -83,7 +83,6 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "demo": (demo, ""),
     "doctor": (doctor, ""),
     "generate": (generate, "--rows 1000000 --out people"),
-    "fetch": (fetch, "adult --out data"),
     "schema": (schema, "> anonspark.schema.json"),
     "verifier": (verifier, "> check_release.py"),
 }

@@ -32,10 +32,11 @@ def ask(profile: Profile, k: int, output: str) -> Answers:
     unit = None
     if profile.possible_units is not None or profile.unit is not None:
         unit = _ask_unit(profile, roles)
+    whom = "records" if unit is None else "people"
     return Answers(
         roles=roles,
         unit=unit,
-        k=typer.prompt("k: how many people share what is published", k, value_proc=_k),
+        k=typer.prompt(f"k: how many {whom} share what is published", k, value_proc=_k),
         output=typer.prompt("Directory of the release", visible(output)),
     )
 

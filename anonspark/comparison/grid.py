@@ -74,7 +74,7 @@ class _GridFile(Section):
     evaluation: EvaluationOptions | None = None
     """What every cell's release is evaluated with: a target and held-out records."""
 
-    rank_by: str = "gcp"
+    rank_by: str = "loss"
     """The figure that cells are ranked by."""
 
     output: str = Field(min_length=1)
@@ -464,7 +464,7 @@ def trial_grid(
         title=None,
         cells=tuple(cells),
         axes=("model.name", "privacy.k"),
-        rank_by="gcp",
+        rank_by="loss",
         output=f"{configuration.output.path.rstrip('/')}{BESIDE}",
         trial=Trial(
             model=None if chooses else own,

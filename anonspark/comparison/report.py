@@ -76,7 +76,7 @@ def _rows_of_input(done: Sequence[Row]) -> str:
 def _ranking_columns(grid: Grid) -> list[str]:
     """Return the columns of the ranking, besides the settings."""
     evaluated = [] if grid.evaluation is None else [figure.name for figure in FIGURES]
-    names = ["place", "dominated", grid.rank_by, *evaluated, "gcp", "dm", "classes"]
+    names = ["place", "dominated", grid.rank_by, *evaluated, "loss", "gcp", "dm", "classes"]
     return list(dict.fromkeys([*names, "rows_suppressed", "seconds"]))
 
 
@@ -134,7 +134,7 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
         )
     short = across.rpartition(".")[2]
     evaluated = [] if grid.evaluation is None else [MODEL_LOSS.name]
-    metrics = dict.fromkeys([grid.rank_by, *evaluated, "gcp", "dm", "classes", "seconds"])
+    metrics = dict.fromkeys([grid.rank_by, *evaluated, "loss", "gcp", "dm", "classes", "seconds"])
     for metric in metrics:
         lines = [_line(name, groups[name], axis_column(across), metric) for name in shown]
         lines = [line for line in lines if line.points]

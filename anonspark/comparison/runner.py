@@ -85,29 +85,29 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
             f"no model can keep what is required at k = {trial.k:,}: the reasons are above. Weaken "
             "what is required, or name fewer quasi-identifiers"
         )
-    best = min(at_k, key=lambda name: float(at_k[name]["gcp"]))
-    least = float(at_k[best]["gcp"])
+    best = min(at_k, key=lambda name: float(at_k[name]["loss"]))
+    least = float(at_k[best]["loss"])
     own = trial.model if trial.model in at_k else None
-    if own is not None and least > _WORTH * float(at_k[own]["gcp"]):
+    if own is not None and least > _WORTH * float(at_k[own]["loss"]):
         best = own
-    lost = float(at_k[best]["gcp"])
+    lost = float(at_k[best]["loss"])
     named = f"at k = {trial.k:,} {best}"
     if best == own:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
         )
     is_least = lost == least
-    sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (gcp {lost:.4f}"
+    sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (loss {lost:.4f}"
     if not is_least:
         sentence += f", the least is {least:.4f}"
     if own is not None and best != own:
-        before = float(at_k[own]["gcp"])
+        before = float(at_k[own]["loss"])
         sentence += f", {lost / before:.2f} of {own}'s {before:.4f}"
     elif trial.model is not None and own is None:
         sentence += f". {trial.model} is refused"
     sentence += f"){_left_out(at_k[best])}"
     more = [
-        f"{float(summary['gcp']):.4f} at k = {k:,}"
+        f"{float(summary['loss']):.4f} at k = {k:,}"
         for (name, k), summary in losses.items()
         if name == best and k > trial.k
     ]

@@ -15,16 +15,40 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     TypeAdapter,
     WithJsonSchema,
+    model_serializer,
     model_validator,
 )
 
 from anonspark.config.problems import Finding, found, impossible, one_of
 from anonspark.config.section import NonEmptyText, Section, unique_entries
+from anonspark.core.grids import CALENDAR_UNITS
 from anonspark.core.ranges import Bound, UnfitRangeError, day_of, moment_of
 
 _EXPECTED = "Expected a list of two bounds, the first one below the second"
+
+
+def _plain(value: Any) -> Any:
+    # Whether a whole number has a decimal point does not matter.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _unfit_bound(bound: object) -> str | None:
+    """Return why a value is no bound, None where it is one."""
+    if isinstance(bound, str):
+        try:
+            moment_of(bound)
+        except UnfitRangeError:
+            return (
+                f"found {found(bound)}. Expected a number, a day as '2026-01-31' or a moment as "
+                "'2026-01-31 12:30:00'. Correct it"
+            )
+        return None
+    if isinstance(bound, bool) or not isinstance(bound, int | float):
+        return f"found {found(bound)}. Expected a number or a text"
+    return None if math.isfinite(bound) else f"found {found(bound)}. Expected a finite number"
 
 
 def _two_bounds(value: object) -> object:
@@ -34,24 +58,8 @@ def _two_bounds(value: object) -> object:
     if not isinstance(value, list) or len(value) != 2:
         what = f"a list of {len(value)}" if isinstance(value, list) else found(value)
         raise impossible([Finding((), f"found {what}. {_EXPECTED}. Correct it")])
-    findings = []
-    for place, bound in enumerate(value):
-        is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
-        if isinstance(bound, float) and not math.isfinite(bound):
-            findings.append(Finding((place,), f"found {found(bound)}. Expected a finite number"))
-        elif isinstance(bound, str):
-            try:
-                moment_of(bound)
-            except UnfitRangeError:
-                findings.append(
-                    Finding(
-                        (place,),
-                        f"found {found(bound)}. Expected a number, a day as '2026-01-31' or a "
-                        "moment as '2026-01-31 12:30:00'. Correct it",
-                    )
-                )
-        elif not is_number:
-            findings.append(Finding((place,), f"found {found(bound)}. Expected a number or a text"))
+    unfit = {place: _unfit_bound(bound) for place, bound in enumerate(value)}
+    findings = [Finding((place,), text) for place, text in unfit.items() if text]
     if findings:
         raise impossible(findings)
     low, high = value
@@ -62,8 +70,7 @@ def _two_bounds(value: object) -> object:
         raise impossible(
             [Finding((), f"found {found(low)} before {found(high)}. {_EXPECTED}. Correct one")]
         )
-    # Whether a whole number has a decimal point does not matter.
-    return [int(one) if isinstance(one, float) and one.is_integer() else one for one in value]
+    return list(map(_plain, value))
 
 
 AttributeRange = Annotated[
@@ -84,6 +91,34 @@ AttributeRange = Annotated[
     ),
 ]
 """Two bounds, or None."""
+
+
+_GRIDS = ("auto", "none", *CALENDAR_UNITS)
+
+
+def _step(value: object) -> object:
+    """Check a step by hand, as bounds are."""
+    is_step = value in _GRIDS if isinstance(value, str) else not _unfit_bound(value)
+    if value is None or (is_step and (isinstance(value, str) or value > 0)):  # type: ignore[operator]
+        return _plain(value)
+    expected = f"Expected a number above 0, or one of {one_of(_GRIDS)}. Correct it"
+    raise impossible([Finding((), f"found {found(value)}. {expected}")])
+
+
+def _single_bound(value: object) -> object:
+    """Check the value from which on all are one."""
+    text = None if value is None else _unfit_bound(value)
+    if text:
+        raise impossible([Finding((), text)])
+    return _plain(value)
+
+
+_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]}
+_STEP = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"enum": [*_GRIDS, None]}]}
+AttributeGrid = Annotated[Any, BeforeValidator(_step), WithJsonSchema(_STEP)]
+"""A step, a unit of the calendar, ``auto``, ``none``, or None."""
+AttributeEnd = Annotated[Any, BeforeValidator(_single_bound), WithJsonSchema(_NUMBER_OR_TEXT)]
+"""A number, a day, or None."""
 
 
 def unfit_range(
@@ -253,6 +288,17 @@ class Attribute(Section):
     """Smallest and largest value of a number, date or timestamp, in the place of those of the
     table. A value outside is refused. It is published in the manifest."""
 
+    grid: AttributeGrid = None
+    """Where the ends of published ranges lie: the multiples of a number, or of days and moments the
+    beginnings of a minute, hour, day, week, month, quarter, year or decade. auto: some 200 steps of
+    the range. none and null: at the values of records, which gives these away."""
+
+    bottom: AttributeEnd = None
+    """A number or day: all values up to here are one, published as '17 or less'."""
+
+    top: AttributeEnd = None
+    """A number or day: all values from here on are one, published as '90+'."""
+
     weight: float = Field(default=1.0, gt=0.0, le=1000.0, allow_inf_nan=False)
     """What the widths, distances and penalties of a quasi-identifier are multiplied by: the larger,
     the less of it is lost."""
@@ -278,6 +324,13 @@ class Attribute(Section):
     def _expand_short_form(cls, value: object) -> object:
         return {"role": value} if isinstance(value, str) else value
 
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # As configurations were before there were the keys: so fingerprints stay.
+        document: dict[str, Any] = write(self)
+        unset = [key for key in ("grid", "bottom", "top") if document.get(key, 0) is None]
+        return {key: one for key, one in document.items() if key not in unset}
+
     def _problems(self) -> Iterator[Finding]:
         if self.role != "quasi_identifier":
             yield from (
@@ -290,6 +343,9 @@ class Attribute(Section):
                     ("type", self.type is not None),
                     ("order", self.order is not None and self.role != "sensitive"),
                     ("range", self.range is not None),
+                    ("grid", self.grid is not None),
+                    ("bottom", self.bottom is not None),
+                    ("top", self.top is not None),
                     ("weight", self.weight != 1.0),
                 )
                 if is_there
@@ -303,6 +359,7 @@ class Attribute(Section):
             )
         yield from self._hierarchy_findings()
         yield from self._range_findings()
+        yield from self._end_findings()
         if self.order is not None and self.type not in (None, "text"):
             yield Finding(
                 ("order",),
@@ -330,6 +387,31 @@ class Attribute(Section):
             text = unfit_range(self.range, needed or self.type) or ""
         if text:
             yield Finding(("range",), f"{text}. Remove it, or correct it")
+
+    def _end_findings(self) -> Iterator[Finding]:
+        """Find what does not go together with where ranges may end."""
+        kind = self.hierarchy_kind
+        if self.grid not in (None, "auto", "none") and (kind or self.order):
+            beside = f"a hierarchy of the kind '{kind}'" if kind else "an order"
+            yield Finding(
+                ("grid",),
+                f"found a grid together with {beside}. Expected it of numbers and days without "
+                "one, whose ranges would end anywhere. Remove it",
+            )
+        ends = {key: getattr(self, key) for key in ("bottom", "top")}
+        given = {key: end for key, end in ends.items() if end is not None}
+        for key, end in given.items():
+            text = unfit_range([end], _TYPE_FOR_HIERARCHY[kind][0] if kind else self.type)
+            if self.order is not None or kind in ("file", "prefix", "keep"):
+                text = "found it of texts. Expected it of numbers and days only"
+            elif key == "top" and isinstance(self.hierarchy, HierarchyRule) and self.hierarchy.top:
+                text = "found it together with hierarchy.top. Expected one of them"
+            if text:
+                yield Finding((key,), f"{text}. Remove it, or correct it")
+        low, high = ends.values()
+        is_mixed = isinstance(low, str) != isinstance(high, str)
+        if len(given) == 2 and (is_mixed or not low < high):
+            yield Finding(("bottom",), "found it at or above 'top'. Expected it below. Correct one")
 
     def _hierarchy_findings(self) -> Iterator[Finding]:
         """Find what does not go together with the hierarchy."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.evaluate import EvaluateOptions, RiskOptions
@@ -92,6 +93,31 @@ def unusable_unit(
             )
         elif name in privacy.unit[:place]:
             yield Finding(where, f"found {found(name)} twice. Expected each name once. Remove one")
+
+
+def labels_of_records(model: Mapping[str, Any], missing: str) -> str | None:
+    """Return why presence cannot be bounded. None where no label depends on other records."""
+    # Records left out are in the table. The top of a hierarchy shows whether a value is missing.
+    is_whole = model.get("suppression_limit") == 0 and missing != "category"
+    if model["name"] == "full-domain" and model["levels"] and is_whole:
+        return None
+    return (
+        f"found together with the model {model['name']!r}, with labels that depend on the records, "
+        "or records that are left out. A person of the population who is the only one with the "
+        "value at the end of a range is in the release for sure, and a level may be chosen because "
+        "of one person. Expected model.name: full-domain, with model.levels that you do not take "
+        "from these records, model.suppression_limit: 0, missing: drop or error, and hierarchies "
+        "such as intervals. Set these"
+    )
+
+
+def unusable_presence(
+    model: ModelOptions, missing: str, privacy: PrivacyOptions
+) -> Iterator[Finding]:
+    """Find delta-presence of labels that prove who is in the release."""
+    problem = labels_of_records(model.model_dump(), missing)
+    if privacy.delta_presence is not None and problem is not None:
+        yield Finding(("privacy", "delta_presence"), problem)
 
 
 def unusable_pseudonyms(
@@ -185,19 +211,10 @@ def unusable_weights(risk: RiskOptions, privacy: PrivacyOptions) -> Iterator[Fin
         )
 
 
-def unusable_suppression(
-    model: ModelOptions, privacy: PrivacyOptions, evaluate: EvaluateOptions
-) -> Iterator[Finding]:
+def unusable_suppression(model: ModelOptions, evaluate: EvaluateOptions) -> Iterator[Finding]:
     """Find what cannot be measured in a release of which classes are left out."""
     if not isinstance(model, CuttingOptions) or not model.suppression_limit:
         return
-    if privacy.unit and "ordered" in {section.distance for section in privacy.t_closeness}:
-        yield Finding(
-            ("model", "suppression_limit"),
-            f"found {model.suppression_limit} together with privacy.unit and the ordered distance "
-            "of privacy.t_closeness. Expected 0, because the distance could not be measured from "
-            "the files. Set it to 0, or choose another distance",
-        )
     if evaluate.compare_baseline:
         yield Finding(
             ("evaluate", "compare_baseline"),

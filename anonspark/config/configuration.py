@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny
@@ -23,6 +22,7 @@ from anonspark.config.combinations import (
     unmeasurable,
     unusable_criteria,
     unusable_names,
+    unusable_presence,
     unusable_pseudonyms,
     unusable_published,
     unusable_suppression,
@@ -41,53 +41,8 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding
 from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
-from anonspark.core.criterion import CRITERIA
-from anonspark.core.figures import Need
+from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
-
-_LATER_DEFAULTS: tuple[tuple[str, str, object], ...] = (
-    ("input", "missing_columns", "error"),
-    ("model", "objective", "gcp"),
-    ("model", "passes", 20),
-    ("privacy", "unit", []),
-    ("privacy", "allow_k_1", False),
-    *(("privacy", one.key, []) for one in CRITERIA.values() if one.is_later),
-    ("evaluate", "association", None),
-    ("evaluate.risk", "weights", None),
-    ("output", "pseudonyms", {}),
-    ("output", "copies", []),
-)
-
-
-def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document without keys that say what was so before there was the key.
-
-    A run that was killed is continued, and a release found again, by a later version.
-    """
-    if document.get("coding") is None:
-        document.pop("coding", None)
-    else:
-        # Wherever its file lies.
-        document["coding"] = document["coding"]["fingerprint"]
-    for section, key, default in _LATER_DEFAULTS:
-        options = reduce(lambda found, name: found.get(name, {}), section.split("."), document)
-        if key in options and options[key] == default:
-            del options[key]
-    for attribute in document["attributes"].values():
-        if attribute["range"] is None:
-            del attribute["range"]
-    return document
-
-
-def _as_before(section: dict[str, Any], model: ModelOptions) -> None:
-    """Let options of a model enter a fingerprint as they did before they were there.
-
-    ``separation`` enters under its earlier word, and only where it was new.
-    """
-    if isinstance(model, CuttingOptions) and not model.suppression_limit:
-        section.pop("suppression_limit", None)
-    if section.pop("separation", "always") == "adaptive" and model.most_rounds > 1:
-        section["separation"] = "paying"
 
 
 class Configuration(Section):
@@ -148,6 +103,7 @@ class Configuration(Section):
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
+            *unusable_presence(self.model, self.missing, self.privacy),
             *unusable_pseudonyms(self.attributes, self.privacy, self.output.pseudonyms),
             *generated_columns(
                 self.attributes, self.output.style, self.missing, self.output.pseudonyms
@@ -156,7 +112,7 @@ class Configuration(Section):
             *unmeasurable(self.evaluate, self.output.style),
             *unusable_published(self.attributes, self.evaluate),
             *unusable_weights(self.evaluate.risk, self.privacy),
-            *unusable_suppression(self.model, self.privacy, self.evaluate),
+            *unusable_suppression(self.model, self.evaluate),
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
             *lacking_quasi_identifiers(self.attributes),
@@ -172,6 +128,8 @@ class Configuration(Section):
             "weights": self.evaluate.risk.weights is not None,
             "baseline": is_whole and (self.evaluate.compare_baseline or self.model.most_rounds > 1),
             "bounds": self.output.style != "mean",
+            "people": bool(self.people_columns),
+            "ends": ENDS in self.gates,
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)
 
@@ -200,6 +158,13 @@ class Configuration(Section):
         """Names of the columns of which a record has a value in one at least."""
         names = (*self.quasi_identifiers, *self.published_as_is, *self.privacy.unit)
         return list(dict.fromkeys(names))
+
+    @property
+    def people_columns(self) -> list[str]:
+        """Names of the published columns that show which records are of one person, or none."""
+        unit = self.privacy.unit
+        shown = unit if set(unit) <= set(self.published_as_is) else []
+        return list(self.output.pseudonyms.values()) or shown
 
     @property
     def sensitive(self) -> list[str]:
@@ -265,8 +230,10 @@ class Configuration(Section):
         # Where it is written down, and what is said of its purpose, change nothing of a release.
         # What model.published sets is there under its own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
-        document = _without_later_defaults(self.model_dump(mode="json", exclude=untold))
-        _as_before(document["model"], self.model)
+        document = self.model_dump(mode="json", exclude=untold)
+        if document["coding"] is not None:
+            # Wherever its file lies.
+            document["coding"] = document["coding"]["fingerprint"]
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
         if not self._is_placed_by_caller:
@@ -282,9 +249,7 @@ class Configuration(Section):
             SHA-256 of what :func:`anonspark.pipeline.preparing.prepare` depends on, in hexadecimal
             digits.
         """
-        document = _without_later_defaults(
-            self.model_dump(mode="json", include={"input", "attributes", "missing"})
-        )
+        document = self.model_dump(mode="json", include={"input", "attributes", "missing"})
         document["attributes"] = list(document["attributes"].items())
         if self.privacy.unit:
             document["unit"] = self.privacy.unit
@@ -292,6 +257,9 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
+        if getattr(self.model, "published", None) is not None:
+            # Where no grid is named, ranges end at values of records.
+            document["exact"] = any(one.grid == "auto" for one in self.attributes.values())
         document["seed"] = self._seed_hash()
         return _hash_of(document)
 
@@ -321,7 +289,6 @@ class Configuration(Section):
         document["attributes"] = list(document["attributes"].items())
         document["model"] = {"name": self.model.name, **document.get("model", {})}
         document["model"] |= self.model.model_dump(include={"separation"})
-        _as_before(document["model"], self.model)
         document["style"] = self.output.style
         document["missing_markers"] = self.input.missing_markers
         return _hash_of(document)

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from anonspark.config.fractions import Share
 from anonspark.config.section import Section
 
 
 class RiskOptions(Section):
     """From where on the risk of re-identification is called high, and how it is measured."""
 
-    threshold: float = Field(default=0.2, ge=0.0, le=1.0)
+    threshold: Share = 0.2
     """Highest acceptable probability to re-identify any one record."""
 
-    at_risk: float = Field(default=0.0, ge=0.0, le=1.0)
+    at_risk: Share = 0.0
     """Acceptable share of records whose probability exceeds the threshold."""
 
-    average: float = Field(default=0.1, ge=0.0, le=1.0)
+    average: Share = 0.1
     """Acceptable share of records re-identified."""
 
-    unique: float = Field(default=0.0, ge=0.0, le=1.0)
+    unique: Share = 0.0
     """Acceptable share of unique records."""
 
     weights: str | None = Field(default=None, min_length=1)
     """An attribute with sampling weights: how many people of the population each record stands for.
-    It is published, or an identifier. Also measures the risk from an outsider, who does not know
-    who was sampled. It changes no class. null: not measured."""
+    It is published, or an identifier. Also measures the individual risk, an estimate: that from
+    an outsider, who does not know who was sampled. It changes no class. null: not measured."""
 
 
 class AssociationOptions(Section):

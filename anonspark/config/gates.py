@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from pydantic import Field
-
+from anonspark.config.fractions import Bound
 from anonspark.config.problems import Finding, did_you_mean, found
 from anonspark.config.section import Section, reversed_bounds
-from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
+from anonspark.core.figures import ATTRIBUTES, ENDS, RISK, SUMMARY, Need, results
 
 _OF_RECORDS: frozenset[Need | None] = frozenset({None, "one record"})
 
@@ -28,6 +27,8 @@ _REMEDIES: Mapping[Need, str] = {
     "information": "Set evaluate.information to true",
     "association": "Name a target: evaluate.association.target",
     "weights": "Name a column of sampling weights: evaluate.risk.weights",
+    "people": "Set privacy.unit, and output.pseudonyms for it",
+    "ends": f"Bound it by a gate: gates.{ENDS}",
     "baseline": "Set evaluate.compare_baseline to true, without model.suppression_limit",
 }
 
@@ -35,11 +36,10 @@ _REMEDIES: Mapping[Need, str] = {
 class Gate(Section):
     """Bounds on a figure."""
 
-    # Nothing is below or above what is not a number.
-    min: float | None = Field(default=None, allow_inf_nan=False)
+    min: Bound | None = None
     """Smallest figure that is published."""
 
-    max: float | None = Field(default=None, allow_inf_nan=False)
+    max: Bound | None = None
     """Largest figure that is published."""
 
     def _problems(self) -> Iterator[Finding]:

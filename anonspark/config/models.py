@@ -192,9 +192,9 @@ class MondrianOptions(RoundOptions):
     Cell takes the width of its cell of the tree, as the published algorithm does."""
 
     refine: int = Field(default=0, ge=0, le=1_000)
-    """How often the groups of a round are refined: neighbours exchange records, and are grown and
-    cut anew where that loses less. 0 keeps them as they were cut, as published. It changes the
-    release."""
+    """How often groups that stay whole are refined: neighbours exchange records, and are grown and
+    cut anew where that loses less. Su-mondrian publishes these or the groups of its rounds,
+    whichever lose less. 0 keeps groups as they were cut, as published. It changes the release."""
 
 
 class CanonOptions(RoundOptions):
@@ -355,9 +355,9 @@ class AutoOptions(ModelOptions):
     microaggregation on a sample. It takes the fastest one whose loss is at most 1% above the
     smallest. The manifest says which and why."""
 
-    objective: Literal["gcp", "queries"] = "gcp"
-    """What is to be small: gcp is the certainty penalty. Queries the median error of counting
-    queries."""
+    objective: Literal["loss", "queries"] = "loss"
+    """What is to be small: loss is the share of its column that a value spans. Queries the median
+    error of counting queries."""
 
 
 class MappingOptions(ModelOptions):

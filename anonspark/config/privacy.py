@@ -192,6 +192,10 @@ class PrivacyOptions(_WithOneBound):
     """Whether k may be 1, which protects no one. Only to compare with a release without
     protection."""
 
+    allow_alone: bool = False
+    """Whether output.pseudonyms may show people who agree with no one else in the classes of all
+    their records."""
+
     foreign_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys of criteria of other packages: a configuration that has some is of a class of its own,
     see :func:`privacy_class`."""
@@ -219,17 +223,19 @@ class PrivacyOptions(_WithOneBound):
                 "compare"
             )
             yield Finding(("k",), text)
+        for key, place, section in self._sections() if self.unit else ():
+            if section.criterion().kind != "distinct":
+                yield Finding(
+                    (key, place),
+                    "found together with privacy.unit. Expected k and distinct l-diversity only, "
+                    "because other criteria count records and would promise more than they keep. "
+                    "Remove it, or bring the input to one record a person and remove privacy.unit",
+                )
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
         """Criteria beyond k that every class satisfies, each once."""
         return tuple(dict.fromkeys(section.criterion() for _, _, section in self._sections()))
-
-    def counting_records(self) -> list[str]:
-        """Return the keys that were asked for and count records, whatever ``unit`` says."""
-        keys = [one.type.key for one in self.criteria if not one.type.of_people]
-        presence = ["delta_presence"] * (self.delta_presence is not None)
-        return [*dict.fromkeys(keys), *presence]
 
     def sections(self) -> list[tuple[str, Any]]:
         """Return the sections of criteria, each with its key."""

@@ -332,7 +332,9 @@ def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[
             parts.append("Remove the quotes")
     elif value is None:
         parts.append("Give it a value or remove the key")
-    elif "string" in kinds and not names and isinstance(value, (bool, int, float)):
+    elif (
+        isinstance(value, int | float) and not names and kinds & {"string", "number"} == {"string"}
+    ):
         parts.append("Put it in quotes")
     return ". ".join(parts)
 
@@ -452,6 +454,8 @@ def _single_expectation(node: Mapping[str, Any]) -> str:
         return f"a mapping with the key{'s' if len(keys) > 1 else ''} {', '.join(keys)}"
     words = {"boolean": "true or false", "null": "null"}
     if kind == "string":
+        if "examples" in node:
+            return f"a fraction as {one_of(node['examples'])}"
         return "a non-empty text" if node.get("minLength") else "a text"
     if kind == "number":
         return _number(node)

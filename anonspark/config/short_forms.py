@@ -27,10 +27,15 @@ BOUNDS = {"l_diversity": "l", "t_closeness": "t"} | {
 # Keys that are no criteria.
 # Models that recode every quasi-identifier to a level of its hierarchy.
 _LEVELLED = ("full-domain", "rho-gain")
-_OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1")
+_OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1", "allow_alone")
 
 # What a criterion may say beside its attribute and its bound.
 _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
+
+
+def listed_attribute(role: str) -> str | dict[str, Any]:
+    """Return the settings of an attribute of which the role alone is said."""
+    return {"role": role, "grid": "auto"} if role == "quasi_identifier" else role
 
 
 def bound_of(key: Any) -> str | None:
@@ -103,7 +108,7 @@ def take_out_of_lists(document: dict[str, Any], name: str) -> None:
         return
     (key,) = holding
     document[key] = [one for one in _entries(document[key]) if one != name]
-    document["attributes"] = {**own, name: ROLE_LISTS[key]}
+    document["attributes"] = {**own, name: listed_attribute(ROLE_LISTS[key])}
 
 
 def _entries(listed: Any) -> list[Any]:
@@ -155,7 +160,7 @@ def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None
                     )
                     continue
                 places[name] = key
-                merged[name] = ROLE_LISTS[key]
+                merged[name] = listed_attribute(ROLE_LISTS[key])
     document["attributes"] = merged
 
 

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.arrays import Figures, Integers
+from anonspark.core.arrays import Integers
 from anonspark.core.criterion import Criterion
 from anonspark.core.group_judges import address_of
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels import criteria as kernel
 from anonspark.kernels.criteria import Requirements
-from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges
+from anonspark.kernels.people import BY_PEOPLE
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -113,24 +113,13 @@ class PeopleOfGroup:
     ----------
     number : int
         Number of different people.
-    counts : sequence of int64 ndarray
-        Of each sensitive attribute, the people with each of its values.
     matched : sequence of int
         Of each sensitive attribute, the values that are of another person each, at most as many as
         are asked for.
-    ranges : sequence of (int64 ndarray, int64 ndarray) or None
-        Of each sensitive attribute, the people by the first and by the last of their values. None
-        where nothing asks for them.
-    is_estimate : bool
-        Whether more is matched than may be, and ranges are not known yet: what violates a criterion
-        so violates it for certain.
     """
 
     number: int
-    counts: Sequence[Integers]
     matched: Sequence[int]
-    ranges: Sequence[tuple[Integers, Integers]] | None = None
-    is_estimate: bool = False
 
 
 def paired(values: Integers) -> tuple[Integers, PairedPeople]:
@@ -252,7 +241,8 @@ class Criteria:
             certain.append(self.units.of_fewer_than_k)
             nodes.append(0)
             first_value = pairs.first
-            shares = np.concatenate([self.shares_of_people[pairs.values], np.zeros(pairs.number)])
+            # As many as there are numbers to count. None is compared.
+            shares = np.zeros(int(pairs.first[-1]))
         return Requirements(
             k=self.k,
             kinds=np.array(kinds, np.int64),
@@ -261,8 +251,6 @@ class Criteria:
             certain=np.array(certain, np.int64),
             first_value=first_value,
             shares=shares,
-            even_shares=self.even_shares,
-            first_numbered=self.first_value,
             paired_values=none if pairs is None else pairs.values,
             paired_people=none if pairs is None else pairs.people,
             first_node=np.cumsum([0, *nodes]).astype(np.int64),
@@ -276,20 +264,6 @@ class Criteria:
         return self.units is not None and bool(self.criteria)
 
     @cached_property
-    def shares_of_people(self) -> Figures:
-        """Share of the people of the whole input who have each value, those numbered through."""
-        number = self.units.number if self.units is not None else 1
-        parts = [one.people for one in self.sensitive if one.people is not None]
-        shares: Figures = np.concatenate([np.zeros(0, np.int64), *parts]) / number
-        return shares
-
-    @cached_property
-    def even_shares(self) -> Figures:
-        """Share of each value where people count as one, in equal parts for each value."""
-        parts = [one.even_shares for one in self.sensitive if one.even_shares is not None]
-        return np.concatenate([np.zeros(0), *parts])
-
-    @cached_property
     def most_matched(self) -> list[int]:
         """Values of each sensitive attribute that have to be of another person each, at most."""
         return [
@@ -300,47 +274,12 @@ class Criteria:
             for own in self.sensitive
         ]
 
-    @property
-    def asks_for_ranges(self) -> bool:
-        """Return whether a criterion is about the first and the last value of each person."""
-        return any(one.kind == "ordered distance" for one in self.criteria)
-
-    def _are_near(self, one: Criterion, place: int, people: PeopleOfGroup) -> bool:
-        """Return whether a group is near enough by ordered distance, as far as it is known."""
-        if people.ranges is None:
-            if people.is_estimate:
-                return True
-            raise ValueError("the first and the last value of each person are not known")
-        lowest, highest = people.ranges[place]
-        first, stop = self.first_value[place : place + 2]
-        shares = self.even_shares[first:stop]
-        return bool(judge_ranges(float(one.bound), lowest, highest, shares, people.number))
-
     def violated_by_people(self, people: PeopleOfGroup) -> Criterion | None:
-        """Return the first criterion beyond k that a group violates, if any. People are counted."""
+        """Return the first distinct l-diversity that a group violates, if any, counting people."""
         names = [attribute.name for attribute in self.sensitive]
         for one in self.criteria:
             place = names.index(one.attribute)
-            if one.kind == "distinct":
-                if people.matched[place] < one.bound:
-                    return one
-                continue
-            if one.kind == "ordered distance":
-                if not self._are_near(one, place, people):
-                    return one
-                continue
-            present = np.flatnonzero(people.counts[place])
-            holds, _ = judge_people(
-                _kind_of(one),
-                float(one.bound),
-                one.c,
-                people.counts[place][present],
-                (self.even_shares if one.is_even else self.shares_of_people)[
-                    self.first_value[place] + present
-                ],
-                people.number,
-            )
-            if not holds:
+            if people.matched[place] < one.bound:
                 return one
         return None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from anonspark.core import extensions
@@ -83,13 +83,6 @@ class CriterionType:
     option : Option or None
         Its section of the configuration. None where :mod:`anonspark.config.privacy` writes it out,
         for it has more than one bound.
-    is_later : bool
-        Whether it came after the first releases: a configuration without it has the fingerprint
-        that it had before.
-    of_people : bool
-        Whether it can count people, of whom one may have several values in a class
-        (:func:`anonspark.kernels.people.judge_people`), else it is refused if a person has several
-        records.
     measure : callable or None
         Of another package its :data:`anonspark.verification.measures.Measure`.
     """
@@ -107,8 +100,6 @@ class CriterionType:
     needs: Literal["order", "hierarchy"] | None = None
     counts_values: bool = False
     option: Option | None = None
-    is_later: bool = False
-    of_people: bool = False
     measure: Callable[..., Any] | None = None
 
     @property
@@ -121,8 +112,6 @@ def _distance(
     name: str,
     measured: str,
     needs: Literal["order", "hierarchy"] | None = None,
-    *,
-    of_people: bool = True,
 ) -> CriterionType:
     """Return t-closeness by a distance."""
     return CriterionType(
@@ -136,7 +125,6 @@ def _distance(
         short=f"t ({name} distance)",
         is_distance=True,
         needs=needs,
-        of_people=of_people,
     )
 
 
@@ -153,7 +141,6 @@ CRITERIA: Mapping[str, CriterionType] = {
         # Two different values at least: what violates it is homogeneous.
         loosest=(2.0, 0.0),
         counts_values=True,
-        of_people=True,
     ),
     "entropy": CriterionType(
         "l_diversity",
@@ -165,7 +152,6 @@ CRITERIA: Mapping[str, CriterionType] = {
         title="entropy l",
         short="entropy l",
         counts_values=True,
-        of_people=True,
     ),
     "recursive": CriterionType(
         "l_diversity",
@@ -178,7 +164,6 @@ CRITERIA: Mapping[str, CriterionType] = {
         short="c of recursive (c, l)-diversity",
         loosest=(2.0, math.inf),
         counts_values=True,
-        of_people=True,
     ),
     "alpha": CriterionType(
         "alpha_k_anonymity",
@@ -189,7 +174,6 @@ CRITERIA: Mapping[str, CriterionType] = {
         column="largest_share",
         title="largest share",
         short="alpha",
-        of_people=True,
         option=Option(
             "AlphaAnonymity",
             "The largest share of one sensitive value in a class: (alpha, k)-anonymity.",
@@ -204,10 +188,15 @@ CRITERIA: Mapping[str, CriterionType] = {
         "ordered", "largest distance of a class, ordered values", "order"
     ),
     "hierarchical distance": _distance(
-        "hierarchical", "largest distance of a class, hierarchy", "hierarchy", of_people=False
+        "hierarchical", "largest distance of a class, hierarchy", "hierarchy"
     ),
-    "maximum distance": _distance(
-        "maximum", "largest difference of a value's share in a class", of_people=False
+    # Bounds each value by itself, so many may shift a little: no t-closeness of Li et al.
+    "maximum distance": replace(
+        _distance("maximum", ""),
+        words="shares within {bound:g} of the whole table's",
+        measured="difference of shares: largest difference of a value's share in a class",
+        title="difference of shares",
+        short="difference of shares",
     ),
     "beta": CriterionType(
         "beta_likeness",
@@ -231,8 +220,6 @@ CRITERIA: Mapping[str, CriterionType] = {
             "Relative gain of the shares of sensitive values in every class compared with those in "
             "the whole input. One or a list.",
         ),
-        is_later=True,
-        of_people=True,
     ),
 }
 """By kind, in the order in which figures are shown. Without those of other packages."""
@@ -273,8 +260,8 @@ def foreign_criterion(key: str) -> CriterionType | None:
         problem = f"its key is {row.key!r}. Expected the name of its entry point"
     elif isinstance(row.kernel, str) or row.measure is None or row.option is None:
         problem = "it lacks a function that judges groups, its measure, or its option"
-    elif row.bound == "below" or row.needs is not None or row.of_people:
-        problem = "only built-in criteria are bounded below, need an order, or count people"
+    elif row.bound == "below" or row.needs is not None:
+        problem = "only built-in criteria are bounded below, or need an order"
     if problem is not None:
         raise known.refused(extensions.CRITERIA, key, problem)
     return row  # type: ignore[no-any-return]
@@ -286,7 +273,7 @@ class Criterion:
 
     Every one of them is closed under union where records are counted: two classes that satisfy it
     satisfy it together, so a table that violates it as a whole cannot be cut into classes that
-    satisfy it. Where people are counted who are in both, only distinct l-diversity is.
+    satisfy it. So is distinct l-diversity where people are counted.
 
     Parameters
     ----------
@@ -324,11 +311,6 @@ class Criterion:
     def limit(self) -> float:
         """Return what the figure of a class is compared with."""
         return self.bound if self.told_c is None else self.told_c
-
-    @property
-    def is_even(self) -> bool:
-        """Return whether a person's values count in equal parts in the reference."""
-        return self.kind in ("equal distance", "ordered distance")
 
     @property
     def is_foreign(self) -> bool:

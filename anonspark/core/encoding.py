@@ -7,7 +7,9 @@ values. No Spark here: this runs on the driver and inside every task alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Figures
+from anonspark.core.arrays import Figures, Flags
+from anonspark.core.grids import Grid, gap, grid_text
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 
@@ -65,6 +68,13 @@ class QuasiIdentifier:
         Groups of the categories, by which classes are generalized. Its leaves are the categories.
     range_declared : bool
         Whether ``lowest`` and ``highest`` are bounds that were declared, which no record need have.
+    grid : Grid or None
+        Where the ends of published ranges may lie. The code of a value is then that of its line,
+        and so are ``lowest`` and ``highest``.
+    bottom, top : Fraction or None
+        Values from here on, downwards and upwards, are one value. Days are numbers.
+    folded : tuple of (str, int)
+        Values that are none of the categories, with the codes that they have (kind ``category``).
     """
 
     name: str
@@ -78,6 +88,10 @@ class QuasiIdentifier:
     weight: float = 1.0
     hierarchy: Hierarchy | None = None
     range_declared: bool = False
+    grid: Grid | None = None
+    bottom: Fraction | None = None
+    top: Fraction | None = None
+    folded: tuple[tuple[str, int], ...] = ()
 
     @property
     def unit(self) -> float:
@@ -85,10 +99,10 @@ class QuasiIdentifier:
         # A range of denormal numbers may be too small to be divided.
         return self.range / self.weight or self.range
 
-    @property
+    @cached_property
     def missing_code(self) -> int:
-        """Code of missing values, the one after the largest value's."""
-        return self.highest + 1
+        """Code of missing values, the one after that of the largest end."""
+        return int(self.last(np.array([self.highest]))[0]) + 1
 
     @property
     def code_type(self) -> pa.DataType:
@@ -148,8 +162,10 @@ class QuasiIdentifier:
         """Largest minus smallest position over the whole input, 1 where they are equal."""
         if self.lowest > self.highest:
             return 1.0
-        highest = self.missing_code if self.has_missing and self.is_category else self.highest
-        low, high = self._present_positions(np.array([self.lowest, highest], np.int64))
+        ends = np.array([self.lowest, self.highest], np.int64)
+        if self.has_missing and self.is_category:
+            ends[1] = self.missing_code
+        low, high = self._present_positions(np.array([self.first(ends)[0], self.last(ends)[1]]))
         return float(high - low) or 1.0
 
     @cached_property
@@ -157,7 +173,8 @@ class QuasiIdentifier:
         """Position of the smallest value."""
         if self.lowest > self.highest:
             return 0.0
-        return float(self._present_positions(np.array([self.lowest], np.int64))[0])
+        lowest = np.array([self.lowest], np.int64)
+        return float(self._present_positions(self.first(lowest))[0])
 
     @cached_property
     def step(self) -> float:
@@ -190,7 +207,7 @@ class QuasiIdentifier:
         any_missing = bool(missing.any())
         if any_missing and not self.has_missing:
             raise ValueError("a quasi-identifier is missing in the staged records")
-        codes = self._encode_present(column, any_missing)
+        codes = self.coarsened(self._encode_present(column, any_missing))
         if any_missing:
             codes = np.where(missing, np.int64(self.missing_code), codes)
         return codes
@@ -198,7 +215,7 @@ class QuasiIdentifier:
     def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
         match self.kind:
             case "category":
-                known = pa.array(self.categories, self.arrow_type)
+                known = pa.array([*self.categories, *dict(self.folded)], self.arrow_type)
                 if pa.types.is_dictionary(column.type):
                     found = pc.index_in(column.dictionary, value_set=known)
                     index = found.take(column.indices)
@@ -206,7 +223,11 @@ class QuasiIdentifier:
                     index = pc.index_in(column, value_set=known)
                 if index.null_count > column.null_count:
                     raise ValueError("a category is unknown in the staged records")
-                return _numpy(index, any_missing).astype(np.int64)
+                codes: Codes = _numpy(index, any_missing).astype(np.int64)
+                if not self.folded:
+                    return codes
+                folded = [code for _, code in self.folded]
+                return np.array([*range(len(self.categories)), *folded], np.int64)[codes]
             case "boolean":
                 return _numpy(column.cast(pa.int8()), any_missing).astype(np.int64)
             case "float":
@@ -225,6 +246,94 @@ class QuasiIdentifier:
                 return _numpy(micros, any_missing).astype(np.int64)
             case "integer":
                 return _numpy(column, any_missing).astype(np.int64)
+
+    def code_of(self, value: Fraction) -> int:
+        """Return the code that a number has before it is coarsened."""
+        if self.kind == "float":
+            return int(_order_preserving_bits(np.array([float(value)]))[0])
+        return int(value * 10**self.scale)
+
+    def value_of(self, code: int) -> Fraction:
+        """Return the number that a code stands for. Days and microseconds are numbers."""
+        if self.kind == "float":
+            return Fraction(float(_float_of_bits(np.array([code], np.int64))[0]))
+        return Fraction(code, 10**self.scale)
+
+    @property
+    def holds_ends(self) -> bool:
+        """Return whether the type of the column holds all ends of ranges."""
+        codes = np.array([self.lowest, self.highest], np.int64)
+        low, high = int(self.first(codes)[0]), int(self.last(codes)[1])
+        kind = self.arrow_type
+        if self.kind == "decimal":
+            digits = len(str(max(abs(low), abs(high)))) - self.scale
+            return bool(self.scale <= kind.scale and digits <= kind.precision - kind.scale)
+        if pa.types.is_integer(kind):
+            bits = kind.bit_width - 1
+            return bool(-(2**bits) <= low and high < 2**bits)
+        return True
+
+    @cached_property
+    def bottom_code(self) -> int | None:
+        """Code of ``bottom``, and of the values beyond."""
+        return None if self.bottom is None else self.code_of(self.bottom)
+
+    @cached_property
+    def top_code(self) -> int | None:
+        """Code of ``top``, and of the values beyond."""
+        return None if self.top is None else self.code_of(self.top)
+
+    def coarsened(self, codes: Codes) -> Codes:
+        """Return codes of single values as those that records have: lines of the grid."""
+        lines = codes if self.grid is None else self._on_grid(self.grid.floor, codes)
+        if self.bottom_code is not None:
+            # A strip around it begins behind it.
+            lines = np.maximum(lines, self.bottom_code + 1)
+            lines = np.where(codes <= self.bottom_code, self.bottom_code, lines)
+        if self.top_code is not None:
+            lines = np.where(codes < self.top_code, lines, self.top_code)
+        return lines
+
+    def first(self, codes: Codes) -> Codes:
+        """Return the lower ends of the values that codes of records stand for."""
+        if self.bottom_code is None or self.grid is None or gap(self.kind):
+            return codes
+        return np.where(codes == self.bottom_code + 1, self.bottom_code, codes)
+
+    def last(self, codes: Codes) -> Codes:
+        """Return the upper ends of the values that codes of records stand for."""
+        if self.grid is None:
+            return codes
+        ends = self._on_grid(self.grid.last, self._on_grid(self.grid.floor, codes))
+        if self.bottom_code is not None:
+            ends = np.where(codes <= self.bottom_code, codes, ends)
+        if self.top_code is not None:
+            below = np.minimum(ends, self.top_code - gap(self.kind))
+            ends = np.where(codes < self.top_code, below, codes)
+        return ends
+
+    def may_end(self, values: pa.Array, marked: Flags | None, *, upper: bool) -> Flags:
+        """Return which values, days and microseconds as numbers, are ends that ranges may have.
+
+        ``marked`` are ends that stand for all values beyond. None where ends have no mark.
+        """
+        is_time = self.kind in ("date", "timestamp")
+        codes = _numpy(values, False) if is_time else self._encode_present(values, False)
+        lines = self.coarsened(codes)
+        if upper and gap(self.kind):
+            lines = self.last(lines)
+        is_end: Flags = lines == codes
+        if marked is not None:
+            is_outermost = codes == (self.top_code if upper else self.bottom_code)
+            # A strip may end at the value from which on all are one.
+            is_end &= (marked == is_outermost) | (is_outermost & (gap(self.kind) == 0))
+        return is_end
+
+    def _on_grid(self, move: Callable[..., Any], codes: Codes) -> Codes:
+        if self.kind == "float":
+            return _order_preserving_bits(move(_float_of_bits(codes)))
+        moved: Codes = move(codes, self.scale)
+        return moved
 
     def decode(self, codes: Codes) -> pa.Array:
         """Return the values of codes, nulls for missing ones.
@@ -309,7 +418,10 @@ class QuasiIdentifier:
 
     def describe(self) -> dict[str, Any]:
         """Return what a manifest may say of this attribute: no value of it."""
-        description = {"name": self.name, "kind": self.kind, "type": str(self.arrow_type)}
+        description: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        description["type"] = str(self.arrow_type)
+        if self.grid is not None:
+            description["grid"] = grid_text(self.grid)
         if self.hierarchy is None:
             return description
         height, leaves = self.hierarchy.height, len(self.hierarchy.leaves)

@@ -88,6 +88,19 @@ def percent(part: float, whole: float = 1, *, short: bool = False) -> str:
     return f"{value:.1f}%" if short or value >= 1 else f"{value:.2g}%"
 
 
+def k_of(probability: float) -> int:
+    """Return the smallest k with 1 / k of at most a probability, or 0 if no k is.
+
+    >>> [k_of(probability) for probability in (0.09, 1 / 11, 0)]
+    [12, 11, 0]
+    """
+    # Beyond, a float does not distinguish 1 / k from 1 / (k + 1).
+    if probability < 1e-7:
+        return 0
+    k = max(1, round(1 / probability))
+    return k + (1 / k > probability)
+
+
 def share_of_records(some: int, records: int, k: int) -> str:
     """Return a share of records in words that reveal no count below k.
 

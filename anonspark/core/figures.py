@@ -22,13 +22,16 @@ Need = Literal[
     "rounds",
     "one record",
     "units",
+    "people",
     "request",
     "bounds",
+    "ends",
 ]
 """Conditions for figures that not every run has: ``evaluate.information``,
 ``evaluate.association``, ``evaluate.risk.weights``, a model without outlier handling, several
-rounds, an attacker who aims at one record, ``privacy.unit``, the request of a recipient, or a style
-that publishes the bounds of classes."""
+rounds, an attacker who aims at one record, ``privacy.unit``, a published column that
+identifies people, the request of a recipient, a style that publishes the bounds of classes, or a
+gate on ends of ranges."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -125,6 +128,9 @@ def shown(table: Sequence[Figure]) -> tuple[Figure, ...]:
 def _configured(name: str, data_type: str) -> Figure:
     return Figure(name, data_type, is_result=False)
 
+
+ENDS = "isolating_ends"
+"""Figure that is measured where a gate bounds it."""
 
 _RUN = Figure("run_id", "string")
 
@@ -267,6 +273,13 @@ SUMMARY = (
         line=6,
     ),
     Figure(
+        "alone",
+        "long",
+        "people who agree with no one in the classes of all records",
+        needs="people",
+        line=6,
+    ),
+    Figure(
         "rows_requested",
         "long",
         "records that the recipient may have",
@@ -320,6 +333,13 @@ SUMMARY = (
         better="smaller",
         needs="association",
         line=14,
+    ),
+    Figure(
+        ENDS,
+        "double",
+        "share of the ends of ranges whose strip of the grid holds one record",
+        needs="ends",
+        is_loss=True,
     ),
     Figure("utility_score", "double", "utility score", "0 to 100", is_loss=True),
     Figure("configuration_fingerprint", "string"),

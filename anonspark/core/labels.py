@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
@@ -76,6 +77,36 @@ def _timestamp_label(micros: int) -> str:
     time = (datetime.min + timedelta(microseconds=rest)).time()
     # pandas has no days, but midnights.
     return f"{_date_label(days)} {time.isoformat()}" if rest else _date_label(days)
+
+
+def end_labels(
+    labels: pa.StringArray, kind: Kind, is_bottom: Flags, is_top: Flags
+) -> pa.StringArray:
+    """Mark the labels of ends that stand for all values beyond: ``90+``, ``5 or less``.
+
+    Parameters
+    ----------
+    labels : pyarrow.StringArray
+    kind : Kind
+    is_bottom, is_top : bool ndarray
+        Whether each stands for all smaller values, and for all larger ones.
+    """
+    for marked, mark in zip((is_bottom, is_top), open_marks(kind), strict=True):
+        if marked.any():
+            with_mark = pc.binary_join_element_wise(labels, mark, "")
+            labels = pc.if_else(pa.array(marked), with_mark, labels)
+    return labels
+
+
+def open_marks(kind: Kind) -> tuple[str, str]:
+    """Return what stands behind the smallest and the largest end, where values beyond are one."""
+    return (" or earlier", " or later") if kind in ("date", "timestamp") else (" or less", "+")
+
+
+def unmarked_ends(labels: pa.StringArray, kind: Kind) -> pa.StringArray:
+    """Return labels without the marks of :func:`end_labels`."""
+    marks = "|".join(map(re.escape, open_marks(kind)))
+    return pc.replace_substring_regex(labels, rf"({marks})([\]/-]|$)", r"\2")
 
 
 def interval_labels(

@@ -67,27 +67,6 @@ def matched_of_attributes(
     return found
 
 
-def ranges_of_counts(
-    first_value: Integers, ends: Integers, values: Integers, counts: Integers
-) -> list[tuple[Integers, Integers]]:
-    """Return how many people have each value as their first and as their last, by attribute.
-
-    Parameters
-    ----------
-    first_value : int64 ndarray of shape (s + 1,)
-        Where the values of each attribute begin.
-    ends, values, counts : int64 ndarray of shape (n,)
-        0 for the first value of people and 1 for the last one, the value, numbered through all
-        attributes, and how many they are.
-    """
-    both = []
-    for end in (0, 1):
-        whole = np.zeros(int(first_value[-1]), np.int64)
-        np.add.at(whole, values[ends == end], counts[ends == end])
-        both.append(np.split(whole, first_value[1:-1]))
-    return list(zip(*both, strict=True))
-
-
 def _different(values: Integers, people: Integers) -> tuple[Integers, Integers]:
     """Return each pair once, by value and person."""
     order = np.lexsort((people, values))

@@ -45,10 +45,6 @@ class SensitiveAttribute:
     as_text : bool
         Whether values are compared as texts without blanks at their ends, as those that a
         hierarchy or a declared order lists.
-    people : int64 ndarray of shape (values,) or None
-        People of the whole input who have each value. None where criteria count records.
-    even_shares : float64 ndarray of shape (values,) or None
-        Share of each value where each of them counts as one, in equal parts for each value.
     """
 
     name: str
@@ -58,8 +54,6 @@ class SensitiveAttribute:
     parents: Integers
     heights: Integers
     as_text: bool = False
-    people: Integers | None = None
-    even_shares: Figures | None = None
 
     @property
     def shares(self) -> Figures:

@@ -298,7 +298,7 @@ class Files(Protocol):
         """
         ...
 
-    def replace(self, path: str, content: bytes, temporary: str, *, private: bool = False) -> None:
+    def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it.
 
         A file that is there is replaced in one step on local disks and on HDFS. Elsewhere it is
@@ -310,8 +310,6 @@ class Files(Protocol):
         content : bytes
         temporary : str
             Name to write under in the same directory. Hidden, so that readers pass over it.
-        private : bool
-            Whether its owner alone may read it, on local disks.
 
         Raises
         ------

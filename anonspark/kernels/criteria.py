@@ -10,7 +10,7 @@ import numpy.typing as npt
 from anonspark.errors import ConfigurationError
 from anonspark.kernels.addresses import LEAST_ADDRESS, call_address
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges, match_values
+from anonspark.kernels.people import BY_PEOPLE, match_values
 from anonspark.kernels.signatures import boolean, float64, int64, types, void
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
@@ -49,12 +49,7 @@ class Requirements(NamedTuple):
     first_value : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin.
     shares : float64 ndarray of shape (values,)
-        Share of each value in the whole input. Of pairs, of the people who have the value.
-    even_shares : float64 ndarray of shape (numbered values,)
-        Share of each value of the input where each person counts as one, in equal parts for each of
-        his or her values. Empty where no distance counts people.
-    first_numbered : int64 ndarray of shape (s + 1,)
-        Where the values of each sensitive attribute begin in it.
+        Share of each value in the whole input. Of pairs, zeros.
     paired_values, paired_people : int64 ndarray of shape (pairs,)
         Value and person of each pair. Empty where records are counted.
     first_node : int64 ndarray of shape (s + 1,)
@@ -73,8 +68,6 @@ class Requirements(NamedTuple):
     certain: npt.NDArray[np.int64]
     first_value: npt.NDArray[np.int64]
     shares: npt.NDArray[np.float64]
-    even_shares: npt.NDArray[np.float64]
-    first_numbered: npt.NDArray[np.int64]
     paired_values: npt.NDArray[np.int64]
     paired_people: npt.NDArray[np.int64]
     first_node: npt.NDArray[np.int64]
@@ -91,8 +84,6 @@ REQUIREMENTS = types.NamedTuple(
         int64[::1],
         int64[::1],
         float64[::1],
-        float64[::1],
-        int64[::1],
         int64[::1],
         int64[::1],
         int64[::1],
@@ -176,50 +167,15 @@ def all_certain(requirements, size):
     return certain
 
 
-@kernel(boolean(REQUIREMENTS, int64, int64[::1], int64))
-def _judge_ranges_of(requirements, place, pairs, people):
-    """Judge a group by the first and the last value of each person, see ``judge_ranges``."""
-    attribute = requirements.attributes[place]
-    first = requirements.first_numbered[attribute]
-    shares = requirements.even_shares[first : requirements.first_numbered[attribute + 1]]
-    lowest = np.zeros(shares.shape[0], np.int64)
-    highest = np.zeros(shares.shape[0], np.int64)
-    owners = requirements.paired_people[pairs]
-    # Pairs are sorted by value, and stay so for each person.
-    by_owner = np.argsort(owners, kind="mergesort")
-    for i in range(pairs.shape[0]):
-        value = requirements.paired_values[pairs[by_owner[i]]] - first
-        if i == 0 or owners[by_owner[i]] != owners[by_owner[i - 1]]:
-            lowest[value] += 1
-        if i + 1 == pairs.shape[0] or owners[by_owner[i]] != owners[by_owner[i + 1]]:
-            highest[value] += 1
-    return judge_ranges(requirements.bounds[place, 0], lowest, highest, shares, people)
-
-
 @kernel(types.Tuple((boolean, int64))(REQUIREMENTS, int64, int64[::1], int64))
 def _judge_pairs(requirements, place, pairs, people):
-    """Judge a group of so many people by its pairs of a value and a person, as ``judge`` does."""
-    kind = requirements.kinds[place] - BY_PEOPLE
-    bound, c = requirements.bounds[place, 0], requirements.bounds[place, 1]
-    if kind == ORDERED_DISTANCE:
-        return _judge_ranges_of(requirements, place, pairs, people), 1
+    """Judge the different values of a group of people by its pairs of a value and a person."""
     values = requirements.paired_values[pairs]
-    counts = np.empty(pairs.shape[0], np.int64)
-    shares = np.empty(pairs.shape[0], np.float64)
     different = 0
     for i in range(pairs.shape[0]):
         if i == 0 or values[i] != values[i - 1]:
-            counts[different] = 0
-            shares[different] = (
-                requirements.even_shares[values[i]]
-                if kind == EQUAL_DISTANCE
-                else requirements.shares[pairs[i]]
-            )
             different += 1
-        counts[different - 1] += 1
-    if kind != DISTINCT:
-        return judge_people(kind, bound, c, counts[:different], shares[:different], people)
-    wanted = int64(bound)
+    wanted = int64(requirements.bounds[place, 0])
     matched = min(different, people)
     if matched >= wanted:
         matched = match_values(values, requirements.paired_people[pairs], wanted).shape[0]
@@ -280,9 +236,7 @@ def judge(requirements, counts, present, distinct, size):
 
     Notes
     -----
-    One more record changes a share, and so each of the distances, by at most 1 / (size + 1). Where
-    people are counted it makes a share smaller by as much at most, and values that are matched to
-    people one more at most.
+    One more record changes a share, and so each of the distances, by at most 1 / (size + 1).
     O(values present), for all distances but the equal one O(all values). Sums run over the values
     in order, so they do not depend on the order of the records. Definitions:
     docs/algorithms.md.

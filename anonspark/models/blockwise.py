@@ -22,6 +22,7 @@ from anonspark.core.columns import (
 )
 from anonspark.core.criteria import Criteria, paired
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import Requirements
@@ -69,7 +70,7 @@ _FORMED = pa.schema(
     ]
 )
 """The packed records that a task was sent. One row more holds their groups, and the penalty of
-these as classes."""
+these as classes. Before it is one of the refined groups, where there are such."""
 
 # How many times as large as usual a block is that is worth a warning.
 _LARGE = 4
@@ -163,11 +164,15 @@ class Groups:
         Where each group begins in ``order``.
     paths : uint64 ndarray of shape (groups,)
         Name of each group.
+    refined : Groups or None
+        Groups of the same records that lose as little or less, if all of these are kept whole. None
+        where nothing was refined.
     """
 
     order: Codes
     starts: Codes
     paths: npt.NDArray[np.uint64]
+    refined: Groups | None = None
 
     @classmethod
     def together(cls, groups: Sequence[Groups]) -> Groups:
@@ -175,11 +180,18 @@ class Groups:
         if len(groups) == 1:
             return groups[0]
         sizes = [np.diff(one.starts) for one in groups]
+        refined = [one.refined for one in groups if one.refined is not None]
         return cls(
             np.concatenate([one.order for one in groups]),
             np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
             np.concatenate([one.paths for one in groups]),
+            cls.together(refined) if refined else None,
         )
+
+    def among(self, rows: Codes) -> Groups:
+        """Return them with other numbers of their records."""
+        refined = None if self.refined is None else self.refined.among(rows)
+        return replace(self, order=rows[self.order], refined=refined)
 
     def between(self, first: int, stop: int) -> Groups:
         """Return some of the groups that follow each other, their records numbered as here."""
@@ -194,12 +206,15 @@ class Groups:
     @classmethod
     def sent(cls, batches: Sequence[pa.RecordBatch]) -> Groups | None:
         """Return those that were sent with the records of a task, None where there are none."""
+        groups = None
         for batch in batches:
             if batch.schema == _FORMED:
+                # Refined ones come first.
                 for row in batch.select(list(_PARTS)).drop_null().to_pylist():
                     order, *others = (np.frombuffer(row[name], _PARTS[name]) for name in _PARTS)
-                    return cls(order.astype(np.int64), *(one.copy() for one in others))
-        return None
+                    starts, paths = (one.copy() for one in others)
+                    groups = cls(order.astype(np.int64), starts, paths, groups)
+        return groups
 
 
 class GroupFormer:
@@ -231,6 +246,7 @@ class BlockwiseModel(Model):
         if isinstance(options, RoundOptions) and options.handles_outliers:
             self._round_options = options
         self._suppression_limit = options.suppression_limit if options else 0.0
+        self._formed: tuple[Table, FormGroups] | None = None
 
     @property
     def rounds(self) -> int:
@@ -271,6 +287,10 @@ class BlockwiseModel(Model):
     def group_former(self) -> GroupFormer:
         """Return the function by which a task finishes a block."""
 
+    def former_of_round(self, number: int) -> GroupFormer:  # noqa: ARG002
+        """Return the function by which a task finishes a block of a round."""
+        return self.group_former
+
     def left_over_schema(self, records: pa.Schema) -> pa.Schema:
         """Return the schema of the records that a round leaves over: with codes, not raw values."""
         return coded_schema(records, self.task.generalizer.quasi_identifiers)
@@ -281,9 +301,33 @@ class BlockwiseModel(Model):
         Notes
         -----
         Eager: the counting passes of :func:`partition_records`, and where rounds have to pay, one
-        job in round 1 that forms the groups and adds up what they lose. Lazy: one shuffle of the
-        records and one Python task a block.
+        job in round 1 that forms the groups and adds up what they lose. These groups stay until
+        :meth:`close`, for that round may be the last one. Lazy: one shuffle of the records and one
+        Python task a block.
         """
+        blocks, forming = (self._formed if table.number == 1 else None) or self._form(table)
+        price = table.price
+        if self.undoes_rounds and not table.last and table.number == 1:
+            table.tell("measuring whole groups")
+            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
+            self._formed = blocks, forming
+            (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
+            price = float(penalty / table.rows)
+        separation = None if table.last else self.separation(price)
+        finish = FinishBlocks(
+            forming, separation, table.number, keeps_codes=self.suppression_limit > 0
+        )
+        table.tell("forming classes")
+        return Anonymized(blocks.map_batches(finish, RESULT), price=price)
+
+    def close(self) -> None:
+        """Free the groups of round 1."""
+        if self._formed is not None:
+            self._formed[0].unpersist()
+        self._formed = None
+
+    def _form(self, table: Round) -> tuple[Table, FormGroups]:
+        """Return the records of a round, sent to tasks in blocks, and what forms their groups."""
         generalizer = self.task.generalizer
         quasi_identifiers = generalizer.quasi_identifiers
         path = int(root_path(self.task.seed % 2**64, table.number))
@@ -301,27 +345,11 @@ class BlockwiseModel(Model):
         self.note_large_block(table, partition)
         forming = FormGroups(
             {leaf.number: leaf for leaf in partition.leaves},
-            self.group_former,
+            self.former_of_round(table.number),
             generalizer,
             self.task.criteria,
         )
-        blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        price = float(table.mean_penalty or 0)
-        if self.undoes_rounds and not table.last and table.mean_penalty is None:
-            table.tell("measuring whole groups")
-            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
-            try:
-                (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
-            except BaseException:
-                blocks.unpersist()
-                raise
-            price = float(penalty / table.rows)
-        separation = None if table.last else self.separation(price)
-        finish = FinishBlocks(
-            forming, separation, table.number, keeps_codes=self.suppression_limit > 0
-        )
-        table.tell("forming classes")
-        return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.unpersist)
+        return send_to_tasks(table.records, partition, self.task.criteria), forming
 
     def note_large_block(self, table: Round, partition: Partition) -> None:
         """Report the records of the largest block, if one task takes far more than usual."""
@@ -384,7 +412,7 @@ class FormGroups:
             # Of a task's only block nothing is copied.
             own = contents if len(rows) == len(blocks) else contents.take(rows)
             groups = self._groups_of(self.leaves[int(number)], own)
-            formed.append(replace(groups, order=rows[groups.order]))
+            formed.append(groups.among(rows))
         return Groups.together(formed)
 
     def published(
@@ -441,9 +469,11 @@ class _MeasureGroups:
         for batch in sent:
             others = [pa.nulls(len(batch), field.type) for field in list(_FORMED)[1:]]
             yield pa.RecordBatch.from_arrays([batch.column(RECORDS), *others], schema=_FORMED)
-        row = [None, *groups.packed(), *exact_sums(penalties)]
-        arrays = [pa.array([value], field.type) for value, field in zip(row, _FORMED, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=_FORMED)
+        rows = [[None, *groups.packed(), *exact_sums(penalties)]]
+        if groups.refined is not None:
+            rows.insert(0, [None, *groups.refined.packed(), None])
+        named = [dict(zip(_FORMED.names, row, strict=True)) for row in rows]
+        yield pa.RecordBatch.from_pylist(named, schema=_FORMED)
 
 
 @dataclass(frozen=True)
@@ -483,11 +513,14 @@ class FinishBlocks:
         if groups is None:
             groups = self.forming.groups(contents, records.column(BLOCK).to_numpy())
         del sent
+        refined = groups.refined or groups
+        groups = refined if self.separation is None else groups
         order, starts, paths = groups.order, groups.starts, groups.paths
         sizes, left_over, whole = np.diff(starts), order[:0], None
         if self.separation is not None or self.forming.widens:
             whole = WholeGroups(
-                sizes, generalizer.penalty(contents.codes.take(order, axis=0), starts)
+                sizes,
+                generalizer.penalty(contents.codes.take(refined.order, axis=0), refined.starts),
             )
         if self.separation is not None and whole is not None:
             normal = self.separation.normal_records(contents.grouped(order, starts))
@@ -496,7 +529,8 @@ class FinishBlocks:
             # A group of which nothing stays is no class.
             stays = sizes > 0
             sizes, paths = sizes[stays], paths[stays]
-            whole = WholeGroups(whole.sizes[stays], whole.penalties[stays])
+            if groups is refined:
+                whole = WholeGroups(whole.sizes[stays], whole.penalties[stays])
             starts = np.concatenate([[0], np.cumsum(sizes)])
 
         records = records.drop_columns(BLOCK)

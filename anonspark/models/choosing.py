@@ -32,7 +32,7 @@ from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.partition.distribution import received_records
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
+from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups, Groups
 from anonspark.models.model import Task
 from anonspark.models.registry import create_model
 from anonspark.staged.keys import is_coded, key_columns
@@ -56,7 +56,7 @@ class Classes:
     order: Codes
     starts: Codes
 
-    def __add__(self, other: Classes) -> Classes:
+    def __add__(self, other: Classes | Groups) -> Classes:
         starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
         return Classes(np.concatenate([self.order, other.order]), starts)
 
@@ -81,11 +81,12 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     best: tuple[Decimal, Classes] | None = None
     for number in range(1, model.rounds + 1):
         groups = _form_groups(model, contents, rows, number)
-        whole = _penalty(model, contents, groups)
+        refined = groups.refined or groups
+        whole = _penalty(model, contents, refined)
         if best is None or not model.undoes_rounds or lost + whole < best[0]:
-            best = lost + whole, finished + groups
+            best = lost + whole, finished + refined
         if number == 1:
-            price = float(whole / len(rows))
+            price = float(_penalty(model, contents, groups) / len(rows))
         separation = model.separation(price)
         if number == model.rounds or separation is None:
             break
@@ -102,7 +103,7 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     return best[1]
 
 
-def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Classes:
+def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Groups:
     """Return the groups of a round, whole."""
     quasi_identifiers = model.task.generalizer.quasi_identifiers
     nothing = (0,) * len(quasi_identifiers)
@@ -110,9 +111,9 @@ def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number:
     low, high = zip(*cells, strict=True)
     path = int(root_path(model.task.seed % 2**64, number))
     leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
-    forming = FormGroups({0: leaf}, model.group_former, model.task.generalizer, model.task.criteria)
-    groups = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
-    return Classes(rows[groups.order], groups.starts)
+    former = model.former_of_round(number)
+    forming = FormGroups({0: leaf}, former, model.task.generalizer, model.task.criteria)
+    return forming.groups(contents.take(rows), np.zeros(len(rows), np.int64)).among(rows)
 
 
 def satisfy_together(contents: Contents) -> bool:
@@ -131,7 +132,7 @@ def _may_have_a_round(contents: Contents, rows: Codes) -> bool:
     )
 
 
-def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes) -> Decimal:
+def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes | Groups) -> Decimal:
     penalties = model.task.generalizer.penalty(contents.codes[classes.order], classes.starts)
     (total,) = exact_sums(penalties)
     return total
@@ -175,7 +176,7 @@ class Choice:
     """
 
     options: ModelOptions
-    objective: Literal["gcp", "queries"]
+    objective: Literal["loss", "queries"]
     rows: int
     losses: tuple[float, ...]
 
@@ -200,9 +201,10 @@ class Choice:
         }
 
 
-def candidates(objective: Literal["gcp", "queries"]) -> tuple[ModelOptions, ...]:
+def candidates(objective: Literal["loss", "queries"]) -> tuple[ModelOptions, ...]:
     """Return the options of the models that are tried for an objective."""
-    return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=objective)
+    of_groups: Literal["gcp", "queries"] = "queries" if objective == "queries" else "gcp"
+    return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=of_groups)
 
 
 def _settings_of(options: ModelOptions) -> dict[str, object]:
@@ -254,7 +256,7 @@ def try_models(
     records: Records,
     *,
     share: float,
-    objective: Literal["gcp", "queries"],
+    objective: Literal["loss", "queries"],
     only_if_satisfied: bool = False,
 ) -> tuple[tuple[float, ...], int]:
     """Return what models lose on the same sample of a table, and how many records it has.
@@ -322,7 +324,7 @@ class _TryModels:
     """Anonymizes the sample with every candidate, in one task."""
 
     task: Task
-    objective: Literal["gcp", "queries"]
+    objective: Literal["loss", "queries"]
     tried: tuple[ModelOptions, ...]
     only_if_satisfied: bool
 
@@ -346,7 +348,8 @@ class _TryModels:
             if self.objective == "queries":
                 loss = query_error(contents, classes, generalizer.quasi_identifiers)
             else:
-                penalties = generalizer.penalty(contents.codes[classes.order], classes.starts)
+                codes = contents.codes[classes.order]
+                penalties = generalizer.penalty(codes, classes.starts, by_sets=True)
                 weights = sum(one.weight for one in generalizer.quasi_identifiers)
                 loss = float(penalties.sum()) / (weights * records.num_rows)
             losses.append(loss)
@@ -452,7 +455,7 @@ class Rival:
     override : str
         What ``--set`` takes to have it.
     share : float
-        Of the run's loss, gcp, on the sample.
+        Of the run's loss on the sample.
     rows : int
         Records of the sample.
     """
@@ -465,7 +468,7 @@ class Rival:
     def describe(self) -> str:
         """Describe it in a line."""
         return (
-            f"{self.model} would lose about {1 - self.share:.0%} less (gcp, tried on {self.rows:,} "
+            f"{self.model} would lose about {1 - self.share:.0%} less (tried on {self.rows:,} "
             f"records): --set {shlex.quote(self.override)}"
         )
 
@@ -506,7 +509,7 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
         task,
         records,
         share=sampled / rows,
-        objective="gcp",
+        objective="loss",
         only_if_satisfied=True,
     )
     if not losses or losses[0] <= 0:

@@ -42,7 +42,6 @@ from anonspark.layers.partition.lattice.search import (
     search_pruned,
 )
 from anonspark.layers.partition.lattice.tuples import Tuples, TupleTable
-from anonspark.layers.prepare.people import count_people, of_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.models.model import (
     RESULT,
@@ -313,9 +312,6 @@ class FullDomain(Model):
     def _criteria(self, table: Round) -> Criteria:
         criteria = self.task.criteria
         if self.options.t_reference == "round" and table.number > 1 and criteria.sensitive:
-            if criteria.counts_people:
-                people = count_people(table.records, criteria)
-                return of_people(criteria, people, table.records)
             counts = count_values(table.records, criteria)
             sensitive = zip(criteria.sensitive, counts, strict=True)
             criteria = replace(

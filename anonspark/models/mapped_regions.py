@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -149,7 +151,7 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
             "all of them inside. Widen it, or name another release"
         )
     own = replace(own, lowest=lowest, highest=highest)
-    if not _holds_range(own):
+    if not own.holds_ends:
         raise ConfigurationError(
             f"attributes.{own.name}: found the type {own.arrow_type} in the new table, which "
             "cannot hold values of the labels of model.release. Expected the type of its table. "
@@ -158,32 +160,32 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
     return own
 
 
-def _holds_range(own: QuasiIdentifier) -> bool:
-    """Return whether the type of a table holds all numbers of a range."""
-    kind = own.arrow_type
-    if own.kind == "decimal":
-        digits = len(str(max(abs(own.lowest), abs(own.highest)))) - own.scale
-        return bool(own.scale <= kind.scale and digits <= kind.precision - kind.scale)
-    if pa.types.is_integer(kind):
-        bits = kind.bit_width - 1
-        return bool(-(2**bits) <= own.lowest and own.highest < 2**bits)
-    return True
-
-
 def _places(value: Any) -> int:
     exponent = Decimal(str(value)).normalize().as_tuple().exponent
-    return max(-int(exponent), 0)
+    return max(-int(exponent), 0) if isinstance(exponent, int) else 0
 
 
 def _codes(own: QuasiIdentifier, values: Sequence[Any]) -> Codes:
-    """Return the codes of numbers that labels name. Of days and moments their numbers."""
-    if own.kind == "decimal":
-        exact = (Decimal(str(value)).scaleb(own.scale).to_integral_value() for value in values)
-        return np.array([int(value) for value in exact], np.int64)
+    """Return the codes of numbers that labels name. Of days and moments their numbers.
+
+    Raises
+    ------
+    ConfigurationError
+        If values beyond an end are one in the release, and not in the new table.
+    """
+    open_ends = {-math.inf: own.bottom, math.inf: own.top}
+    closed = [open_ends.get(value, value) for value in values]
+    if None in closed:
+        raise ConfigurationError(
+            f"attributes.{own.name}: model.release has labels without an end. Expected its bottom "
+            "and top. Add them"
+        )
     if own.kind == "float":
-        floats = np.array(values, np.float64).astype(own.arrow_type.to_pandas_dtype())
+        floats = np.array(closed, np.float64).astype(own.arrow_type.to_pandas_dtype())
         return own.encode(pa.array(floats, own.arrow_type))
-    return np.array([int(value) for value in values], np.int64)
+    if own.kind == "decimal":
+        closed = [Fraction(value) * 10**own.scale for value in closed]
+    return own.coarsened(np.array([int(value) for value in closed], np.int64))
 
 
 @dataclass(frozen=True)

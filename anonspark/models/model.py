@@ -73,8 +73,8 @@ class Round:
     last : bool
         Whether it is the last one: all groups are kept whole, so that no record is left over, or
         only for good.
-    mean_penalty : Decimal or None
-        What a record would lose on average, had round 1 been the last one. None in round 1.
+    price : float
+        Of round 1, see :class:`Anonymized`. 0 in round 1.
     tell : callable
         Gets the current step of the model, in a few words, for the progress line.
     note_block : callable
@@ -86,7 +86,7 @@ class Round:
     rows: int
     number: int
     last: bool
-    mean_penalty: Decimal | None = None
+    price: float = 0.0
     tell: Callable[[str], None] = lambda _: None
     note_block: Callable[[int], None] = lambda _: None
 
@@ -106,11 +106,14 @@ class Anonymized:
         the whole table.
     release : callable
         Frees what was kept on the cluster for the rows, once they are written.
+    price : float
+        What a record loses on average in the groups of round 1 as they were cut.
     """
 
     rows: Table
     levels: Mapping[str, int] | None = None
     release: Callable[[], None] = lambda: None
+    price: float = 0.0
 
 
 class Model(ABC):
@@ -184,6 +187,9 @@ class Model(ABC):
             None where no class can be made of it. Only of a model that leaves a residual, and not
             in the first round.
         """
+
+    def close(self) -> None:  # noqa: B027
+        """Free what was kept on the cluster between rounds. Of most models nothing is."""
 
     def suppress(self, records: Records) -> Suppressed | None:
         """Return records without a class as published, or None where they are not published.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class MondrianGroups(GroupFormer):
             self.cell,
         )
         groups = Groups(order, starts, paths)
-        return self._refined(block, groups, cells) if self.passes else groups
+        return replace(groups, refined=self._refined(block, groups, cells) if self.passes else None)
 
     def _refined(self, block: Block, groups: Groups, cells: Integers) -> Groups:
         """Return the groups of each cell refined, where this loses less.
@@ -114,8 +114,13 @@ class Mondrian(BlockwiseModel):
             cell=self.options.span == "cell",
         )
 
+    def former_of_round(self, number: int) -> GroupFormer:
+        """Return the compiled median cut, with passes in the first of rounds that can be undone."""
+        passes = 0 if number > 1 and self.undoes_rounds else self.options.refine
+        return replace(self.group_former, passes=passes)
+
     @property
-    def group_former(self) -> GroupFormer:
+    def group_former(self) -> MondrianGroups:
         """The compiled median cut."""
         return MondrianGroups(
             self.task.generalizer,

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from anonspark.core.columns import WEIGHT, payload_column, quasi_identifier_column
+from anonspark.core.figures import ENDS
 from anonspark.engine.protocol import Table
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.basis import Basis
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     # Few runs ask for them, and only those import them.
     from anonspark.utility.association import Association
     from anonspark.utility.learning import Target
+    from anonspark.verification.ends import Ends
     from anonspark.verification.information import Information
 
 _LOGGER = logging.getLogger("anonspark")
@@ -103,15 +105,23 @@ def measure_information_kept(
 
     with context.progress.stage("information"):
         return measure_information(
-            LabelledTable(
-                table,
-                form.attributes,
-                _leaves(snapshot),
-                context.configuration.input.missing_markers,
-            ),
+            _labelled(context, table, snapshot, form),
             _records(snapshot, basis, {}),
             basis.left_out if basis.values_told else 0,
         )
+
+
+def measure_isolating_ends(
+    context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
+) -> Ends | None:
+    """Count the ends of ranges that hold one record. None without a gate on them."""
+    if ENDS not in context.configuration.gates:
+        return None
+    from anonspark.verification.ends import measure_ends
+
+    with context.progress.stage("ends of ranges"):
+        labels = _labelled(context, table, snapshot, form)
+        return measure_ends(labels, _records(snapshot, basis, {}), drops_missing=False)
 
 
 def measure_association_kept(
@@ -171,6 +181,13 @@ def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table
     if basis.withheld is not None:
         records = records.except_all(basis.withheld.records.named(named))
     return records
+
+
+def _labelled(
+    context: RunContext, table: Table, snapshot: Snapshot, form: PublishedForm
+) -> LabelledTable:
+    markers = context.configuration.input.missing_markers
+    return LabelledTable(table, form.attributes, _leaves(snapshot), markers)
 
 
 def _payload(context: RunContext, name: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.core.decision_rules import Baseline
-from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
+from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
@@ -34,10 +34,12 @@ from anonspark.release.derived_figures import (
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association
+    from anonspark.verification.ends import Ends
     from anonspark.verification.information import Information
 
 
@@ -56,8 +58,10 @@ class Measured:
         None where the configuration does not ask for it.
     association : Association or None
         None where the configuration names no target.
-    units : mapping of int to int or None
-        Classes of each number of people whom their records are about. None where records count.
+    ends : Ends or None
+        None without a gate on them.
+    units : MeasuredUnits or None
+        The people whom the records of classes are about. None where records count.
     of_people : bool
         Whether the criteria beyond k count people.
     weights : tuple of int64 and float64 ndarray, or None
@@ -69,7 +73,8 @@ class Measured:
     presence: Presence | None = None
     information: Information | None = None
     association: Association | None = None
-    units: Mapping[int, int] | None = None
+    ends: Ends | None = None
+    units: MeasuredUnits | None = None
     of_people: bool = False
     weights: tuple[Sizes, Floats] | None = None
 
@@ -164,12 +169,14 @@ def make_figures(
     if request is not None:
         summary |= request.figures(configuration.privacy.k)
     if snapshot.units is not None and measured.units is not None:
-        summary["smallest_units"] = min(measured.units)
+        summary |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
         # Of records left out nothing may be told, nor whether somebody has no others.
         summary["units"] = None if basis.left_out else snapshot.units.number
     if measured.information is not None:
         summary["entropy"] = sum(measured.information.entropy)
         summary["kl_divergence"] = measured.information.divergence
+    if measured.ends is not None and measured.ends.ends:
+        summary[ENDS] = measured.ends.by_strip / measured.ends.ends
     if measured.association is not None:
         summary["association_loss"] = measured.association.loss
     own = {"run_id": run_id}
@@ -179,18 +186,19 @@ def make_figures(
         summary |= {"rows_in": None, "rows_dropped_missing": None}
         attributes = [row | {"missing_rows": None} for row in attributes]
     presence = measured.presence
+    units = None if measured.units is None else measured.units.classes
     risk = risk_rows(
         configuration.evaluate.risk,
         _rounds(basis),
         measured.published.sizes,
-        measured.units,
+        units,
         None if presence is None else (presence.counts.released, presence.counts.population),
         measured.weights,
     )
     privacy = privacy_rows(
         configuration.privacy,
         measured.published.smallest,
-        measured.units,
+        units,
         {one.criterion: one.measured for one in measured.criteria},
         None if presence is None else (presence.smallest, presence.largest),
     )
@@ -214,7 +222,7 @@ def make_figures(
         risk=[row | own for row in risk],
         nodes=[row | own for row in nodes],
         counted=counts | _missing_by_gate(basis),
-        units=measured.units,
+        units=units,
         of_people=[one.measured for one in measured.criteria] if measured.of_people else None,
     )
 

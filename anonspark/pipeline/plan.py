@@ -37,6 +37,7 @@ from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_valu
 from anonspark.pipeline.warnings.dependencies import RecordSample, dependency_warnings, sample_of
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.published_values import (
+    exact_end_warnings,
     published_value_warnings,
     text_value_warnings,
 )
@@ -128,6 +129,7 @@ def warn_of_input(
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *text_value_warnings(quasi_identifiers, configuration),
+        *exact_end_warnings(quasi_identifiers, configuration),
         *(() if sample is None else dependency_warnings(sample, configuration)),
         *of_values,
     ]

@@ -22,7 +22,10 @@ from anonspark.pipeline.warnings.dependencies import (
     sample_of,
 )
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
-from anonspark.pipeline.warnings.published_values import text_value_warnings
+from anonspark.pipeline.warnings.published_values import (
+    exact_end_warnings,
+    text_value_warnings,
+)
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
@@ -149,6 +152,7 @@ def prepare_run(
                     # They depend on records that are left out, so no release may show them.
                     tell_warnings(repeats)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
+                warnings += exact_end_warnings(snapshot.quasi_identifiers, configuration)
                 if sample is not None:
                     warnings += dependency_warnings(sample, configuration)
         tell_warnings(warnings)

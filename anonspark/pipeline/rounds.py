@@ -161,8 +161,11 @@ def run_rounds(
     residual gets its rounds as long as they form classes.
     """
     rounds = _Rounds(model, snapshot, criteria, staging, files, progress, warns)
-    rounds.run_all()
-    rounds.end_with_best()
+    try:
+        rounds.run_all()
+        rounds.end_with_best()
+    finally:
+        model.close()
     return rounds.staged(columns)
 
 
@@ -235,14 +238,17 @@ class _Rounds:
         if finished.last or rows < self.criteria.k:
             self.remaining = left_over, rows
             return None
-        first = self.results[0]
+        finished_ones = sum(one.penalty for one in self.results)
+        if self.model.undoes_rounds and finished_ones >= self._best.penalty_if_last:
+            # Whatever the others will lose, all rounds from here on will be undone.
+            return None
         return replace(
             table,
             records=left_over,
             rows=rows,
             number=table.number + 1,
             last=table.number + 1 == self.model.rounds,
-            mean_penalty=first.penalty_if_last / first.rows,
+            price=self.results[0].price,
         )
 
     def _run(self, table: Round) -> FinishedRound | None:
@@ -288,6 +294,11 @@ class _Rounds:
             one.penalty_if_last <= result.penalty_if_last for one in self.results
         )
 
+    @property
+    def _best(self) -> RoundResult:
+        """Return the first of the rounds with which the release loses least as the last one."""
+        return min(self.results, key=lambda one: one.penalty_if_last)
+
     def end_with_best(self) -> None:
         """Undo the rounds after the one that loses least as the last, for models that do so.
 
@@ -295,8 +306,8 @@ class _Rounds:
         comes to the same choice.
         """
         results = self.results
-        best = results.index(min(results, key=lambda one: one.penalty_if_last))
-        if not self.model.undoes_rounds or best + 1 == len(results):
+        best = results.index(self._best)
+        if not self.model.undoes_rounds or not self._best.left_over:
             return
         table = replace(self.tables[best], last=True)
         _LOGGER.info(
@@ -339,16 +350,8 @@ class _Rounds:
             suppressed = self._suppress_classes(records, classes, limit, f"{behind}-suppressed")
             if suppressed.left_out is not None:
                 residual = _stage_residual(self.model, *suppressed.left_out, self.criteria, path)
-            if residual is None or residual.may_be_told(self.criteria):
-                self.results, classes = suppressed.results, suppressed.classes
-                records = suppressed.finished
-            else:
-                # Classes that share people satisfy less together than each of them.
-                _LOGGER.warning(
-                    "model.suppression_limit: no record is left out, because the people of the "
-                    "classes that would be are in several of them, and together violate a criterion"
-                )
-                residual = None
+            self.results, classes = suppressed.results, suppressed.classes
+            records = suppressed.finished
         elif self.remaining is not None:
             residual = _stage_residual(self.model, *self.remaining, self.criteria, path)
             records += [path] * residual.published
@@ -398,6 +401,7 @@ class _Rounds:
             levels=anonymized.levels,
             large_block=self.large_block,
             staged_bytes=int(found[Part.FINISHED][BYTES] or 0),
+            price=anonymized.price,
         )
 
     def _left_over(self, path: str) -> Records:

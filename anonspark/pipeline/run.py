@@ -45,6 +45,7 @@ from anonspark.pipeline.beside_input import (
     find_target,
     measure_association_kept,
     measure_information_kept,
+    measure_isolating_ends,
     require_weights,
 )
 from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
@@ -469,17 +470,16 @@ def _anonymize(
         written = stage_records(context, staging, snapshot, basis, form)
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
-    warnings = warnings + warn_of_staged(
-        context, verified.table, prepared, basis, form.columns, measured.published
-    )
+    warnings = warnings + warn_of_staged(context, verified.table, prepared, basis, measured)
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
+    ends = measure_isolating_ends(context, verified.table, snapshot, basis, form)
     association = measure_association_kept(context, verified.table, snapshot, basis, form, target)
     figures = make_figures(
         configuration,
         chosen.model,
         snapshot,
         basis,
-        replace(measured, information=information, association=association),
+        replace(measured, information=information, association=association, ends=ends),
         run_id=context.run_id,
         started=context.started,
         request=context.request,

@@ -11,8 +11,8 @@ from anonspark.engine.protocol import Table
 from anonspark.errors import AnonsparkError
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.figures import Measured
 from anonspark.pipeline.preparing import Prepared
-from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
@@ -25,7 +25,6 @@ from anonspark.pipeline.warnings.settings import (
 )
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
 from anonspark.release.manifest import MANIFEST
-from anonspark.verification.classes import PublishedClasses
 
 
 def warn_of_staged(
@@ -33,8 +32,7 @@ def warn_of_staged(
     table: Table,
     prepared: Prepared,
     basis: Basis,
-    columns: list[str],
-    published: PublishedClasses,
+    measured: Measured,
 ) -> list[ReleaseWarning]:
     """Find, and write to the log, what the staged release should not be used without knowing.
 
@@ -48,18 +46,11 @@ def warn_of_staged(
         Its warnings, which are in the log already, come first. They reveal nothing about records
         that were left out.
     basis : Basis
-    columns : list of str
-        Published columns of the quasi-identifiers.
-    published : PublishedClasses
-
-    Notes
-    -----
-    None for what came along with the classes: see
-    :func:`anonspark.pipeline.warnings.sensitive_values.warn_of_sensitive_values`.
+    measured : Measured
     """
     if not context.warns:
         return []
-    configuration = context.configuration
+    configuration, published, units = context.configuration, measured.published, measured.units
     with context.progress.stage("warnings"):
         earlier = prepared.warnings
         if basis.left_out:
@@ -79,15 +70,10 @@ def warn_of_staged(
             # For who carries the plan out. In releases it would be a count night by night.
             tell_warnings(found)
             found = []
+        for text in [] if units is None else units.warnings():
+            found.append(ReleaseWarning("people_alone", text))
         found += published_value_warnings(sizes, configuration)
-        found += warn_of_sensitive_values(
-            table,
-            columns,
-            configuration,
-            sensitive_values(basis.criteria),
-            sizes,
-            published,
-        )
+        found += warn_of_sensitive_values(table, configuration, sizes, published)
         tell_warnings(found)
     return earlier + found
 

@@ -33,18 +33,15 @@ from anonspark.release.layout import LEFT_OUT
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
 from anonspark.release.risk import Floats, Sizes
-from anonspark.staged.records import Records
 from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
 from anonspark.verification.left_out import left_out_texts
 from anonspark.verification.people import (
     MeasuredUnits,
-    SharesOfPeople,
     count_sizes,
     measure_people,
-    shares_of_people,
-    unknown_people,
+    people_who_agree,
 )
 from anonspark.verification.population import (
     broken_presence,
@@ -57,47 +54,42 @@ from anonspark.verification.result import Verification
 from anonspark.verification.weights import sum_weights
 
 
-def require_units(
-    finished: Records, snapshot: Snapshot, published: PublishedClasses, k: int
-) -> Mapping[int, int] | None:
-    """Count the people of each class, and check that they are k.
-
-    Parameters
-    ----------
-    finished : Records
-        Those that are published, of :func:`anonspark.models.model.finished_schema`.
-    snapshot : Snapshot
-    published : PublishedClasses
-        Of the staged release: where everybody has one record, records are people.
-    k : int
-
-    Returns
-    -------
-    mapping of int to int or None
-        Classes of each number of people. None where records count.
-
-    Raises
-    ------
-    GuaranteeError
-        If a class has fewer.
+def _require_people(
+    context: RunContext,
+    table: Table,
+    snapshot: Snapshot,
+    basis: Basis,
+    columns: Sequence[str],
+    published: PublishedClasses,
+) -> MeasuredUnits | None:
+    """Count the people of each class. Refuse fewer than k, and pseudonyms of people who are alone.
 
     Notes
     -----
     Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
-    class and a person and of the classes. None where everybody has one record.
+    class and a person and of the classes, if people have several records, and that of
+    :func:`~anonspark.verification.people.people_who_agree` if the files show people.
     """
     if snapshot.units is None:
         return None
-    if not snapshot.units.repeat:
-        return published.sizes
-    pairs = finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
-    numbers = count_sizes(pairs, [CLASS_ID])
-    if min(numbers) < k:
-        raise GuaranteeError(
-            f"privacy.unit: a class is about {min(numbers)} people, expected {k} at least. Nothing "
-            "was published. Please report this as a bug"
-        )
-    return numbers
+    configuration, privacy = context.configuration, context.configuration.privacy
+    numbers: Mapping[int, int] = published.sizes
+    if snapshot.units.repeat:
+        pairs = basis.rounds.finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
+        numbers = count_sizes(pairs, [CLASS_ID])
+    shown = configuration.people_columns
+    agreeing = people_who_agree(table, columns, shown) if shown else None
+    units = MeasuredUnits(tuple(privacy.unit), numbers, agreeing=agreeing)
+    failures = units.broken(privacy.k)
+    if configuration.output.pseudonyms and context.warns and not privacy.allow_alone:
+        failures += [
+            f"output.pseudonyms: {text}. If no one can know several records of a person, set "
+            "privacy.allow_alone to true. Nothing was published"
+            for text in units.warnings()
+        ]
+    if failures:
+        raise GuaranteeError("\n".join(failures))
+    return units
 
 
 _TUPLE = "tuple"
@@ -130,11 +122,7 @@ def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[
         data = _people(rounds, criteria.sensitive[place].column).join(
             tuples, [CLASS_ID], small=False
         )
-        first, stop = criteria.first_value[place : place + 2]
-        shares = SharesOfPeople(
-            criteria.shares_of_people[first:stop], criteria.even_shares[first:stop]
-        )
-        found |= zip(own, measure_people(data, [_TUPLE], attribute, own, shares), strict=True)
+        found |= zip(own, measure_people(data, [_TUPLE], attribute, own), strict=True)
     return [found[one] for one in criteria.criteria]
 
 
@@ -142,84 +130,6 @@ def _people(rounds: StagedRounds, column: str) -> Table:
     """Return classes, values and whom records are about."""
     records = rounds.finished.rows(CLASS_ID, UNIT, column)
     return records.select({CLASS_ID: CLASS_ID, "value": column, UNIT: UNIT})
-
-
-def with_told_shares(
-    measured: Sequence[MeasuredCriterion], basis: Basis, criteria: Criteria, rows: int
-) -> list[MeasuredCriterion]:
-    """Return the published criteria where values of records left out are withheld.
-
-    Parameters
-    ----------
-    measured : sequence of MeasuredCriterion
-        Of :func:`measure_people_of_classes`.
-    basis : Basis
-    criteria : Criteria
-        Of the whole input.
-    rows : int
-        Published records.
-
-    Notes
-    -----
-    Shares of the whole input would reveal those records: taken are those of the published ones, as
-    large as they can be with so many more people. One job and :func:`measure_people`.
-    """
-    if basis.withheld is None:
-        return list(measured)
-    published = list(measured)
-    tuples = _published_tuples(basis.rounds)
-    values = {one.name: one for one in sensitive_values(basis.criteria)}
-    columns = {one.name: one.column for one in criteria.sensitive}
-    for place, one in enumerate(published):
-        name = one.criterion.attribute
-        if not one.criterion.is_distance:
-            continue
-        unknown = unknown_people(basis.withheld.uncertainty[name].share, rows)
-        people = _people(basis.rounds, columns[name])
-        shares = shares_of_people(people.select(["value", UNIT]), values[name], unknown)
-        data = people.join(tuples, [CLASS_ID], small=False)
-        (published[place],) = measure_people(data, [_TUPLE], values[name], [one.criterion], shares)
-    return published
-
-
-def require_people(measured: Sequence[MeasuredCriterion]) -> None:
-    """Check criteria that count people in the published tuples.
-
-    Raises
-    ------
-    GuaranteeError
-        If a class violates one: each class that was formed satisfies it, but those that are
-        published alike are one class, which need not.
-    """
-    broken = [
-        f"{one.violating_classes:,} published tuples, of {one.violating_records:,} records, "
-        f"violate {one.criterion.describe()} on attribute {one.criterion.attribute!r}, where "
-        "people are counted: classes that are published alike are one class, and people who are "
-        "in several of them count once. Nothing was published. Take a model whose classes are "
-        "published apart (smondrian without hierarchies, full-domain), or weaken the criterion"
-        for one in measured
-        if one.violating_classes
-    ]
-    if broken:
-        raise GuaranteeError("\n".join(broken))
-
-
-def require_whole_order(criteria: Criteria, left_out: int) -> None:
-    """Check that no records are left out where people are compared with an order of values.
-
-    Raises
-    ------
-    GuaranteeError
-        If some are: the files would not show what the distance is measured from.
-    """
-    if criteria.asks_for_ranges and left_out:
-        raise GuaranteeError(
-            "privacy.t_closeness: found the ordered distance together with privacy.unit, and "
-            "records that no round found a class for. Expected all records to be published, "
-            "because the distance could not be measured from the files. Set model.residual to "
-            "suppress or model.suppression_limit to 0, or choose another distance. Nothing was "
-            "published"
-        )
 
 
 @dataclass(frozen=True)
@@ -370,18 +280,14 @@ def verify_staged(
             divisor=draw_divisor(rows, EXACT_ROWS),
         )
         if snapshot.criteria.counts_people:
-            _require_promises(published, k, [], rows)
-            require_whole_order(snapshot.criteria, basis.left_out)
             criteria = measure_people_of_classes(basis.rounds, snapshot.criteria)
-            require_people([one for one in criteria if model.keeps(one.criterion)])
-            criteria = with_told_shares(criteria, basis, snapshot.criteria, rows)
         else:
             asked = asked_of(snapshot.criteria.criteria, sensitive_values(snapshot.criteria))
             criteria = measure_criteria(table, form.columns, asked)
-            kept = [one for one in criteria if model.keeps(one.criterion)]
-            _require_promises(published, k, kept, rows)
-            criteria = _with_told_distances(table, form.columns, criteria, basis)
-        units = require_units(basis.rounds.finished, snapshot, published, k)
+        kept = [one for one in criteria if model.keeps(one.criterion)]
+        _require_promises(published, k, kept, rows)
+        criteria = _with_told_distances(table, form.columns, criteria, basis)
+        units = _require_people(context, table, snapshot, basis, form.columns, published)
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)
@@ -416,7 +322,6 @@ def verified_by_run(
         Without what a run does not look at: attributes that no criterion is about, and attacks.
     """
     privacy = configuration.privacy
-    units = measured.units
     return Verification(
         release=configuration.output.path,
         k=privacy.k,
@@ -429,7 +334,7 @@ def verified_by_run(
             for row in figures.risk
             if "round" not in row
         ],
-        units=None if units is None else MeasuredUnits(tuple(privacy.unit), units),
+        units=measured.units,
         presence=measured.presence,
         columns_published=figures.summary["columns_published"],
         columns_in=figures.summary["columns_in"],

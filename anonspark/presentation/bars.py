@@ -281,7 +281,5 @@ def _short_number(value: float) -> str:
     return f"{value:z.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
-_SIDE_WIDTH = 90.0
-_ROW_HEIGHT = 21.0
 _TOP = 24.0
 _GAP = 5.0

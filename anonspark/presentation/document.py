@@ -23,7 +23,6 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     kind: str = "",
     lead: Sequence[str] = (),
     opening: Section | None = None,
-    notice: str = "",
     appendix: Sequence[Section] = (),
     glossary: Glossary | None = None,
     printed_footer: str = "",
@@ -42,8 +41,6 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
         Paragraphs below the title.
     opening : Section or None
         What stands before the links to the sections.
-    notice : str
-        A warning about the page itself, above all.
     appendix : sequence of Section
         What few want to see: closed, and not printed.
     glossary : Glossary or None
@@ -72,7 +69,6 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
         kind=kind,
         lead=lead,
         opening=opening,
-        notice=notice,
         appendix=appendix,
         terms=words.terms,
         # It is part of a style sheet, which quotes nothing as HTML does.

@@ -164,7 +164,7 @@ def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _lost_most(rows: Sequence[Row]) -> str:
     """Say which attributes became widest, as shares of their ranges."""
-    widths = [(row["ncp"], row["attribute"]) for row in rows if row["ncp"]]
+    widths = [(row["loss"], row["attribute"]) for row in rows if row["loss"]]
     widest = sorted(widths, key=lambda one: -one[0])[:_ATTRIBUTES]
     return ", ".join(f"{name} ({width:.2%} of its range)" for width, name in widest)
 
@@ -204,6 +204,9 @@ def risk_table(rows: Sequence[Row]) -> Table:
     """Return the risk from each attacker. `rows` are those of the table ``risk``."""
     has_weights = any(row.get("expected") is not None for row in rows)
     figures = [one for one in shown(RISK) if one.needs != "weights" or has_weights]
+    # An estimate, unlike the others, and best known by the name that it has elsewhere.
+    named = {"outsider": "individual risk (outsider)"}
+    rows = [{**row, "attacker": named.get(row["attacker"], row["attacker"])} for row in rows]
     return figures_table("Risk of re-identification, as probabilities", figures, rows)
 
 

@@ -96,11 +96,7 @@ def _figures(found: Verification) -> list[tuple[str, Cell]]:
 def _sensitive(found: Verification) -> Iterator[Table]:
     """Return what the worst class reveals of each sensitive attribute."""
     figures = {"different values": "values"}
-    for kind, one in CRITERIA.items():
-        figures[one.title] = one.column
-        if kind == "distinct":
-            figures["... of merged spellings"] = "distinct_merged"
-            figures["... without missing"] = "distinct_present"
+    figures |= {one.title: one.column for one in CRITERIA.values()}
     figures["homogeneous classes"] = "homogeneous_classes"
     figures["their records"] = "homogeneous_records"
     measured = [one.as_dict() for one in found.sensitive]
@@ -133,6 +129,8 @@ def _attacks(found: Verification) -> Iterator[Table]:
         yield _counts("Truthfulness", vars(found.truthfulness))
     if found.loss is not None:
         yield _counts("Loss", vars(found.loss))
+    if found.ends is not None and found.ends.ends:
+        yield _counts("Ends of ranges that isolate one record", vars(found.ends))
     for table, one in found.linkage.items():
         rows = {**vars(one), "unmatched": one.unmatched}
         if table == "original":

@@ -262,6 +262,10 @@ def _quasi_identifier(one: ColumnProfile, reason: str) -> DraftedAttribute:
         reason += ". In this order, because letters would order its groups otherwise"
     elif type_needed and one.kind in _TYPES:
         options["type"] = _TYPES[one.kind]
+    has_ends = options.get("type") != "text" and not options.keys() & {"hierarchy", "order"}
+    if has_ends and one.grid is not None:
+        options["grid"] = str(one.grid)
+        reason += ". Ranges end on this grid"
     if is_code and is_text and "hierarchy" not in options:
         hint = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}  # three characters, then one"
     if one.kind == "date" and "hierarchy" not in options:

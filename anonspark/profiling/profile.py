@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.dependencies import Dependency, find_dependencies
+from anonspark.core.grids import default_grid, grid_text
+from anonspark.core.kinds import Kind
 from anonspark.core.recognition.disguised import letters_misorder, natural_order
 from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.core.recognition.names import (
@@ -25,7 +28,7 @@ from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
-from anonspark.engine.values.value_texts import as_floats, read_values
+from anonspark.engine.values.value_texts import as_floats, convert, read_values
 from anonspark.errors import DataError
 from anonspark.pipeline.repeats import Counts
 from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
@@ -65,7 +68,12 @@ _WRITTEN = {"text", "code", "mixed", "whole number"}
 
 # Kinds of values that are given away, too, where they are nearly right.
 _NUMBERS = ("whole number", "number")
-_MEASURED = {*_NUMBERS, "date", "timestamp"}
+_MEASURED: dict[str, Kind] = {
+    "whole number": "integer",
+    "number": "float",
+    "date": "date",
+    "timestamp": "timestamp",
+}
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,8 @@ class ColumnProfile:
         and each is shared by k records.
     are_names : bool
         Whether its values are a few whole numbers that stand for names, as those of races.
+    grid : float, str or None
+        Where its ranges may end: the default of numbers and times, by the values of the sample.
     """
 
     name: str
@@ -115,6 +125,7 @@ class ColumnProfile:
     examples: tuple[str, ...] = field(default=(), repr=False)
     order: tuple[str, ...] = field(default=(), repr=False)
     are_names: bool = False
+    grid: float | str | None = None
 
     def as_dict(self, rows: int) -> dict[str, object]:
         """Return it as JSON has it. Shares are of all rows."""
@@ -133,6 +144,7 @@ class ColumnProfile:
             "role": self.role,
             "reason": self.reason,
             "length": self.length,
+            "grid": self.grid,
             "missing_markers": list(self.counts.markers),
         }
         return document | ({"examples": list(self.examples)} if self.examples else {})
@@ -523,7 +535,21 @@ def _column(
         and one.distinct <= MOST_NAMES
         and may_number_names(one.name)
         and _may_be_key(one.kind, sampled[one.name]),
+        grid=_grid(_MEASURED.get(one.kind), sampled[one.name]) if one.name in sampled else None,
     )
+
+
+def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
+    """Return the default grid of numbers and times. None of others."""
+    if kind is None:
+        return None
+    wanted = {"date": pa.date32(), "timestamp": pa.timestamp("us")}.get(kind, pa.float64())
+    numbers = as_floats(convert(sampled.values, wanted)).to_numpy()
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
+        return None
+    grid = default_grid(kind, Fraction(finite.min()), Fraction(finite.max()), 0)
+    return None if grid is None else grid_text(grid)
 
 
 def _natural_order(one: Described, sampled: _Sampled) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from anonspark.config import json_schema
+from anonspark.config.decision import Decision
 from anonspark.config.reading import is_address
 from anonspark.config.variables import escaped
 from anonspark.errors import ConfigurationError, PublishingError
@@ -65,10 +66,17 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def decision_text(draft: Draft) -> str:
+    """Return the template of a decision, with the reasons of the columns."""
+    lines = [f"{name}:  # {title}" for name, title in Decision.titles().items()]
+    lines += [f"  {_key(one.name)}: {_key(one.reason)}" for one in draft.attributes]
+    return "\n".join(lines) + "\n"
+
+
 def _attributes(draft: Draft) -> list[str]:
     lines = [
         "# identifier: identifies a person by itself. Never published.",
-        "# quasi_identifier: identifies together with others. Published as a range that k share.",
+        "# quasi_identifier: identifies together with others. Published as a range of k records.",
         "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
         "attributes:",
@@ -124,12 +132,12 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {_comment(one.reason)}"
             for one in draft.criteria
         ]
-    if draft.rows <= _TRIES_MODELS:
-        lines += [
-            "",
-            "model: auto  # tries five models for some seconds. Takes the fastest that loses least",
-        ]
+    model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
+    if draft.rows > _TRIES_MODELS:
+        model = "{name: su-mondrian, refine: 2}  # 0 passes are twice as fast, and lose more"
     lines += [
+        "",
+        f"model: {model}",
         "",
         "output:",
         f"  path: {_scalar(draft.output)}",
@@ -140,7 +148,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
     if draft.weights is not None:
         lines += [
             "",
-            "evaluate:  # how many people each row stands for: measures the risk from an outsider",
+            "evaluate:  # how many people each row stands for: estimates the individual risk",
             f"  risk: {{weights: {_scalar(draft.weights)}}}",
         ]
     if draft.target is not None:
@@ -257,7 +265,7 @@ def require_new(path: str) -> None:
             )
 
 
-def write_draft(draft: Draft, path: str) -> list[str]:
+def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]:
     """Write a configuration and what belongs to it.
 
     Parameters
@@ -265,6 +273,8 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     draft : Draft
     path : str
         Of the YAML file.
+    decision : bool
+        Whether a template of the decision is written, too.
 
     Returns
     -------
@@ -283,6 +293,8 @@ def write_draft(draft: Draft, path: str) -> list[str]:
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
     private = {seed: f"{secrets.randbits(64) - 2**63}\n"}
+    if decision:
+        private[str(PurePath(path).with_suffix(".decision.yaml"))] = decision_text(draft)
     public: dict[str, str] = {}
     if not os.path.lexists(schema):
         public[schema] = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -98,7 +98,8 @@ def _ends(region: object) -> tuple[Any, Any, bool | None]:
     if not isinstance(region, OrderedRegion) or not region.intervals:
         return None, None, None
     last: Interval = max(region.intervals, key=lambda one: (one.high, one.high_included))
-    low = min(one.low for one in region.intervals)
+    low: Any = min(one.low for one in region.intervals)
+    low = None if low == -math.inf else low
     # The end of 90+ is not known.
     return (low, None, None) if last.high == math.inf else (low, last.high, last.high_included)
 

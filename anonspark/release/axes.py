@@ -114,7 +114,7 @@ class Axis:
             if isinstance(region, OrderedRegion)
             for one in region.intervals or ()
             for end in (one.low, one.high)
-            if end != math.inf
+            if math.isfinite(float(end))
         ]
         if published.rule == "intervals" and ends:
             whole = whole or all(map(float.is_integer, ends))
@@ -283,10 +283,12 @@ class Axis:
             first, stop = self._codes.run(interval)
             return float(first), float(stop - 1)
         low, high = float(interval.low), float(interval.high)
-        if high == math.inf:
-            # As everything ends: at the declared end, or at the last one that is known.
-            ends = self._declared or [float(end) for end in self.domain.values[-1:]] or [low]
-            high = max(low, ends[-1])
+        if math.isinf(low) or math.isinf(high):
+            # As everything ends: at the declared ends, or at the outermost ones that are known.
+            finite = [end for end in (low, high) if math.isfinite(end)]
+            ends = self._declared or self.domain.values[[0, -1] if len(self.domain.values) else []]
+            every = [*(float(end) for end in ends), *finite] or [0.0]
+            low, high = max(low, min(every)), min(high, max(every))
         if not self.whole or low == high:
             return low, high
         first, last = math.ceil(low), math.floor(high)

@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Flags
 from anonspark.core.kinds import Kind
-from anonspark.core.labels import MISSING, category_label, hierarchy_label, value_labels
+from anonspark.core.labels import (
+    MISSING,
+    category_label,
+    hierarchy_label,
+    open_marks,
+    unmarked_ends,
+    value_labels,
+)
 from anonspark.engine.raw_columns import flags
 from anonspark.release.regions import (
     PublishedAttribute,
@@ -244,6 +251,8 @@ class BoundsReader:
         missing = flags(pc.fill_null(marks[0], fill_value=False)) if marks else none
         in_order = flags(pc.fill_null(pc.less_equal(low, high), fill_value=False))
         sound = in_order | (nothing & flags(high.is_null()) & missing)
+        if self.content == "bounds":
+            sound &= nothing | self._end_well(low, high)
         if marks:
             sound &= flags(marks[0].is_valid())
         wider = flags(pc.fill_null(pc.less(low, high), fill_value=False)) | (missing & ~nothing)
@@ -328,6 +337,13 @@ class BoundsReader:
             only = flags(pc.fill_null(pc.equal(texts, MISSING), fill_value=False))
             missing = only | flags(pc.fill_null(pc.ends_with(texts, _OR_MISSING), fill_value=False))
             texts = pc.replace_substring_regex(texts, f"{_OR_MISSING}$", "")
+        marked = []
+        if self.attribute.bottom is not None or self.attribute.top is not None:
+            # Behind the first value of a label, or the last one.
+            below, above = map(re.escape, open_marks(self.kind))
+            patterns = (rf"{below}([-/]|$)", rf"{above}\]?$")
+            marked = [flags(pc.match_substring_regex(texts, pattern)) for pattern in patterns]
+            texts = unmarked_ends(texts, self.kind)
         low, high = (self._values(one) for one in self._ends_of(texts))
         whole = flags(pc.and_(low.is_valid(), high.is_valid()))
         is_wide = flags(pc.fill_null(pc.less(low, high), fill_value=False))
@@ -337,7 +353,19 @@ class BoundsReader:
             sound &= self._is_written_so(texts, low, high, whole)
         if self.kind not in ("date", "timestamp"):
             low, high = self.bounds_of(low, high)
+        sound &= self._end_well(low, high, *marked)
         return Bounds(low, high, sound | only, is_wide | (missing & ~only), missing, only)
+
+    def _end_well(self, low: pa.Array, high: pa.Array, *marked: Flags) -> Flags:
+        """Return whether ends lie on the grid. Of missing ones anything."""
+        own = self.attribute.encoding(self.kind, self.type)
+        if own.grid is None and own.bottom is None and own.top is None:
+            return np.ones(len(low), bool)
+        is_bottom, is_top = marked or (None, None)
+        ends = low.fill_null(0), high.fill_null(0)
+        return own.may_end(ends[0], is_bottom, upper=False) & own.may_end(
+            ends[1], is_top, upper=True
+        )
 
     def _ends_of(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         value = _PATTERNS.get(self.kind) or _decimal_pattern(self.type.scale)

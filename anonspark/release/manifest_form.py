@@ -23,6 +23,7 @@ from anonspark.config.models import (
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
+from anonspark.core.grids import CalendarUnit
 from anonspark.core.kinds import Kind
 from anonspark.core.warning_codes import WarningCode
 from anonspark.release.conditions import ConditionFile
@@ -82,6 +83,7 @@ class _QuasiIdentifier(_Part):
     type: Type
     # Of an attribute that has one.
     hierarchy: _Hierarchy = _ABSENT
+    grid: Annotated[float, Field(gt=0)] | CalendarUnit = _ABSENT
 
 
 class _Published(_Part):
@@ -142,12 +144,6 @@ class _Drift(_Part):
     run_id: Id | None
 
 
-class _MergedCriterion(_Part):
-    criterion: Annotated[str, Field(pattern=r"^[\w ,()-]{1,60}$")]
-    required: float
-    merged: Metric
-
-
 class _Dependency(_Part):
     attribute: Name
     share: float
@@ -157,7 +153,6 @@ class _Dependency(_Part):
 class _WarningFigures(_Part):
     """The possible figures of any kind of warning."""
 
-    criteria: list[_MergedCriterion] | None = None
     gives_away: list[_Dependency] | None = None
     columns: list[Name] | None = None
     exact: bool | None = None
@@ -165,10 +160,6 @@ class _WarningFigures(_Part):
     releases: Metric = None
     rows: Metric = None
     values: Metric = None
-    merged_values: Metric = None
-    distinct: Metric = None
-    distinct_merged: Metric = None
-    distinct_present: Metric = None
     homogeneous_records: Metric = None
     missing_share: Metric = None
     records_below_k: Metric = None
@@ -218,7 +209,7 @@ class _TriedModel(_Part):
 
 class _ChosenModel(_Part):
     model: dict[str, Any]
-    objective: Literal["gcp", "queries"]
+    objective: Literal["loss", "queries"]
     rows: Count
     tried: list[_TriedModel]
 

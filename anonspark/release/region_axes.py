@@ -187,8 +187,8 @@ def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
 
 def _scaled(value: Number, places: int) -> Any:
     """Return an exact number times a power of ten, exact. Infinity is beyond all types."""
-    if value == math.inf:
-        return 2**127
+    if isinstance(value, float) and math.isinf(value):
+        return 2**127 if value > 0 else -(2**127)
     if isinstance(value, int):
         return value * 10**places
     return Fraction(value) * 10**places

@@ -5,7 +5,7 @@ What presence, linkage and truthfulness share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -157,6 +157,7 @@ def build_search(
     attributes: Sequence[PublishedAttribute],
     prepared: PreparedTable,
     hierarchies: Mapping[str, Leaves],
+    changed: Callable[..., tuple[Any, Integers]] = lambda _, *read: read,
 ) -> RegionSearch:
     """Read the regions of all classes and build their tree.
 
@@ -168,6 +169,9 @@ def build_search(
     prepared : PreparedTable
         Decides how values are compared.
     hierarchies : mapping of str to (mapping of str to collection of str)
+    changed : callable
+        Takes the place of an attribute, its different regions, and which of them each class has.
+        Returns the regions to be searched.
 
     Raises
     ------
@@ -185,7 +189,8 @@ def build_search(
         rounded = places == "float" and attribute.rule is not None
         # Ends are rounded as the values are.
         read_as = replace(attribute, kind="float") if rounded else attribute
-        regions, numbers = read_regions(class_columns(classes, attributes, index), read_as, leaves)
+        read = read_regions(class_columns(classes, attributes, index), read_as, leaves)
+        regions, numbers = changed(index, *read)
         axis, sets = sets_of_codes(regions, places, leaves)
         axes.append(axis)
         coded.append((sets, numbers))

@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -26,7 +26,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.grids import Grid, read_grid
 from anonspark.core.kinds import Kind
+from anonspark.core.labels import open_marks, unmarked_ends
 from anonspark.core.ranges import places_of_range
 from anonspark.engine.values.value_texts import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
@@ -175,6 +178,10 @@ class PublishedAttribute:
     ends : tuple of Fraction, or None
         Ends of the range that was declared: numbers, days, microseconds. None where it is that of
         the original.
+    grid : Grid or None
+        Where ranges end.
+    bottom, top : Fraction or None
+        Values from here on, downwards and upwards, are one.
     """
 
     name: str
@@ -185,11 +192,43 @@ class PublishedAttribute:
     rule: Rule | None = None
     weight: float = 1.0
     ends: tuple[Fraction, Fraction] | None = None
+    grid: Grid | None = None
+    bottom: Fraction | None = None
+    top: Fraction | None = None
 
     @property
     def is_category(self) -> bool:
         """Return whether its regions are sets of texts."""
         return self.kind in ("category", "boolean") and self.rule is None
+
+    def encoding(self, kind: Kind, arrow_type: pa.DataType) -> QuasiIdentifier:
+        """Return how values, as some kind, become lines of its grid."""
+        grid = None if self.grid is None else replace(self.grid, kind=kind)
+        scale = arrow_type.scale if kind == "decimal" else 0
+        own = QuasiIdentifier(self.name, kind, arrow_type, 0, -1, scale=scale, grid=grid)
+        return replace(own, bottom=self.bottom, top=self.top)
+
+    def strip(self, value: Fraction, *, before: bool = False) -> tuple[Number, Number]:
+        """Return the ends of the strip of a value, or of the one just before it.
+
+        Without a grid a strip is a value.
+        """
+        is_decimal = self.kind == "decimal"
+        scaled = self.encoding(self.kind, pa.decimal128(38, 38) if is_decimal else pa.int64())
+        # The codes of decimals may have more than 64 bits.
+        code_type = object if is_decimal else np.int64
+        line = scaled.coarsened(np.array([scaled.code_of(value) - before], code_type))
+        ends = [scaled.value_of(int(codes[0])) for codes in (scaled.first(line), scaled.last(line))]
+        first, last = (
+            float(end)
+            if self.kind == "float"
+            else int(end)
+            if end.denominator == 1
+            # Of 18 digits, as many as codes have.
+            else Decimal(end.numerator) / Decimal(end.denominator)
+            for end in ends
+        )
+        return first, last
 
     @property
     def is_code(self) -> bool:
@@ -239,6 +278,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
                 rule,
                 float(configured.get("weight", 1.0)),
                 _declared_ends(name, configured.get("range"), kind, data_type),
+                *_coarsening(described, configured, kind, data_type),
             )
         )
     return tuple(attributes)
@@ -257,6 +297,29 @@ def _declared_ends(
             f"manifest.json: configuration.attributes.{name}.range is none of a {kind}"
         ) from error
     return low, high
+
+
+def _coarsening(
+    described: Mapping[str, Any], configured: Mapping[str, Any], kind: Kind, data_type: str | None
+) -> tuple[Grid | None, Fraction | None, Fraction | None]:
+    """Return the grid, and the values from which on all are one."""
+    name, step = described["name"], described.get("grid")
+    keys = ("bottom", "top")
+    try:
+        bottom, top = (
+            None
+            if configured.get(key) is None
+            else places_of_range(kind, [configured[key]], single=data_type == "float")[0]
+            for key in keys
+        )
+        grid = None if step is None else read_grid(step, kind)
+        if grid is not None and data_type == "float":
+            grid = replace(grid, single=True)
+        return grid, bottom, top
+    except ValueError as error:
+        raise DataError(
+            f"manifest.json: the grid, bottom or top of {name!r} is none of a {kind}"
+        ) from error
 
 
 KIND_OF_RULE: dict[Rule, Kind] = {
@@ -486,7 +549,7 @@ def _cell_reader(
 ) -> Callable[[tuple[Any, ...]], OrderedRegion | CategoryRegion]:
     """Return what reads one row of the published columns."""
     if len(arrays) > 1 and attribute.columns[0] != attribute.name:
-        return lambda cell: _read_bounds(*cell)
+        return lambda cell: _opened(_read_bounds(*cell), attribute)
     if pa.types.is_nested(arrays[0].type):
         if attribute.is_category:
             return lambda cell: _set_region(cell[0], leaves)
@@ -498,7 +561,7 @@ def _cell_reader(
         return lambda cell: (
             CategoryRegion((), True) if cell[0] is None else CategoryRegion((cell[0],), False)
         )
-    return lambda cell: _read_bounds(cell[0], cell[0], cell[0] is None)
+    return lambda cell: _opened(_read_bounds(cell[0], cell[0], cell[0] is None), attribute)
 
 
 def _read_bounds(
@@ -509,6 +572,25 @@ def _read_bounds(
     if low is None or high is None or not low <= high:
         raise UnreadableLabelError("bounds are not in order")
     return OrderedRegion((Interval(low, high),), bool(missing))
+
+
+def _opened(region: OrderedRegion, attribute: PublishedAttribute) -> OrderedRegion:
+    """Return a region of ends, which stand for all values beyond where these are one."""
+    if attribute.is_mean or not region.intervals:
+        return region
+    (interval,) = region.intervals
+    low, high = interval.low, interval.high
+    if isinstance(low, str) or isinstance(high, str):
+        return region
+    is_bottom = attribute.bottom is not None and low <= attribute.bottom
+    is_top = attribute.top is not None and high >= attribute.top
+    return OrderedRegion((_beyond(interval, is_bottom, is_top),), region.missing)
+
+
+def _beyond(interval: Interval, is_bottom: bool, is_top: bool) -> Interval:
+    low = (-math.inf, False) if is_bottom else (interval.low, interval.low_included)
+    high = (math.inf, False) if is_top else (interval.high, interval.high_included)
+    return Interval(low[0], high[0], low[1], high[1])
 
 
 def _intervals(
@@ -524,6 +606,12 @@ def _intervals(
         return (_days_of(period),)
     if attribute.rule == "intervals" and (beginning := _FROM.fullmatch(label)):
         return (Interval(_read_value(beginning["low"], attribute), math.inf, high_included=False),)
+    if attribute.bottom is not None or attribute.top is not None:
+        is_bottom, is_top = (mark in label for mark in open_marks(attribute.kind))
+        if is_bottom or is_top:
+            label = unmarked_ends(pa.array([label]), attribute.kind)[0].as_py()
+            (interval,) = _intervals(label, replace(attribute, bottom=None, top=None), None)
+            return (_beyond(interval, is_bottom, is_top),)
     single, several = _patterns(attribute)
     if single.fullmatch(label):
         value = _read_value(label, attribute)

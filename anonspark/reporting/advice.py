@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from anonspark.core.criterion import Criterion
-from anonspark.core.figure_text import figure_text
+from anonspark.core.figure_text import figure_text, k_of
 from anonspark.presentation.blocks import Block, Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
@@ -31,7 +31,9 @@ def advice(evidence: Evidence) -> Section | None:
     items = [*_broken(evidence), *_larger_classes(evidence), *_stricter(evidence)]
     items += _columns(evidence)
     if not items:
-        text = "Nothing has to be done. To try other settings, use anonspark compare."
+        text = (
+            "No stricter setting follows from what is measured. Use anonspark compare to try some."
+        )
         return Section("advice", "What to do next", [Text(text)])
     blocks: list[Block] = [
         Text("Add one or more of these options to the command anonspark run. How many classes "
@@ -59,8 +61,7 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
     row = evidence.prosecutor
     if row is None or not row["high_highest"]:
         return
-    # A threshold of 1 / 3 asks for 3 records, however it is rounded.
-    wanted = math.ceil(1 / float(row["threshold"]) - 1e-9)
+    wanted = k_of(float(row["threshold"]))
     if wanted <= evidence.k:
         # So much is required already, and the release does not keep it.
         return

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonspark.config.decision import Decision
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.classes import ShownClasses
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.figures import Figures
 from anonspark.utility.models import Learning
@@ -35,14 +35,13 @@ class Evidence:
         Path of the original, likewise. None without one.
     risk_before : sequence of mapping
         Rows as those of the table ``risk``, of the original.
-    shown : ShownClasses
     proven_by_run : bool
         Whether the verification is that of the run, before it published.
     learning : Learning or None
         What models learn from the release and from its original, with a loss. None where none were
         trained.
-    internal : bool
-        Whether the report may name the worst classes.
+    decision : Decision or None
+        What an officer states of the release.
     """
 
     release: str
@@ -54,10 +53,9 @@ class Evidence:
     attributes: Sequence[Row] = ()
     original: str | None = None
     risk_before: Sequence[Row] = ()
-    shown: ShownClasses = field(default_factory=ShownClasses)
     proven_by_run: bool = False
     learning: Learning | None = None
-    internal: bool = False
+    decision: Decision | None = None
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:
@@ -152,7 +150,7 @@ def hides_original(manifest: Manifest) -> bool:
 
 
 def _as_told(summary: Row, k: int) -> Row:
-    """Return a summary without counts of few records, which an earlier version wrote."""
+    """Return a summary without counts of few records."""
     if any(summary.get(name) is None for name in COUNTS):
         return summary
     return {**summary, **told_counts({name: int(summary[name]) for name in COUNTS}, k)}

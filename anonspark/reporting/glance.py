@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from anonspark.core.utility_score import columns_text, mean_span, utility_word
@@ -33,7 +34,7 @@ def quality(evidence: Evidence) -> Section | None:
     cells: list[list[Cell]] = []
     lost = []
     for row in rows:
-        name, open_share = str(row["attribute"]), float(row["ncp"])
+        name, open_share = str(row["attribute"]), float(row["loss"])
         other = moved.get(name)
         lost.append(max(open_share, other or 0.0))
         own: list[Cell] = [name, Grade(grade(lost[-1])), round_percent(open_share)]
@@ -52,7 +53,7 @@ def quality(evidence: Evidence) -> Section | None:
     limits = ", ".join(f"{letter} up to {round_percent(limit)}" for limit, letter in LIMITS)
     text = (
         "The grade is given for what is lost of an attribute: the part of its range that a "
-        "published value leaves open on average"
+        "published value leaves open on average, of categories the part of their other values"
     )
     if has_original:
         text += ", or the share of the records that lie in another bin than in the original, "
@@ -76,11 +77,27 @@ def glance(evidence: Evidence) -> Section:
     tiles = [
         _verdict(evidence),
         _risk(evidence),
+        *_people(evidence),
         _lost(evidence),
         _usefulness(evidence),
         _weakest(evidence),
     ]
-    return Section("glance", "At a glance", [Tiles(tiles)])
+    return Section("glance", "At a glance", [Tiles([*tiles, *_ends(evidence)])])
+
+
+def _ends(evidence: Evidence) -> Iterator[Tile]:
+    """Yield what the ends of ranges give away, where the original shows it."""
+    ends = evidence.verification.ends
+    if ends is None or not ends.ends:
+        return
+    described = evidence.manifest.quasi_identifiers
+    lines = [f"on a grid of {one['grid']} ({one['name']})" for one in described if "grid" in one]
+    if any("grid" not in one and one["kind"] not in ("category", "boolean") for one in described):
+        lines.append("at values of records")
+    text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
+    text += "hold one record."
+    share = ends.by_strip / ends.ends
+    yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 
 
 def _verdict(evidence: Evidence) -> Tile:
@@ -114,8 +131,10 @@ def _risk(evidence: Evidence) -> Tile:
     if after is None:
         return Tile("Risk of re-identification", "not measured", "The proof found no class.", "bad")
     value = round_percent(float(after["highest"]))
-    whom = "person" if evidence.people else "record"
-    text = f"At most {value} for any {whom}, {round_percent(float(after['average']))} on average"
+    text = (
+        f"At most {value}, {round_percent(float(after['average']))} on average, for an attacker "
+        "who knows the quasi-identifiers of one record of a person, and nothing else"
+    )
     if before is not None:
         value = f"{round_percent(float(before['highest']))} → {value}"
         text += f". Before, {round_percent(float(before['average']))} on average"
@@ -126,6 +145,21 @@ def _risk(evidence: Evidence) -> Tile:
         f"{text}.",
         "bad" if evidence.k == 1 else "mixed" if high else "good",
     )
+
+
+def _people(evidence: Evidence) -> Iterator[Tile]:
+    """Show how many people are found by all of their records, where these stay together."""
+    units, rules = evidence.verification.units, evidence.rules
+    if units is None or units.alone is None:
+        return
+    text = "No one is alone in the classes of all records."
+    if units.alone:
+        text = (
+            "So many people agree with no one else in the classes of all their records. An "
+            "attacker who knows the quasi-identifiers of all of them finds the person for sure."
+        )
+    tone = "bad" if units.alone else "good"
+    yield Tile("People found by all their records", rules.count(units.alone), text, tone)
 
 
 def _lost(evidence: Evidence) -> Tile:

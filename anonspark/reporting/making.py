@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from anonspark.config import Configuration
+from anonspark.config.decision import Decision, read_decision
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.presentation.blocks import Section
@@ -26,7 +27,6 @@ from anonspark.reporting import (
 )
 from anonspark.reporting.advice import advice, stricter, trials
 from anonspark.reporting.class_sizes import class_sizes
-from anonspark.reporting.classes import show_classes
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.figures import measure
 from anonspark.reporting.glance import glance, quality
@@ -34,7 +34,7 @@ from anonspark.reporting.placing import place_report, report_place
 from anonspark.reporting.risk_sections import risk_curve
 from anonspark.reporting.terms import GLOSSARY
 from anonspark.reporting.usefulness import usefulness
-from anonspark.reporting.value_sections import example, learn, worst_classes
+from anonspark.reporting.value_sections import learn
 from anonspark.reporting.weaknesses import weaknesses
 from anonspark.verification.audit import audit_table, complete_verification
 from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
@@ -57,7 +57,7 @@ def make_report(
     target: str | None = None,
     holdout: Table | str | None = None,
     verified: Verification | None = None,
-    internal: bool = False,
+    decision: Decision | None = None,
 ) -> Report:
     """Return the report of a release.
 
@@ -78,8 +78,8 @@ def make_report(
         them, else on a part of the original, which flatters the release.
     verified : Verification or None
         What the run has just proven of the release. None proves it here.
-    internal : bool
-        Whether the worst classes are named: then the report is not for who gets the release.
+    decision : Decision or None
+        What an officer states of the release.
 
     Returns
     -------
@@ -99,8 +99,7 @@ def make_report(
     -----
     The jobs of :func:`anonspark.verification.audit.audit_table`, or with a verification those of
     :func:`anonspark.verification.audit.complete_verification`. Of
-    :func:`anonspark.reporting.figures.measure`, of
-    :func:`anonspark.reporting.classes.show_classes` and of
+    :func:`anonspark.reporting.figures.measure` and of
     :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
     too, which says so.
     """
@@ -122,13 +121,6 @@ def make_report(
         # Beside the release, the original would tell of records that it leaves out, or of bounds.
         shown = None if hides_original(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)
-        classes = show_classes(
-            data,
-            claim.columns,
-            [one.attribute for one in verification.sensitive if one.values is not None],
-            verification.published.sizes,
-            worst=internal,
-        )
     before = []
     # Of the original only records are counted, and nothing compares them with people.
     of_records = verification.units is None
@@ -147,10 +139,9 @@ def make_report(
         ),
         original=original_path if is_matched else None,
         risk_before=before,
-        shown=classes,
         proven_by_run=verified is not None,
         learning=learning,
-        internal=internal,
+        decision=decision,
     )
     return Report(_page(evidence), evidence.holds)
 
@@ -187,12 +178,10 @@ def _page(evidence: Evidence) -> str:
     lead = [str(about["purpose"])] if about.get("purpose") else []
     if about.get("contact"):
         lead.append(f"Questions: {about['contact']}")
-    privacy = "It names classes of the release: keep it internal."
-    if not evidence.internal:
-        privacy = (
-            "Aggregates and one published class only: no record of the input is in this file, and "
-            f"no count of people below k = {evidence.k:,}."
-        )
+    privacy = (
+        "Aggregates only: no record of the input is in this file, and no count of people below "
+        f"k = {evidence.k:,}."
+    )
     return render(
         title=title,
         kind=REPORT_KIND,
@@ -204,9 +193,6 @@ def _page(evidence: Evidence) -> str:
         sections=_sections(evidence, _MAIN),
         footer=f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. {privacy}",
         lead=lead,
-        notice="Internal edition: it names the worst classes. Do not pass it on with the release."
-        if evidence.internal
-        else "",
         appendix=_sections(evidence, _APPENDIX),
         glossary=GLOSSARY,
         printed_footer=f"Fingerprint of the release: {manifest.fingerprint}",
@@ -226,10 +212,8 @@ def _made_by(evidence: Evidence) -> str:
 _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
     weaknesses,
     advice,
-    worst_classes,
     risk_curve,
     quality,
-    example,
     proof_sections.guarantee,
     proof_sections.gates,
     proof_sections.published,
@@ -237,6 +221,7 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
     value_sections.marginals,
     risk_sections.risk,
     class_sizes,
+    proof_sections.decision,
 )
 
 _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
@@ -279,7 +264,7 @@ def report_release(
     *,
     target: str | None = None,
     holdout: str | None = None,
-    internal: bool = False,
+    decision: str | None = None,
 ) -> WrittenReport:
     """Write the report of a release. Costs and errors as :func:`make_report`.
 
@@ -295,8 +280,8 @@ def report_release(
     target : str or None
     holdout : str or None
         As of :func:`make_report`.
-    internal : bool
-        Whether it names the worst classes, and then has a place apart from the release.
+    decision : str or None
+        Path of what an officer states of the release.
 
     Returns
     -------
@@ -309,14 +294,15 @@ def report_release(
     """
     files = engine.files
     table = None
+    stated = None if decision is None else read_decision(decision)
     manifest = read_manifest(files, release)
-    path = report_place(files, release, out, internal=internal)
+    path = report_place(files, release, out)
     if original is not None:
         table = open_original(engine, original, manifest)
     report = make_report(
-        engine, release, table, original, target=target, holdout=holdout, internal=internal
+        engine, release, table, original, target=target, holdout=holdout, decision=stated
     )
-    place_report(files, release, path, report.html, internal=internal)
+    place_report(files, release, path, report.html)
     return WrittenReport(path, report.holds)
 
 
@@ -351,7 +337,7 @@ def report_run(
     path = report_place(files, release, None)
     original = paths[0] if len(paths) == 1 else None
     report = make_report(engine, release, table, original, verified=verified)
-    place_report(files, release, path, report.html, internal=False)
+    place_report(files, release, path, report.html)
     return path
 
 

@@ -11,7 +11,7 @@ from anonspark.release.layout import REPORT, looks_like_report
 from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 
 
-def report_place(files: Files, release: str, out: str | None, *, internal: bool = False) -> str:
+def report_place(files: Files, release: str, out: str | None) -> str:
     """Return where a report goes, before the work for it.
 
     Parameters
@@ -21,32 +21,20 @@ def report_place(files: Files, release: str, out: str | None, *, internal: bool 
         Directory of the release.
     out : str or None
         ``--out``. None is ``report.html`` in the release.
-    internal : bool
-        Whether the report names the worst classes: it cannot be a part of the release then.
 
     Raises
     ------
     ConfigurationError
         If something other than a report is there, it is a symbolic link, or it lies inside the
-        release under another name, or at all if it is an internal one.
+        release under another name.
     """
     own = f"{release.rstrip('/')}/{REPORT}"
-    if internal and out is None:
-        raise ConfigurationError(
-            "--internal: found no --out. Such a report names the worst classes and is no part of a "
-            "release. Add --out FILE, a place apart from the release"
-        )
     path = out or own
     key = "report" if out is None else "--out"
     require_target(files, key, path)
     if out is None:
         require_ours(files, key, release.rstrip("/"))
     target, release_root = files.resolved(path), files.resolved(release).rstrip("/")
-    if internal and target.startswith(f"{release_root}/"):
-        raise ConfigurationError(
-            f"{key}: {path} lies inside the release, and the report names its worst classes "
-            "(--internal). Choose a place apart from the release"
-        )
     if target.startswith(f"{release_root}/") and target != f"{release_root}/{REPORT}":
         raise ConfigurationError(
             f"{key}: {path} lies inside the release, which holds what its manifest lists and "
@@ -60,7 +48,7 @@ def report_place(files: Files, release: str, out: str | None, *, internal: bool 
     return path
 
 
-def place_report(files: Files, release: str, path: str, report: str, *, internal: bool) -> None:
+def place_report(files: Files, release: str, path: str, report: str) -> None:
     """Write a report. That of a release becomes one of the files that its manifest lists.
 
     Parameters
@@ -70,8 +58,6 @@ def place_report(files: Files, release: str, path: str, report: str, *, internal
     path : str
         Of :func:`report_place`.
     report : str
-    internal : bool
-        Whether it names the worst classes: its owner alone may read it.
 
     Raises
     ------
@@ -86,7 +72,7 @@ def place_report(files: Files, release: str, path: str, report: str, *, internal
     """
     try:
         aside = f".{path.rpartition('/')[2]}.writing"
-        files.replace(path, report.encode(), aside, private=internal)
+        files.replace(path, report.encode(), aside)
         inside = files.resolved(release).rstrip("/")
         if files.resolved(path) == f"{inside}/{REPORT}":
             _list_report(files, release.rstrip("/"))

@@ -81,10 +81,11 @@ def guarantee(evidence: Evidence) -> Section:
         Text(_measured_how(evidence, units)),
         Code(_command(evidence), "Command that proves the guarantee"),
         Text(
-            "k-anonymity means that the quasi-identifiers single out no one. It does not "
-            "hide a sensitive value that most records of a class share. It does not protect "
-            "columns that are published as they are, nor people whose records are in several "
-            "releases."
+            "k-anonymity means that no published combination of quasi-identifiers is that of fewer "
+            f"than k {'people' if units else 'records'}. The ends of a range may be values of real "
+            "people. k-anonymity does not hide a sensitive value that most records of a class "
+            "share. It does not protect columns that are published as they are, nor people whose "
+            "records are in several releases."
         ),
     ]
     return Section("guarantee", "Guarantee and proof", blocks)
@@ -332,6 +333,21 @@ def published(evidence: Evidence) -> Section:
                  "are not listed here were neither read nor published."),
         ],
     )  # fmt: skip
+
+
+def decision(evidence: Evidence) -> Section | None:
+    """Show what the officer stated, blank where nothing was. None without a decision."""
+    stated = evidence.decision
+    if stated is None:
+        return None
+    statements = {title: getattr(stated, name) for name, title in stated.titles().items()}
+    *_, of_columns = statements
+    reasons = dict.fromkeys(evidence.manifest.attributes) | (statements.pop(of_columns) or {})
+    statements |= {f"Role of the column {name}": reason for name, reason in reasons.items()}
+    rows = [["Fingerprint of the release", evidence.manifest.fingerprint]]
+    rows += [[title, statement or ""] for title, statement in statements.items()]
+    text = "The person who decides states this. Only the fingerprint is measured."
+    return Section("decision", "Decision", [Text(text), Table("Decision", ("", ""), rows)])
 
 
 def timings(evidence: Evidence) -> Section | None:

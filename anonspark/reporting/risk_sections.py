@@ -97,7 +97,7 @@ _ATTACKERS = {
     "prosecutor": "knows that the person is in the release",
     "journalist": "knows the population",
     "marketer": "wants as many people as possible",
-    "outsider": "does not know who was sampled",
+    "outsider": "individual risk by sampling weights, an estimate: does not know who was sampled",
 }
 
 
@@ -114,6 +114,8 @@ def risk(evidence: Evidence) -> Section | None:
     rows = []
     for name, found, people in sides:
         for row in found:
+            if row["attacker"] == "journalist" and not row.get("population"):
+                continue
             rows.append(
                 [
                     f"{name}: {row['attacker']}",
@@ -168,8 +170,11 @@ def risk(evidence: Evidence) -> Section | None:
 
 
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
+    text = ""
+    if not any(row.get("population") for row in evidence.verification.risk):
+        text = "No population was given, so a journalist finds as much as the prosecutor. "
     if not evidence.people:
-        text = (
+        text += (
             "The probability that an attacker who knows all quasi-identifiers of a person finds "
             "the "
             f"person's record. At risk is a record whose probability exceeds {threshold}."
@@ -177,12 +182,13 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
         for row in evidence.verification.risk:
             if row.get("expected") is not None:
                 text += (
-                    " An outsider does not know who was sampled. Sampling weights estimate the "
-                    f"population. You can expect {row['expected']:,.2f} re-identifications by an "
-                    f"outsider among the {evidence.rows:,} records."
+                    " The individual risk is that from an outsider, who does not know who was "
+                    "sampled. Sampling weights estimate the population, and calibrated weights "
+                    "estimate small classes poorly: it is no bound. You can expect "
+                    f"{row['expected']:,.2f} re-identifications among {evidence.rows:,} records."
                 )
         return text
-    text = (
+    text += (
         "The probability that an attacker who knows all quasi-identifiers of a person takes the "
         "right "
         "one of the people whose records are in the class. At risk is a person whose probability "

@@ -25,13 +25,13 @@ GLOSSARY = Glossary(
     ),
     Term(
         "k-anonymity",
-        "Every class has k records or more, so that a person's record hides among at least k - 1 "
-        "others.",
+        "Every class has k records or more: no published combination of quasi-identifiers is that "
+        "of fewer.",
     ),
     Term(
         "l-diversity",
-        "Every class has several different values of a sensitive attribute, so that a person's "
-        "class does not reveal the value for sure.",
+        "Every class has several different values of a sensitive attribute, so that the class "
+        "alone does not reveal the value for sure.",
     ),
     Term(
         "t-closeness",
@@ -51,7 +51,7 @@ GLOSSARY = Glossary(
     Term(
         "certainty penalty",
         "The part of an attribute's range that a published value leaves open: 0% is the exact "
-        "value, 100% reveals nothing.",
+        "value, 100% covers the whole range.",
     ),
     Term(
         "linkage attack",

@@ -51,12 +51,12 @@ def utility_sentences(
     if hidden:
         sentences.append("How much was lost is not shown, because means hide bounds.")
     elif len(attributes) > 1:
-        ordered = sorted(attributes, key=lambda row: (row["ncp"], row["position"]))
+        ordered = sorted(attributes, key=lambda row: (row["loss"], row["position"]))
         best, worst = ordered[0], ordered[-1]
         sentences.append(
-            f"Kept best is {best['attribute']}, of which {round_percent(best['ncp'])} of the range "
-            f"is left open. Most was lost of {worst['attribute']}, with "
-            f"{round_percent(worst['ncp'])}."
+            f"Kept best is {best['attribute']}, of which {round_percent(best['loss'])} of the "
+            f"range is left open. Most was lost of {worst['attribute']}, with "
+            f"{round_percent(worst['loss'])}."
         )
     distances = [
         (distance(rules.shares(one.before), rules.shares(one.after)), one.attribute)

@@ -1,4 +1,4 @@
-"""Sections of the report: values before and after, and one published class."""
+"""Sections of the report: values before and after, and what models learn."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Chart, Section, Table, Text
 from anonspark.presentation.tips import words_of
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.classes import ShownClass
-from anonspark.reporting.disclosure import SHARE, Disclosure, round_percent
+from anonspark.reporting.disclosure import SHARE, Disclosure
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.marginals import Marginal
 from anonspark.utility.evaluation import open_evaluation, require_holdout_used
@@ -93,84 +92,6 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
 def _people_and_share(people: str, share: str, rules: Disclosure) -> str:
     """Return what a bar says. Of few records no more than that."""
     return f"{people} records" if people == rules.few else f"{people} records, {share}"
-
-
-def example(evidence: Evidence) -> Section | None:
-    """Show one published class as who gets the release sees it. None where there is none."""
-    one = evidence.shown.typical
-    if one is None or evidence.rules.hides(one.size):
-        return None
-    text = f"A typical class, as it is published: {one.size:,} records look like this. "
-    text += _found(one, evidence)
-    if one.attribute:
-        text += (
-            f" Of {one.attribute} they have {one.distinct:,} different "
-            f"value{'s' * (one.distinct != 1)}, of which the most frequent has "
-            f"{round_percent(one.share)}{' of the records' if evidence.people else ''}."
-        )
-    rows = [[column, label] for column, label in one.labels.items()]
-    return Section(
-        "example",
-        "One published class",
-        [
-            Text(text),
-            Table("What is published of each of its records", ("column", "published"), rows),
-        ],
-    )
-
-
-def _found(one: ShownClass, evidence: Evidence) -> str:
-    """Say how sure it is whose records they are."""
-    if not evidence.people:
-        return (
-            f"An attacker who knows all of these values of a person finds {one.size:,} records, "
-            f"and picks the right one with a probability of {round_percent(1 / one.size)}."
-        )
-    text = f"An attacker who knows all of these values of a person finds {one.size:,} records"
-    fewest = min(evidence.people)
-    if evidence.rules.hides(fewest):
-        return f"{text}. How many people they are about was not counted."
-    return (
-        f"{text} of {fewest:,} people or more, and picks the right person with a probability of "
-        f"{round_percent(1 / fewest)} at most."
-    )
-
-
-def worst_classes(evidence: Evidence) -> Section | None:
-    """Name the worst classes. None outside, where readers should not look for them first."""
-    found = evidence.shown.worst
-    if not evidence.internal or not found:
-        return None
-    of_records = " of the records" if evidence.people else ""
-    return Section(
-        "worst-classes",
-        "Worst classes",
-        [
-            Text("The classes in which one value of a sensitive attribute has the largest share"
-                 f"{of_records}. They are only in the internal edition."),
-            *(
-                _table(name, [one for one in found if one.attribute == name])
-                for name in dict.fromkeys(one.attribute for one in found)
-            ),
-        ],
-    )  # fmt: skip
-
-
-def _table(attribute: str, classes: list[ShownClass]) -> Table:
-    columns = (
-        *classes[0].labels, "records", "different values", "largest share", "most frequent value"
-    )  # fmt: skip
-    rows = [
-        [
-            *one.labels.values(),
-            f"{one.size:,}",
-            f"{one.distinct:,}",
-            round_percent(one.share),
-            one.value,
-        ]
-        for one in classes
-    ]
-    return Table(f"Worst classes by {attribute}", columns, rows)
 
 
 _TRAINED_ON = ("original", "release")

@@ -24,7 +24,10 @@ _MORE = "Counted by person, the share may be higher, up to 100%."
 def weaknesses(evidence: Evidence) -> Section:
     """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
     found = weakness_items(evidence)
-    blocks: list[Block] = [Text("Nothing was found that weakens the promise.", "good")]
+    blocks: list[Block] = [
+        Text("None of the weaknesses that are measured here was found. Not measured: background "
+             "knowledge, other releases, membership, knowledge of the method.")
+    ]  # fmt: skip
     if evidence.only_untrue:
         blocks = [
             Text("The release was not shown to be true: see below, under Guarantee and proof. The "
@@ -142,7 +145,8 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
         warnings.append(str(one["text"]))
         # Those have an item of their own, and the size of a block is about the machine.
         if one.get("code") not in ("rare_values", "column_identifies", "large_block"):
-            yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), "mixed")
+            tone = "bad" if one.get("code") == "people_alone" else "mixed"
+            yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), tone)
     for text in evidence.verification.warnings:
         if not any(text.endswith(one) for one in warnings):
             yield Item("The proof", _sentence(text), "mixed")

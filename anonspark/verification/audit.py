@@ -227,6 +227,7 @@ def audit_table(
         presence=presence,
         truthfulness=by_original.truthfulness if by_original else None,
         loss=by_original.loss if by_original else None,
+        ends=by_original.ends if by_original else None,
         linkage=linkage,
         linkage_with_values=by_original.with_values if by_original else {},
         classes_not_covered=by_population.classes_not_covered if by_population else None,
@@ -301,8 +302,6 @@ def _beside_statements(
         rows = counted.collect(len(said.manifest["parts"]) + 1).to_pylist()
         failures += said.misheld({row[_HOLDER]: row[_RECORDS] for row in rows})
     # What records that were left out had is known to the run alone.
-    of_people = found.units is not None and found.units.with_criteria
-    withheld = of_people and claim.left_out.rows
     failures += said.miscounted(
         found.published,
         data.schema.names,
@@ -310,10 +309,11 @@ def _beside_statements(
             one
             for one in found.criteria
             if not one.criterion.is_distance
-            or not (withheld or one.criterion.attribute in claim.left_out.uncertainty)
+            or one.criterion.attribute not in claim.left_out.uncertainty
         ],
         found.presence if claim.privacy.delta_presence == said.privacy.delta_presence else None,
         {one.attribute: one.values for one in found.sensitive},
+        found.units,
         weights if claim.risk.weights == said.risk.weights else None,
     )
     # An original that the release was not made of refutes nothing.

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from anonspark.config import Configuration
 from anonspark.config.coding import CODING
+from anonspark.config.combinations import labels_of_records
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
@@ -180,7 +181,12 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         problem = f"{release}/{LEFT_OUT}: cannot be read. Restore the release or publish it again"
         raise GuaranteeError("\n".join([*failures, problem])) from error
     failures += left_out.failures
-    return replace(described, left_out=left_out, failures=tuple(failures), statements=statements)
+    return replace(
+        described,
+        left_out=left_out,
+        failures=(*described.failures, *failures),
+        statements=statements,
+    )
 
 
 def claim_to_measure(engine: Engine, release: str, manifest: Manifest) -> Claim:
@@ -254,8 +260,12 @@ def claim_of_description(
         if manifest.coding
         else None,
     )
+    problem = privacy.delta_presence and labels_of_records(
+        configured["model"], configured.get("missing", "drop")
+    )
     return Claim(
         **{**vars(required), "holder": manifest.holder_column},
+        failures=(f"privacy.delta_presence: {problem}",) if problem else (),
         attributes=published,
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,

@@ -112,17 +112,12 @@ class MeasureClasses:
             figures = []
             for criterion, values in self.asked:
                 table = tables[id(values)]
-                unknown = self.uncertainty if values.merged is None else None
-                figures.append(measure_classes(criterion, table, values, unknown))
+                figures.append(measure_classes(criterion, table, values, self.uncertainty))
             yield worst_classes([one for one, _ in self.asked], figures, table.records)
 
     def beside(self, described: SensitiveValues) -> MeasureClasses:
         """Return the same for classes of a holder, who has other shares of published values."""
-        asked = (
-            (criterion, described if values.merged is None else values)
-            for criterion, values in self.asked
-        )
-        return replace(self, asked=tuple(asked))
+        return replace(self, asked=tuple((criterion, described) for criterion, _ in self.asked))
 
 
 def worst_classes(

@@ -14,6 +14,11 @@ from anonspark.core.figure_text import share_of_records
 from anonspark.core.warning_codes import WarningCode
 from anonspark.verification.sensitive_values import SensitiveValues
 
+MISSING_VALUES = (
+    "values are missing, and missing counts for l-diversity and the other criteria as one more "
+    "value. Complete them, or ask for a larger l"
+)
+
 
 @dataclass(frozen=True)
 class Homogeneity:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
 from anonspark.release.region_matching import LabelledTable, class_columns
-from anonspark.release.regions import OrderedRegion, read_regions
+from anonspark.release.regions import Number, OrderedRegion, read_regions
 from anonspark.verification.classes import PublishedClasses
 
 
@@ -92,11 +92,10 @@ def measure_loss(
     ends = _extremes(records, len(attributes))
     total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
     for index, attribute in enumerate(attributes):
-        low, high = attribute.ends or ends[index]
-        width = high - low
+        (low, _), (_, high) = map(attribute.strip, attribute.ends or ends[index])
         columns = class_columns(labels.classes, attributes, index)
         regions, numbers = read_regions(columns, attribute)
-        shares = np.array([_share(cast("OrderedRegion", region), width) for region in regions])
+        shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
         total += attribute.weight * (float(shares[numbers] @ records_of_classes) + left_out)
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
@@ -121,8 +120,8 @@ def _place(value: pa.Scalar) -> Fraction:
     return Fraction(value.as_py() or 0)
 
 
-def _share(region: OrderedRegion, width: Fraction) -> float:
-    """Return the share of the range that a region covers, in [0, 1].
+def _share(region: OrderedRegion, lowest: Number, highest: Number) -> float:
+    """Return the share of a range that a region covers, in [0, 1].
 
     Ends are subtracted as they are: as floats those of large numbers would be equal.
     """
@@ -134,6 +133,7 @@ def _share(region: OrderedRegion, width: Fraction) -> float:
     if region.missing:
         # A class with values and missing ones tells nothing for sure.
         return 1.0
-    low = min(Fraction(interval.low) for interval in region.intervals)
-    high = max(Fraction(interval.high) for interval in region.intervals)
-    return min(float((high - low) / width), 1.0) if width > 0 else 0.0
+    low = max(lowest, min(cast("Number", interval.low) for interval in region.intervals))
+    high = min(highest, max(cast("Number", interval.high) for interval in region.intervals))
+    width = Fraction(highest) - Fraction(lowest)
+    return min(float((Fraction(high) - Fraction(low)) / width), 1.0) if width > 0 else 0.0

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
@@ -16,6 +18,7 @@ from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
 from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.ends import Ends, classes_of_proven, measure_ends
 from anonspark.verification.left_out import count_texts, left_out_texts
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
@@ -54,6 +57,7 @@ class ByOriginal:
     with_values: dict[str, Linkage | None]
     warnings: list[str]
     left_out: dict[str, Counter[str | None]]
+    ends: Ends
 
 
 def match_original(
@@ -72,7 +76,8 @@ def match_original(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.truthfulness.measure_truthfulness`,
-    :func:`~anonspark.verification.loss.measure_loss` and
+    :func:`~anonspark.verification.loss.measure_loss`,
+    :func:`~anonspark.verification.ends.measure_ends` and
     :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
     """
     # Pseudonyms are of no original.
@@ -104,6 +109,7 @@ def match_original(
         _link_values(labels, claim, original),
         warnings,
         _count_left_out(labels, claim, original),
+        measure_ends(labels, original, drops_missing=drops),
     )
 
 
@@ -223,12 +229,17 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
 
     Notes
     -----
-    The jobs of :func:`~anonspark.verification.linkage.measure_linkage` and
-    :func:`~anonspark.verification.presence.count_regions`.
+    The jobs of :func:`~anonspark.verification.linkage.measure_linkage`,
+    :func:`~anonspark.verification.presence.count_regions` and
+    :func:`~anonspark.verification.ends.classes_of_proven`.
     """
     labels = labelled(data, claim, population)
     linkage = measure_linkage(labels, population, k=claim.privacy.k)
-    return ByPopulation(linkage, count_regions(labels, population))
+    counts = count_regions(labels, population)
+    proven = classes_of_proven(labels, population)
+    # A journalist knows that these people were sampled, as the prosecutor does.
+    counts.population[proven] = np.minimum(counts.population, counts.released)[proven]
+    return ByPopulation(linkage, counts)
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:

@@ -134,17 +134,6 @@ class ValueCounts:
         sums -= (sums - counts)[self.starts][self.classes]
         return sums
 
-    def least_even(self) -> ValueCounts:
-        """Return the table in which each person stands for one value, as unevenly as can be."""
-        if self.people is None:
-            return self
-        counts = self.counts[np.lexsort((-self.counts, self.classes))]
-        running, most = self.running(counts), self.sizes[self.classes]
-        counts = np.minimum(running, most) - np.minimum(running - counts, most)
-        some = counts > 0
-        ranks = np.arange(len(counts)) - self.starts[self.classes]
-        return ValueCounts(self.classes[some], ranks[some], counts[some])
-
 
 def distinct_values(table: ValueCounts) -> Integers:
     """Return the number of different values of each class, at least 1 (distinct l-diversity).
@@ -211,7 +200,6 @@ def entropy(table: ValueCounts) -> Figures:
         From 0 to the logarithm of the number of different values, which it is to the last bit
         where all values are equally frequent.
     """
-    table = table.least_even()
     # Only the ratios matter; without their common divisor equal counts are ones, whose logarithms
     # are exactly 0.
     divisors = np.gcd.reduceat(table.counts, table.starts)
@@ -236,7 +224,6 @@ def recursive_c(table: ValueCounts, least: int) -> Figures:
         r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest. Infinite where a class
         has fewer than l values. A class is (c, l)-diverse where this is smaller than c, strictly.
     """
-    table = table.least_even()
     # Sorted inside each class, so that the classes' places stay as they are.
     counts = table.counts[np.lexsort((-table.counts, table.classes))]
     ranks = np.arange(len(counts)) - table.starts[table.classes]
@@ -272,7 +259,7 @@ def equal_distance(table: ValueCounts, reference: Figures) -> Figures:
         1/2 of the sum of abs(p - q), in [0, 1].
     """
     # Both sum to 1, so that half of the sum is what exceeds the reference: values that a class
-    # lacks need not be looked at. Of people, who may have several values, it may be more than 1.
+    # lacks need not be looked at.
     more = table.total(np.maximum(table.shares - reference[table.values], 0.0))
     distances: Figures = np.minimum(more, 1.0)
     return distances
@@ -468,14 +455,11 @@ attribute or None. Returns one figure a class, float64 ndarray of shape (classes
 
 
 def _distinct(
-    table: ValueCounts, attribute: SensitiveValues, criterion: Criterion, _: Uncertainty | None
+    table: ValueCounts, _: SensitiveValues, criterion: Criterion, __: Uncertainty | None
 ) -> Figures:
     if table.people is not None:
         return matched_values(table, table.people, int(criterion.bound)).astype(np.float64)
-    found = distinct_values(table)
-    if attribute.uncounted is not None:
-        found -= table.total((table.values == attribute.uncounted).astype(np.int64))
-    return found.astype(np.float64)
+    return distinct_values(table).astype(np.float64)
 
 
 def _ordered_distance(

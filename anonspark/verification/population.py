@@ -81,7 +81,8 @@ def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
     if presence.out_of_bounds:
         return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
-            f"population the probability to be in the release is out of bounds. It is "
+            f"population the probability to be in the release is out of bounds, or unknown "
+            f"because labels overlap. It is "
             f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {wanted.min:g} to "
             f"{wanted.max:g}. The release must not be used"
         ]

@@ -2,24 +2,21 @@
 
 Nergiz, Atzori and Clifton (2007): the attacker knows the quasi-identifiers of a population, of
 which the released people are a part. A published class C has a region: the values that its
-published tuple leaves possible. Of the population's records in the region, |C| are in the class:
-its share is |C| / records in the region. The presence of a record of the population is the sum of
-the shares of all classes whose region holds it, at most 1: the probability that it is in the
-release, for an attacker who looks at every class by itself. Where regions do not overlap this is
-exact. Where they do, it is an estimate, because no person is in two classes.
+published tuple leaves possible. Of the population's records in the region, |C| are in the class, so
+each of them is in the release with the probability |C| / records in the region, and others are not.
+This is exact where labels depend on no record, which is why other models are refused: then regions
+do not overlap, and every part of the population of the same classes is as likely as the next.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonspark.core.arrays import Figures, Integers
+from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.release.raw_records import PreparedTable, require_all_read
@@ -60,7 +57,8 @@ class Presence:
     population : int
         Records of the population.
     out_of_bounds : int
-        Of them, those whose probability is below the lower or above the upper bound asked for.
+        Of them, those whose probability is below the lower or above the upper bound asked for, or
+        unknown: in the regions of several classes, whose labels then depend on the records.
     classes : int
         Published classes.
     classes_not_covered : int
@@ -114,22 +112,25 @@ def measure_presence(
 
     Notes
     -----
-    Three jobs: one pass over the release, with one shuffle of a row a class and task, and two
-    passes over the population's quasi-identifiers, with one shuffle of a count a class and task.
-    The published classes and their counts are collected. They and their tree go to every task. No
-    record of the population reaches the driver. A record takes time in proportion to the logarithm
-    of the classes and to the regions that hold it.
+    Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
+    the population's quasi-identifiers, with one shuffle of a count a class and task. The published
+    classes and their counts are collected. They and their tree go to every task. No record of the
+    population reaches the driver. A record takes time in proportion to the logarithm of the classes
+    and to the regions that hold it.
     """
-    prepared, search, found = _count(labels, population)
+    rows, several, found = _count(labels, population)
     sizes, counts = found.released, found.population
-    shares = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
-    bound = _BoundPresence(search, shares, lower, upper)
-    bounds = prepared.records.map_batches(bound, _BOUNDS).collect()
+    shares = np.divide(sizes, counts, out=np.ones(len(sizes)), where=counts > 0)
+    # People in no region are not in the release.
+    persons = np.append(counts, max(rows - int(counts.sum()), 0))
+    presence = np.append(np.minimum(shares, 1.0), 0.0)
+    is_out = (presence < lower - _TOLERANCE) | (presence > upper + _TOLERANCE)
+    some = presence[persons > 0]
     return Presence(
-        smallest=pc.min(bounds["smallest"]).as_py() or 0.0,
-        largest=pc.max(bounds["largest"]).as_py() or 0.0,
-        population=pc.sum(bounds["rows"], min_count=0).as_py(),
-        out_of_bounds=pc.sum(bounds["outside"], min_count=0).as_py(),
+        smallest=float(some.min(initial=1.0)) if rows else 0.0,
+        largest=float(some.max(initial=0.0)),
+        population=rows,
+        out_of_bounds=int(persons[is_out].sum()) + several,
         classes=len(sizes),
         classes_not_covered=int((counts < sizes).sum()),
         counts=found,
@@ -148,33 +149,27 @@ def count_regions(labels: LabelledTable, population: Table) -> RegionCounts:
     return _count(labels, population)[2]
 
 
-def _count(
-    labels: LabelledTable, population: Table
-) -> tuple[PreparedTable, RegionSearch, RegionCounts]:
+def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCounts]:
+    """Return the records of a population, those in several regions, and those in each."""
     prepared = labels.prepare(population, _SUBJECT)
-    search = labels.search(prepared)
-    counts = _population_counts(prepared, search, labels.attributes)
-    return prepared, search, RegionCounts(labels.classes.column("records").to_numpy(), counts)
-
-
-# The two passes over the population.
+    counts = count_records(prepared, labels.search(prepared), labels.attributes)
+    sizes = labels.classes.column("records").to_numpy()
+    return int(counts[-2]), int(counts[-1]), RegionCounts(sizes, counts[:-2])
 
 
 _COUNTS = pa.schema([("class", pa.int64()), ("records", pa.int64())])
-_BOUNDS = pa.schema(
-    [
-        ("rows", pa.int64()),
-        ("smallest", pa.float64()),
-        ("largest", pa.float64()),
-        ("outside", pa.int64()),
-    ]
-)
 
 
-def _population_counts(
+def count_records(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
-    """Count the population's records in each region. Refuse values that cannot be read."""
+    """Count the records of a table in each region, then all of them, and those in several regions.
+
+    Raises
+    ------
+    DataError
+        If values cannot be read.
+    """
     counting = population.records.map_batches(_CountRecords(search), _COUNTS)
     counted = counting.aggregate(["class"], sums=["records"]).collect()
     numbers: Integers = counted.column("class").to_numpy()
@@ -182,23 +177,29 @@ def _population_counts(
     unreadable = np.zeros(len(attributes), np.int64)
     unreadable[-1 - numbers[numbers < 0]] = records[numbers < 0]
     require_all_read(_SUBJECT, attributes, unreadable.tolist())
-    counts = np.zeros(search.classes, np.int64)
+    counts = np.zeros(search.classes + 2, np.int64)
     counts[numbers] = records
     return counts
 
 
 @dataclass(frozen=True)
 class _CountRecords:
-    """Counts a task's records in each region. Unreadable values of attribute i as -1 - i."""
+    """Counts a task's records in each region, then all of them, and those in several regions.
+
+    Unreadable values of attribute i are those of the region -1 - i.
+    """
 
     search: RegionSearch
 
     def __call__(self, batches: Batches) -> Batches:
-        counts = np.zeros(self.search.classes, np.int64)
+        counts = np.zeros(self.search.classes + 2, np.int64)
+        ones = np.ones(self.search.classes)
         unreadable = np.zeros(len(self.search.axes), np.int64)
         for batch in batches:
             codes, bad = self.search.points(batch)
-            self.search.count(codes, counts)
+            self.search.count(codes, counts[:-2])
+            counts[-2] += batch.num_rows
+            counts[-1] += int((self.search.sum_figures(codes, ones) > 1).sum())
             unreadable += bad.sum(axis=0)
         numbers = np.concatenate([-1 - np.arange(len(unreadable)), np.arange(len(counts))])
         records = np.concatenate([unreadable, counts])
@@ -206,29 +207,3 @@ class _CountRecords:
         yield pa.RecordBatch.from_arrays(
             [pa.array(numbers[some]), pa.array(records[some])], names=["class", "records"]
         )
-
-
-@dataclass(frozen=True)
-class _BoundPresence:
-    """Bounds the probability of a task's records. One row a task."""
-
-    search: RegionSearch
-    shares: Figures
-    lower: float
-    upper: float
-
-    def __call__(self, batches: Batches) -> Batches:
-        rows, smallest, largest, outside = 0, math.inf, -math.inf, 0
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            codes, _ = self.search.points(batch)
-            presence = np.minimum(self.search.sum_figures(codes, self.shares), 1.0)
-            rows += len(presence)
-            smallest = min(smallest, float(presence.min()))
-            largest = max(largest, float(presence.max()))
-            below, above = presence < self.lower - _TOLERANCE, presence > self.upper + _TOLERANCE
-            outside += int((below | above).sum())
-        if rows:
-            row = {"rows": rows, "smallest": smallest, "largest": largest, "outside": outside}
-            yield pa.RecordBatch.from_pylist([row], _BOUNDS)

@@ -14,6 +14,7 @@ from anonspark.verification.presence import Presence
 
 if TYPE_CHECKING:
     # A run measures none of these.
+    from anonspark.verification.ends import Ends
     from anonspark.verification.linkage import Linkage
     from anonspark.verification.loss import Loss
     from anonspark.verification.sensitive_figures import SensitiveFigures
@@ -48,6 +49,8 @@ class Verification(Redacted):
         How the originals lie in the published regions. None without them.
     loss : Loss or None
         What the labels lose of the original. None without it.
+    ends : Ends or None
+        Which ends of ranges isolate one record of the original. None without it.
     linkage : dict of str to Linkage
         The linkage attack with the ``original`` and with a ``population``.
     linkage_with_values : dict of str to (Linkage or None)
@@ -83,6 +86,7 @@ class Verification(Redacted):
     presence: Presence | None = None
     truthfulness: Truthfulness | None = None
     loss: Loss | None = None
+    ends: Ends | None = None
     linkage: dict[str, Linkage] = field(default_factory=dict)
     linkage_with_values: dict[str, Linkage | None] = field(default_factory=dict)
     classes_not_covered: int | None = None
@@ -159,6 +163,7 @@ class Verification(Redacted):
                 self.truthfulness, "unpaired_originals", "unpaired_published", "holds"
             ),
             "loss": _described(self.loss),
+            "ends": _described(self.ends),
             "linkage": {
                 name: _described(one, "unmatched", "holds") for name, one in self.linkage.items()
             },

@@ -21,9 +21,8 @@ from anonspark.verification.criteria import (
     measure_criteria,
     satisfies,
 )
-from anonspark.verification.homogeneity import homogeneity_of
-from anonspark.verification.merged import describe_merged, merge_values
-from anonspark.verification.people import measure_people, people_of_records, shares_of_people
+from anonspark.verification.homogeneity import MISSING_VALUES, homogeneity_of
+from anonspark.verification.people import measure_people, people_of_records
 from anonspark.verification.sensitive import describe_values, describe_values_by
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -44,11 +43,6 @@ class SensitiveFigures:
         values), ``entropy`` (the smallest exponential of an entropy), ``recursive`` (what c must
         exceed for recursive (c, 2)-diversity, infinite where a class has one value), and so on.
         Distances from the whole release lack where values have no order, or no hierarchy is known.
-    distinct_merged : int or None
-        Distinct l, were values one that are equal but for what :func:`plain_spelling` passes over,
-        and for markers of missing values.
-    distinct_present : int or None
-        The same where missing does not count.
     homogeneous_classes, homogeneous_records : int or None
         Classes that hold one value only, and their records: a person who is known to be in one of
         them is known to have that value (homogeneity attack).
@@ -57,8 +51,6 @@ class SensitiveFigures:
     attribute: str
     values: int | None
     worst: Mapping[str, float] = field(default_factory=dict)
-    distinct_merged: int | None = None
-    distinct_present: int | None = None
     homogeneous_classes: int | None = None
     homogeneous_records: int | None = None
 
@@ -69,8 +61,6 @@ class SensitiveFigures:
             "attribute": self.attribute,
             "values": self.values,
             "distinct": self.worst.get("distinct"),
-            "distinct_merged": self.distinct_merged,
-            "distinct_present": self.distinct_present,
             **{name: finite(self.worst.get(name)) for name in names},
             "homogeneous_classes": self.homogeneous_classes,
             "homogeneous_records": self.homogeneous_records,
@@ -92,7 +82,7 @@ class MeasuredSensitive:
     figures : list of SensitiveFigures
         Of every sensitive attribute.
     warnings : list of str
-        Of values that count as different and say the same.
+        Of missing values that count, and of classes with only one value.
     tried : list of MeasuredCriterion
         Those that are not required.
     of_people : bool
@@ -227,9 +217,8 @@ def _measure_people(
     data: Table, claim: Claim, values: SensitiveValues, required: Sequence[Criterion]
 ) -> list[MeasuredCriterion]:
     people = people_of_records(data, values.name, claim.people_columns, claim.columns)
-    shares = shares_of_people(people.select(["value", UNIT]), values, claim.left_out.rows)
     by = [one for one in people.schema.names if one not in ("value", UNIT)]
-    return measure_people(people, by, values, required, shares)
+    return measure_people(people, by, values, required)
 
 
 def _measure_values(
@@ -247,44 +236,30 @@ def _measure_values(
         if has[one.needs]
     }
     tried = [] if trials is None else trials(values)
-    merged = merge_values(values, claim.missing_markers)
-    # A distance from all holders together is none of a union that tells them apart.
-    about = [one for one in required if not (claim.holder and one.is_distance)]
     asked = asked_of(dict.fromkeys((*required, *of_kinds.values(), *tried)), [values])
-    of_merged = [] if merged.is_plain else merged.asked(about)
     measured = measure_criteria(
         data,
         claim.columns,
-        [*asked, *of_merged],
+        asked,
         claim.left_out.uncertainty,
         _holders(data, claim, values),
     )
-    found = {one.criterion: one for one in measured[: len(asked)]}
+    found = {one.criterion: one for one in measured}
     distinct = found[of_kinds["distinct"]]
     fewest = int(distinct.measured)
     figures = SensitiveFigures(
         values.name,
         len(values.values),
         {one.type.column: found[one].measured for one in of_kinds.values()} | {"distinct": fewest},
-        fewest,
-        fewest,
         # Two different values at least: what violates it is homogeneous.
         distinct.violating_classes,
         distinct.violating_records,
     )
-    merged_warning = None
-    if of_merged:
-        of_things = merged.figures(measured[len(asked) :])
-        merged_warning = describe_merged(of_things)
-        figures = replace(
-            figures,
-            distinct_merged=of_things.distinct,
-            distinct_present=of_things.distinct_present,
-        )
+    warns = values.values.null_count and any(one.type.counts_values for one in required)
     return MeasuredSensitive(
         [found[one] for one in required],
         [figures],
-        [] if merged_warning is None else [merged_warning[1]],
+        [MISSING_VALUES] if warns else [],
         [found[one] for one in tried],
     )
 

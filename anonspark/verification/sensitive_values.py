@@ -29,11 +29,6 @@ class SensitiveValues:
         Whether values are compared as texts without blanks at their ends.
     is_ordered : bool
         Whether the order means something: numbers, times, and what was declared.
-    merged : tuple of (SensitiveValues, int64 ndarray) or None
-        The values as they are published, where some of them count as one here, and the place here
-        of each.
-    uncounted : int or None
-        The place of what counts as no value.
     """
 
     name: str
@@ -43,8 +38,6 @@ class SensitiveValues:
     heights: Integers
     as_text: bool
     is_ordered: bool
-    merged: tuple[SensitiveValues, Integers] | None = None
-    uncounted: int | None = None
 
     def encode(self, column: pa.Array) -> Integers:
         """Return the place of each value among :attr:`values`.
@@ -54,9 +47,6 @@ class SensitiveValues:
         ValueError
             If a value is none of them: the files changed while they were read.
         """
-        if self.merged is not None:
-            published, groups = self.merged
-            return groups[published.encode(column)]
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0.0, column.type))
         if self.as_text:

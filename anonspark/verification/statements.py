@@ -23,7 +23,7 @@ from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
-from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
+from anonspark.core.figures import ENDS, OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
@@ -58,6 +58,7 @@ from anonspark.verification.derived_tables import Claimed, Derivation, Within
 from anonspark.verification.left_out import count_texts
 from anonspark.verification.loss import Loss
 from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
+from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
 
 Row = Mapping[str, Any]
@@ -187,6 +188,7 @@ class Statements:
         criteria: Iterable[MeasuredCriterion],
         presence: Presence | None,
         values: Mapping[str, int | None],
+        units: MeasuredUnits | None = None,
         weights: tuple[Sizes, Floats] | None = None,
     ) -> list[str]:
         """Report differences from the counts in the files, one sentence each.
@@ -202,6 +204,8 @@ class Statements:
             Measured with the population that the manifest names.
         values : mapping of str to int or None
             Different values of each sensitive attribute. None where they are too many to count.
+        units : MeasuredUnits or None
+            People, by what was required.
         weights : tuple of int64 and float64 ndarray, or None
             Records and sampling weights of each class, of the column that the manifest names.
         """
@@ -214,6 +218,10 @@ class Statements:
                 "published_min_class_size": published.smallest,
             },
         }
+        unit = () if units is None else units.unit
+        of_run = self.is_of_this_version and "parts" not in self.manifest
+        if of_run and unit == tuple(self.privacy.unit):
+            counted["summary"]["alone"] = None if units is None else units.alone
         if said.get("rows_left_out", 0) == 0:
             counted["published"]["sensitive_values"] = {
                 name: values[name]
@@ -395,6 +403,7 @@ class Statements:
         expected: dict[str, Any] = {
             **dict.fromkeys(("kl_divergence", "entropy", "seconds", "columns_in", "rows_in"), some),
             "rows_left_out": some,
+            ENDS: Within(0, 1, or_nothing=True) if ENDS in configured.get("gates", {}) else None,
             "rows_dropped_missing": some if drops else Within(0, 0),
             "association_loss": Within(-math.inf, or_nothing=True),
             "rows_requested": requested,

@@ -262,11 +262,11 @@ def check_values(release: Release, name: str, asked: list[dict[str, Any]]) -> No
 
 def check_promises(release: Release) -> None:
     """Check k, and the criteria beyond it that can be counted in the files."""
-    by_records, once = check_classes(release)
+    checked, (by_records, once) = defaultdict(list), check_classes(release)
     full = once and (release.published.get("rows_left_out", 0) == 0 or release.tables("left_out/"))
     known = ["l_diversity", "alpha_k_anonymity", *["t_closeness", "beta_likeness"] * bool(full)]
-    checked = defaultdict(list)
-    for key in sorted({*release.privacy} - {"k", "unit", "allow_k_1", "delta_presence"}):
+    others = {"k", "unit", "allow_k_1", "allow_alone", "delta_presence"}
+    for key in sorted({*release.privacy} - others):
         hidden = not by_records or key not in known  # as those of other packages
         for criterion in release.privacy[key] or []:
             if hidden or criterion.get("distance") == "hierarchical":

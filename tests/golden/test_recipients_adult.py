@@ -12,8 +12,6 @@ import pytest
 from cases import one_by_day
 from recipients import COLUMNS, carry_out, plan_of, refused, with_ledger, write_persons
 
-from anonspark.errors import GuaranteeError
-
 OCCUPATION = {"attribute": "occupation", "l": 2}
 
 # k: classes, dm, gcp of a, b, c.
@@ -265,18 +263,3 @@ def _two_months(adult: Path, folder: Path, every: int) -> tuple[Path, Path]:
         ),
     )
     return first, second
-
-
-def test_presence(persons: Path, tmp_path: Path) -> None:
-    plan = plan_of(persons, tmp_path, {"a": 10}, strategy="independent")
-    plan["recipients"]["a"] |= {
-        "where": {"occupation": "Exec-managerial"},
-        "presence": {"max": 0.5},
-    }
-    with pytest.raises(GuaranteeError, match="125 of 30,162 records of the source") as failed:
-        carry_out(plan)
-    assert "up to 0.65" in str(failed.value)
-    assert not (tmp_path / "releases").exists()
-    plan["recipients"]["a"]["presence"]["max"] = 0.66
-    summary = carry_out(plan).releases["a"].summary
-    assert (summary["rows_published"], summary["classes"]) == (3_992, 281)

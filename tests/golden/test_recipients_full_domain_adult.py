@@ -112,6 +112,26 @@ def test_independent_levels(folder: Path, tmp_path: Path) -> None:
     assert given["c"].summary["classes"] == 195
 
 
+def test_presence(folder: Path, tmp_path: Path) -> None:
+    """Of 3,992 managers among 30,162 people, in regions that depend on no record."""
+    plan = plan_of(folder, tmp_path, strategy="independent")
+    plan["recipients"] = {"b": plan["recipients"]["b"]}
+    levels = {"age": 4, "sex": 0, "hours-per-week": 5}
+    fixed = {"name": "full-domain", "suppression_limit": 0.0, "levels": [levels]}
+    plan["recipients"]["b"] |= {
+        "where": {"occupation": "Exec-managerial"},
+        "presence": {"max": 0.1},
+    }
+    with pytest.raises(ConfigurationError, match=r"recipients\.b\.presence: found together with"):
+        carry_out(plan)
+    plan["recipients"]["b"]["model"] = fixed
+    with pytest.raises(GuaranteeError, match="of 30,162 records of the source are") as failed:
+        carry_out(plan)
+    assert "up to 0.1751" in str(failed.value)
+    plan["recipients"]["b"]["presence"]["max"] = 0.18
+    assert carry_out(plan).releases["b"].summary["rows_published"] == 3_992
+
+
 def test_nested(folder: Path, tmp_path: Path) -> None:
     plan = plan_of(folder, tmp_path, collusion={"k": 5, "l_diversity": DIVERSE})
     with_ledger(plan, tmp_path)

@@ -52,7 +52,6 @@ WHOLE: dict[str, Any] = {
         "k": 5,
         "l_diversity": [{"attribute": "sickness", "kind": "distinct", "l": 2}],
         "t_closeness": [{"attribute": "sickness", "t": 0.3, "distance": "ordered"}],
-        "delta_presence": {"population": "p.csv", "min": 0.0, "max": 0.5},
     },
     "model": {"name": "su-mondrian", "rho": 5},
     "evaluate": {"information": False, "risk": {"threshold": 0.2}},

@@ -67,7 +67,7 @@ class World:
                 "ill": "sensitive",
                 "nights": "insensitive",
             },
-            "privacy": {"k": K, "unit": "patient"},
+            "privacy": {"k": K, "unit": "patient", "allow_alone": True},
             "model": {"name": "smondrian"},
             "output": {"pseudonyms": {"patient": "person"}},
             "execution": {"seed": 2**40},
@@ -249,7 +249,7 @@ def test_the_release_that_is_mapped(tmp_path: Path) -> None:
     found = []
     for style, k in (("interval", K), ("interval", 2 * K), ("bounds", K)):
         earlier = World(tmp_path)
-        earlier.sections["privacy"] = {"k": k, "unit": "patient"}
+        earlier.sections["privacy"]["k"] = k
         earlier.sections["output"]["style"] = style
         # Regions without their data are enough.
         earlier.pseudonyms()

@@ -106,13 +106,18 @@ WHOLE: dict[str, Any] = {
     "input": {"path": "a.csv", "format": "csv", "options": {"header": "true"}},
     "attributes": {
         "age": {"role": "quasi_identifier", "hierarchy": "ages.csv"},
-        "town": {"role": "quasi_identifier", "order": ["a", "b"], "type": "text"},
+        "town": {"role": "quasi_identifier", "hierarchy": {"keep": [1]}, "type": "text"},
         "sickness": {"role": "sensitive"},
     },
     "privacy": {
         "k": 2,
         "delta_presence": {"population": "p", "min": 0.0, "max": 0.5, "format": "csv"},
         "l_diversity": [{"attribute": "sickness", "kind": "distinct", "l": 2}],
+    },
+    "model": {
+        "name": "full-domain",
+        "levels": [{"age": 1, "town": 1}],
+        "suppression_limit": 0.0,
     },
     "output": {"path": "out"},
 }

@@ -275,7 +275,7 @@ def test_a_report_of_an_earlier_version(spark: SparkSession, tmp_path: Path) -> 
     files, release = FileSystem(spark), tmp_path / "release"
     write_earlier_release(release)
     path = report_place(files, str(release), None)
-    place_report(files, str(release), path, REPORT.decode(), internal=False)
+    place_report(files, str(release), path, REPORT.decode())
     listed = json.loads((release / "manifest.json").read_text())["files"]
     assert "report.html" in [file["path"] for file in listed]
     require_replaceable_release(files, str(release))

@@ -219,6 +219,7 @@ def test_every_criterion_at_the_figure_that_verify_measures(
             assert bool(opened.refused) == breaks, (asked, one.measured)
 
 
+ALONE = {"k": 4, "unit": "person", "allow_alone": True}
 UNITS: dict[str, dict[str, Any]] = {
     "pseudonyms": {"output": {"pseudonyms": {"person": "who"}}},
     "published": {"attributes": {"person": "insensitive"}},
@@ -235,7 +236,7 @@ def test_people(case: str, make: Make, capsys: pytest.CaptureFixture[str]) -> No
         f"people {case}",
         attributes=attributes | changed.pop("attributes", {}),
         model={"name": "smondrian"},
-        privacy={"k": 4, "unit": "person", "l_diversity": {"attribute": "illness", "l": 2}},
+        privacy=ALONE | {"l_diversity": {"attribute": "illness", "l": 2}},
         **changed,
     )
     text = require_agreement(capsys, release)
@@ -250,8 +251,7 @@ def test_pseudonyms_that_are_none(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     attributes = {"age": "quasi_identifier", "person": "identifier", "illness": "sensitive"}
-    unit = {"k": 4, "unit": "person"}
-    sound = make("named", attributes=attributes, privacy=unit, **UNITS["pseudonyms"])
+    sound = make("named", attributes=attributes, privacy=ALONE, **UNITS["pseudonyms"])
     assert "pseudonyms: 32 hexadecimal digits" in require_agreement(capsys, sound)
     for number, change in enumerate((lambda one: f"{one}, Jane Doe", lambda _: None)):
         release = Path(shutil.copytree(sound, tmp_path / f"{number}"))
@@ -274,24 +274,6 @@ def test_people_of_one_record_each(make: Make, capsys: pytest.CaptureFixture[str
     )
     text = require_agreement(capsys, release)
     assert "0 classes break {'attribute': 'illness'" in text
-
-
-def test_people_in_several_classes(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the whole table people count, and they are in it once."""
-    release = make(
-        "several classes",
-        attributes={"age": "quasi_identifier", "patient": "insensitive", "illness": "sensitive"},
-        model={"name": "smondrian"},
-        privacy={
-            "k": 2,
-            "unit": "patient",
-            "l_diversity": {"attribute": "illness", "l": 2},
-            "beta_likeness": {"attribute": "illness", "beta": 3},
-        },
-    )
-    text = require_agreement(capsys, release)
-    assert "0 classes break {'attribute': 'illness', 'kind': 'distinct'" in text
-    assert "beta_likeness: {'attribute': 'illness'" in text.partition("not checked")[2]
 
 
 def test_records_that_were_left_out_and_are_not_told(

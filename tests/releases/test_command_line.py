@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import runpy
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 import yaml
 from cases import cases
@@ -20,7 +22,6 @@ from helpers import command, configuration_file, contents, metrics, published, s
 from places import REPOSITORY
 
 from anonspark import __version__
-from anonspark.cli import doctor
 from anonspark.cli.application import main
 from anonspark.errors import DataError, EnvironmentProblem
 
@@ -71,7 +72,7 @@ def test_run_quietly_with_json(
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
     told = [line.partition(": ")[2].partition(" ")[0] for line in lines]
-    assert told == ["execution.seed", "attributes.disease:"]
+    assert told == ["execution.seed", "ranges", "attributes.disease:"]
     told = json.loads(outcome.out)
     assert told["path"] == str(tmp_path / "release")
     written = summary(tmp_path / "release")
@@ -266,13 +267,15 @@ def test_verify_of_what_is_no_release(
     assert "Zebediah" not in outcome.err
 
 
-@pytest.mark.usefixtures("spark")  # which it would start
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "doctor")
+    outcome = command(capsys, "doctor", "--json")
     assert outcome.code == 0, outcome.out + outcome.err
-    for name in ("Python", "Java", "pyspark", "pyarrow", "kernels", "embedded Spark"):
-        assert f"pass  {name}: " in outcome.out
-    assert "fail" not in outcome.out
+    found = json.loads(outcome.out)
+    assert (found["Python"].split()[0], found["pyspark"]) == (
+        platform.python_version(),
+        pyspark.__version__,
+    )
+    assert found.keys() >= {"anonspark", "Java", "pyarrow", "NumPy", "kernels", "memory"}
 
 
 def test_what_needs_spark_without_it_says_how_to_get_it(
@@ -284,6 +287,7 @@ def test_what_needs_spark_without_it_says_how_to_get_it(
     monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
     outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "people")
     assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
+    assert command(capsys, "doctor").code == 0
 
 
 def test_doctor_names_the_remedy(
@@ -292,12 +296,14 @@ def test_doctor_names_the_remedy(
     def find_none() -> None:
         raise EnvironmentProblem("No Java was found. What to do: install one")
 
-    monkeypatch.setattr(doctor, "find_java", find_none)
+    monkeypatch.setattr("anonspark.engine.spark.java.find_java", find_none)
+    monkeypatch.setattr("anonspark.kernels.built.built", lambda: None)
+    monkeypatch.setattr("anonspark.kernels.built.version_of_numba", str)
     outcome = command(capsys, "doctor")
     assert outcome.code == 6
-    assert "fail  Java: No Java was found.\n      install one\n" in outcome.out
-    assert "fail  embedded Spark: not tried" in outcome.out
-    assert "2 of the checks above failed" in outcome.err
+    assert "Java        none\n" in outcome.out
+    assert "No Java was found. What to do: install one. Kernels" in outcome.err
+    assert "anonspark[numba]" in outcome.err
 
 
 @pytest.mark.usefixtures("spark")
@@ -340,14 +346,6 @@ def test_generate_below_what_is_no_directory(
     assert "cannot be written" in outcome.err
 
 
-def test_fetch_of_an_unknown_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "fetch", "adlut", "--out", tmp_path / "data")
-    assert outcome.code == 2
-    assert "'adlut'" in outcome.err
-    assert "adult" in outcome.err
-    assert contents(tmp_path) == {}
-
-
 def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "schema")
     assert outcome.code == 0
@@ -384,7 +382,7 @@ def test_as_a_module_of_python(
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "--help")
     assert outcome.code == 0
-    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "fetch", "schema"):
+    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "schema"):
         assert name in outcome.out
 
 

@@ -162,7 +162,7 @@ def test_the_page_says_what_there_is(name: str, read_releases: Path) -> None:
     assert page.startswith("# Anonymized records, k = 4\n")
     assert all(f"| `{column}` |" in page for column in manifest["published"]["columns"])
     assert ("half-open" in page) == (
-        name in ("rules", "open rules", "sets of rules", "full-domain")
+        name in ("rules", "open rules", "sets of rules", "full-domain", "rules with ends")
     )
     assert ("does not show how far" in page) == (name == "mean")
     assert ("label of a hierarchy" in page) == (name == "full-domain")

@@ -516,9 +516,16 @@ def presence(tmp_path: Path) -> Callable[..., Path]:
             tmp_path,
             **(
                 {
-                    "attributes": {"age": "quasi_identifier", "disease": "sensitive"},
+                    "attributes": {
+                        "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5]}},
+                        "disease": "sensitive",
+                    },
                     "privacy": {"k": 5, "delta_presence": wanted},
-                    "model": {"name": "smondrian"},
+                    "model": {
+                        "name": "full-domain",
+                        "levels": [{"age": 1}],
+                        "suppression_limit": 0.0,
+                    },
                 }
                 | sections
             ),

@@ -589,10 +589,10 @@ def test_population_of_a_journalist(engine: LocalEngine, tmp_path: Path) -> None
     document = small_document(
         tmp_path,
         privacy={"delta_presence": presence},
-        model={"suppression_limit": 0.0},
+        model={"suppression_limit": 0.0, "levels": [{"age": 3, "city": 1}]},
         evaluate={"risk": {"threshold": 0.1}},
     )
-    release = run(engine, document)
+    release = run(engine, document | {"missing": "drop", "privacy": document["privacy"] | {"k": 3}})
     risk = {row["attacker"]: row for row in metrics(release, "risk") if row["round"] is None}
     assert all(row["population"] for row in risk.values())
     assert risk["journalist"]["highest"] == pytest.approx(risk["prosecutor"]["highest"] / 3)

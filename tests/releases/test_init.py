@@ -23,6 +23,8 @@ from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
 from anonspark.cli.working import ended_by_signals
 from anonspark.config import load_configuration
+from anonspark.config.decision import read_decision
+from anonspark.config.models import MondrianOptions
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.profiling import writing
 
@@ -102,6 +104,29 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "run", "people.yaml", "--quiet")
     assert outcome.code == 0
     assert summary(folder / "out" / "people")["classes"] > 100
+    # The template of a decision keeps the reasons.
+    again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--quiet")
+    outcome = command(capsys, *again)
+    assert "Written: again.decision.yaml" in outcome.out.splitlines(), outcome.err
+    stated = read_decision("again.decision.yaml")
+    for name, reason in (stated.columns or {}).items():
+        assert f" {name}: " in text or f"# {name}" in text
+        assert str(reason) in text
+    assert len(stated.columns or {}) == 15
+    assert set(stated.model_dump(exclude={"columns"}).values()) == {None}
+    for file in ("again.yaml", "again.seed"):
+        (folder / file).unlink()
+    outcome = command(capsys, *again)
+    assert (outcome.code, "found again.decision.yaml already" in outcome.err) == (2, True)
+
+
+def test_larger_tables_get_passes_and_try_no_models(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_TRIES_MODELS", 1_999)
+    assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
+    own = load_configuration(str(folder / "people.yaml")).model
+    assert own == MondrianOptions(name="su-mondrian", refine=2)
 
 
 def _some(source: Path, target: Path, rows: int) -> Path:
@@ -141,7 +166,10 @@ def test_public_tables_are_right_without_an_edit(
         "native-country",
     ]  # fmt: skip
     assert roles(adult)["income"] == "sensitive"
-    assert "education-num: quasi_identifier  # education gives it away" in adult.read_text()
+    assert (
+        "education-num: {role: quasi_identifier, grid: 1}  # education gives it away"
+        in adult.read_text()
+    )
     assert written(adult)["missing"] == "drop"
     assert written(folder / "adult_raw.yaml")["missing"] == "category"
     diabetes = folder / "diabetic_data.yaml"
@@ -184,8 +212,9 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "type": "text",
         "hierarchy": {"prefix": [1, 2, 3, 4]},
     }
-    assert document["attributes"]["# children"] == {"role": "quasi_identifier", "type": "number"}
-    assert document["attributes"]["born"] == "quasi_identifier"
+    whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
+    assert document["attributes"]["# children"] == whole
+    assert document["attributes"]["born"] == {"role": "quasi_identifier", "grid": "month"}
     assert command(capsys, "check", "odd.yaml").code == 0
 
 
@@ -199,7 +228,8 @@ def test_words_that_mean_missing(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert command(capsys, "init", "dash.csv", "--quiet").code == 0
     document = written(tmp_path / "dash.yaml")
     assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
-    assert document["attributes"]["Alter"] == {"role": "quasi_identifier", "type": "number"}
+    whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
+    assert document["attributes"]["Alter"] == whole
     checked = command(capsys, "check", "dash.yaml")
     assert checked.code == 0, checked.err
 
@@ -527,7 +557,7 @@ def test_numbers_that_stand_for_names_are_texts(
         declared = {"role": "quasi_identifier", "type": "text"}
         assert attributes["attributes"][name] == declared
     assert text.count("Its numbers stand for names.") == 4
-    assert attributes["attributes"]["education_years"] == "quasi_identifier"
+    assert attributes["attributes"]["education_years"]["grid"] == 1
     assert "hierarchy: {intervals: [5, 10], top: 90}" in text
     assert "codes_as_numbers" not in command(capsys, "check", "codes.yaml", "--json").out
     # As numbers they are warned of, and confirmed by a type.

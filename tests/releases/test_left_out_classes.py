@@ -45,11 +45,7 @@ PRIVACY: dict[str, dict[str, Any]] = {
         "t_closeness": {"attribute": "disease", "t": 0.5},
     },
     "people, at night": {"unit": "patient"},
-    "l and t of people": {
-        "unit": "patient",
-        "l_diversity": {"attribute": "disease", "l": 2},
-        "t_closeness": {"attribute": "disease", "t": 0.8, "distance": "equal"},
-    },
+    "l of people": {"unit": "patient", "l_diversity": {"attribute": "disease", "l": 2}},
 }
 
 
@@ -234,20 +230,6 @@ def test_a_run_that_is_continued(
     assert found["rows_left_out"] == expected["rows_left_out"] > 0
 
 
-def test_an_order_of_values_among_people_is_refused(tmp_path: Path, visits: Path) -> None:
-    """It was after all the work of the run."""
-    privacy = {
-        "k": 5,
-        "unit": "patient",
-        "t_closeness": {"attribute": "record", "t": 0.9, "distance": "ordered"},
-    }
-    roles = {"record": "sensitive", "disease": "insensitive", "patient": "insensitive"}
-    attributes = {**dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"), **roles}
-    model = {"name": "smondrian", "suppression_limit": 0.1}
-    with pytest.raises(ConfigurationError, match=r"model.suppression_limit: found 0.1 together"):
-        released(tmp_path, visits, model=model, privacy=privacy, attributes=attributes)
-
-
 @pytest.mark.parametrize(
     ("sections", "shown"),
     [
@@ -296,27 +278,6 @@ def one_column(folder: Path, columns: Mapping[str, Any], **sections: Any) -> tup
     return released(folder, table, attributes=attributes, **sections), table
 
 
-def test_no_class_is_left_out_whose_people_violate_a_criterion_together(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Two classes with the same people each satisfy what they violate together."""
-    columns = {
-        "age": [age for age in range(20, 50) for _ in "ab"] + [1000, 1040, 2000, 2040, 4000, 4040],
-        "person": [*range(60), 100, 200, 101, 200, 102, 200],
-        "disease": ["b", "c"] * 30 + ["a", "b"] * 3,
-    }
-    alpha = {"attribute": "disease", "alpha": 0.6}
-    privacy = {"k": 2, "unit": "person", "alpha_k_anonymity": alpha}
-    whole, _ = one_column(tmp_path / "whole", columns, privacy=privacy, model="smondrian")
-    model = {"name": "smondrian", "suppression_limit": 0.1}
-    release, table = one_column(tmp_path, columns, privacy=privacy, model=model)
-    assert "model.suppression_limit: no record is left out" in caplog.text
-    found = summary(release)
-    assert found["rows_published"] == len(columns["age"])
-    proven(release, table)
-    assert summary(whole)["output_fingerprint"] == found["output_fingerprint"]
-
-
 @pytest.mark.parametrize("limit", [0.0, 0.1])
 def test_nothing_shows_how_many_people_have_no_published_record(
     tmp_path: Path, limit: float
@@ -329,7 +290,7 @@ def test_nothing_shows_how_many_people_have_no_published_record(
     release, table = one_column(
         tmp_path,
         columns,
-        privacy={"k": 6, "unit": "person"},
+        privacy={"k": 6, "unit": "person", "allow_alone": True},
         model={"name": "smondrian", "suppression_limit": limit},
         output={"pseudonyms": {"person": "who"}},
     )

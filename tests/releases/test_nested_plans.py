@@ -36,7 +36,9 @@ def people(draw: np.random.Generator) -> pa.Table:
     )
 
 
-def plan_of(folder: Path, table: pa.Table, draw: np.random.Generator, model: str) -> dict[str, Any]:
+def plan_of(
+    folder: Path, table: pa.Table, draw: np.random.Generator, model: dict[str, Any]
+) -> dict[str, Any]:
     source = folder / "people.parquet"
     pq.write_table(table, source)
     roles = dict.fromkeys(("age", "zone", "sex"), "quasi_identifier")
@@ -47,7 +49,7 @@ def plan_of(folder: Path, table: pa.Table, draw: np.random.Generator, model: str
             "input": {"path": str(source)},
             "attributes": {name: {"role": role} for name, role in roles.items()},
             "privacy": {"k": K},
-            "model": {"name": model},
+            "model": model,
             "execution": {"seed": 7},
         },
         "subject": "person",
@@ -67,12 +69,13 @@ def plan_of(folder: Path, table: pa.Table, draw: np.random.Generator, model: str
 @pytest.mark.parametrize(
     ("model", "seed"),
     [
-        pytest.param("smondrian", 0, marks=pytest.mark.night),
-        ("microaggregation", 1),
-        ("smondrian", 2),
+        pytest.param({"name": "smondrian"}, 0, marks=pytest.mark.night),
+        ({"name": "microaggregation"}, 1),
+        ({"name": "smondrian"}, 2),
+        ({"name": "su-mondrian", "refine": 2}, 3),
     ],
 )
-def test_every_coalition_holds(tmp_path: Path, model: str, seed: int) -> None:
+def test_every_coalition_holds(tmp_path: Path, model: dict[str, Any], seed: int) -> None:
     draw = np.random.default_rng(seed)
     known: list[tuple[str, dict[int, tuple[tuple[Any, ...], str]]]] = []
     for number in range(2):

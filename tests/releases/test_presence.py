@@ -5,18 +5,31 @@ Every figure is taken from published labels, never from what made them.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import attribute, local_table
+from helpers import (
+    attribute,
+    command,
+    configuration_file,
+    local_table,
+    published,
+    write_table,
+)
 
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.config import load_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.pipeline.run import run
 from anonspark.release import region_matching
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
@@ -38,6 +51,11 @@ def measure_presence(
     return presence.measure_presence(labels, table, **options)
 
 
+def records_in_regions(found: Presence) -> list[int]:
+    """Return how many of the population are in the region of each class, sorted."""
+    return sorted(found.counts.population.tolist())
+
+
 def test_presence_by_hand() -> None:
     # Two classes that overlap at 30, f: of 4 people in the region of the first 2 are in it, of 5 in
     # the region of the second 3 are.
@@ -50,20 +68,9 @@ def test_presence_by_hand() -> None:
         "sex": ["f", "m", "m", "f", "f", "f", "f", "f", "f", "m"],
     }
     attributes = [attribute("age", "integer"), attribute("sex", "category")]
-    found = measure_presence(
-        pa.table(release), attributes, pa.table(population), lower=0.5, upper=0.6
-    )
-    # 50 f and 35 m are in no region; 30 f has 2/4 + 3/5, which is more than 1.
-    assert found == Presence(
-        smallest=0.0,
-        largest=1.0,
-        population=10,
-        out_of_bounds=3,
-        classes=2,
-        classes_not_covered=0,
-        counts=found.counts,
-    )
-    assert not found.holds
+    found = measure_presence(pa.table(release), attributes, pa.table(population))
+    # Fixed labels do not overlap: this proves that they depend on the records.
+    assert (records_in_regions(found), found.out_of_bounds, found.holds) == ([4, 5], 1, False)
     # Bounds that are met exactly are kept.
     without = {name: values[:3] + values[4:8] for name, values in population.items()}
     without["age"].append(32)
@@ -135,7 +142,7 @@ def test_presence_by_brute_force(seed: int) -> None:
         published += [row] * len(own)
         held.append((tuple(row.values()), low, high, with_missing, shortest, tallest, own_towns))
     shares: Counter[int] = Counter()
-    sums = [0.0] * people
+    counts = []
     uncovered = 0
     sizes = Counter(tuple(row.values()) for row in published)
     for labels, low, high, with_missing, shortest, tallest, own_towns in {
@@ -153,24 +160,18 @@ def test_presence_by_brute_force(seed: int) -> None:
             )
         ]
         uncovered += len(inside) < sizes[labels]
-        for place in inside:
-            sums[place] += sizes[labels] / len(inside)
-            shares[place] += 1
+        counts.append(len(inside))
+        shares.update(inside)
     assert max(shares.values()) > 3
-    bounds = [min(total, 1.0) for total in sums]
     attributes = [
         attribute("age", "integer"),
         attribute("height", "float", type="double"),
         attribute("town", "category"),
     ]
     release = {name: [row[name] for row in published] for name in ("age", "height", "town")}
-    found = measure_presence(
-        pa.table(release), attributes, pa.table(population), lower=0.1, upper=0.7
-    )
-    assert found.smallest == pytest.approx(min(bounds), abs=1e-12)
-    assert found.largest == pytest.approx(max(bounds), abs=1e-12)
-    assert found.population == people
-    assert found.out_of_bounds == sum(not 0.1 <= bound <= 0.7 for bound in bounds)
+    found = measure_presence(pa.table(release), attributes, pa.table(population))
+    assert (records_in_regions(found), found.population) == (sorted(counts), people)
+    assert found.out_of_bounds == sum(several > 1 for several in shares.values())
     assert found.classes == len(sizes)
     assert found.classes_not_covered == uncovered
 
@@ -247,31 +248,19 @@ def test_floats_of_32_bits() -> None:
 def test_missing_values() -> None:
     release = {"x": ["[1-2] or missing", "missing", "3", "*"]}
     population = {"x": ["1", "2", None, " ? ", "3", "4"]}
-    # 1, 2 and both that are missing have 1/4; those have 1/2 more; all have 1/6 more.
-    found = measure_presence(
-        pa.table(release),
-        [attribute("x", "integer")],
-        pa.table(population),
-        upper=0.5,
-        missing_markers=["?"],
-    )
-    assert found.smallest == 1 / 6
-    assert found.largest == 1.0
-    assert found.out_of_bounds == 3
-    floats = pa.array([1.0, 2.0, None, float("nan"), 3.0, 4.0])
-    again = measure_presence(
-        pa.table(release), [attribute("x", "float")], pa.table({"x": floats}), upper=0.5
-    )
-    assert again == found
     texts = {"x": ["{1, 2, missing}", "missing", "3", "*"]}
-    again = measure_presence(
-        pa.table(texts),
-        [attribute("x", "category")],
-        pa.table(population),
-        upper=0.5,
-        missing_markers=["?"],
-    )
-    assert again == found
+    floats = {"x": pa.array([1.0, 2.0, None, float("nan"), 3.0, 4.0])}
+    cases: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
+        (release, "integer", population),
+        (release, "float", floats),
+        (texts, "category", population),
+    ]
+    for labels, kind, people in cases:
+        found = measure_presence(
+            pa.table(labels), [attribute("x", kind)], pa.table(people), missing_markers=["?"]
+        )
+        # 1, 2 and both that are missing; those; 3; and all.
+        assert (records_in_regions(found), found.out_of_bounds) == ([1, 2, 4, 6], 5)
 
 
 def test_bounds_and_sets() -> None:
@@ -289,9 +278,9 @@ def test_bounds_and_sets() -> None:
         attribute("a.b", "date", "a.b_min", "a.b_max", "a.b_missing"),
         attribute("sex", "category", style="bounds"),
     ]
-    found = measure_presence(pa.table(release), attributes, pa.table(population), upper=0.9)
-    # Regions hold {1}, {3, 4} and {1, 2, 3} of the people: 4/3, 1/3, 5/6, 1/2 and 0.
-    assert found == Presence(0.0, 1.0, 5, 1, 3, 0, found.counts)
+    found = measure_presence(pa.table(release), attributes, pa.table(population))
+    # Regions hold {1}, {3, 4} and {1, 2, 3} of the people.
+    assert (records_in_regions(found), found.out_of_bounds) == ([1, 2, 3], 2)
 
 
 def test_labels_of_hierarchies() -> None:
@@ -320,11 +309,8 @@ def test_labels_of_hierarchies() -> None:
     hierarchies: dict[str, Any] = {"country": meanings, "age": {"[20-25[": ("22.5",)}}
     for ages in (population["age"], [Decimal(str(age)) for age in population["age"]]):
         table = pa.table(population | {"age": ages})
-        found = measure_presence(
-            pa.table(release), attributes, table, hierarchies, lower=0.3, upper=0.6
-        )
-        # 1/2 + 1/4, 1 + 1/4, 1/2, 1/4 and 1/4.
-        assert found == Presence(0.25, 1.0, 5, 4, 3, 0, found.counts)
+        found = measure_presence(pa.table(release), attributes, table, hierarchies)
+        assert (records_in_regions(found), found.out_of_bounds) == ([1, 2, 4], 2)
 
 
 def test_what_cannot_be_read_is_counted_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,3 +336,125 @@ def test_what_cannot_be_read_is_counted_and_not_shown(monkeypatch: pytest.Monkey
     monkeypatch.setattr(region_matching, "_MOST_CLASSES", 1)
     with pytest.raises(DataError, match="more than 1 classes"):
         measure_presence(fine, ages, pa.table({"age": [20]}))
+
+
+FIXED = {"name": "full-domain", "suppression_limit": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("model", "ages", "rows", "known"),
+    [
+        (FIXED | {"levels": [{"age": 2}]}, [20, 21, 22, 25, 26, 27], 4, None),
+        (FIXED, [20, 21, 21, 21], 2, 1.0),
+        ({"name": "smondrian"}, [20, 21, 21, 21], 2, 1.0),
+    ],
+    ids=["given levels", "searched levels", "local recoding"],
+)
+def test_every_possible_release(
+    tmp_path: Path, model: dict[str, Any], ages: list[int], rows: int, known: float | None
+) -> None:
+    """An attacker who knows the population and the method knows which tables a release may be of.
+
+    With labels that depend on no record the figure is what the attacker knows. With others it is
+    0.5 where the one person of 20 is in all possible tables.
+    """
+    tables: dict[Any, list[tuple[int, ...]]] = {}
+    figures = {}
+    for chosen in combinations(range(len(ages)), rows):
+        own = {"age": [ages[one] for one in chosen]}
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(write_table(tmp_path / "input.parquet", own))},
+            attributes={"age": {"role": "quasi_identifier", "hierarchy": {"intervals": [2, 4]}}},
+            privacy={"k": 2},
+            model=model,
+            output={"path": str(tmp_path / "release"), "mode": "overwrite"},
+        )
+        try:
+            run(LocalEngine(), load_configuration(path), purpose="comparison")
+        except GuaranteeError:  # a class of fewer than k
+            continue
+        release = published(tmp_path / "release").select(["age"])
+        key = tuple(sorted(map(str, release["age"].to_pylist())))
+        tables.setdefault(key, []).append(chosen)
+        labels = [attribute("age", "integer", rule="intervals")]
+        figures[key] = measure_presence(release, labels, pa.table({"age": ages}))
+    shares = {
+        key: [sum(one in own for own in possible) / len(possible) for one in range(len(ages))]
+        for key, possible in tables.items()
+    }
+    for key, found in figures.items():
+        if known is None:
+            assert (found.smallest, found.largest) == (min(shares[key]), max(shares[key]))
+    if known is not None:
+        assert (0.5, known) in [(one.largest, max(shares[key])) for key, one in figures.items()]
+
+
+def require_what_a_journalist_knows(
+    folder: Path, capsys: pytest.CaptureFixture[str], population: pa.Table
+) -> None:
+    """Compare the journalist's risk with people who alone have the value of an end."""
+    ages, sexes = population["age_days"].to_numpy(), np.array(population["sex"].to_pylist())
+    attributes = {
+        "age_days": {"role": "quasi_identifier", "grid": None},
+        "sex": "quasi_identifier",
+    }
+    path = configuration_file(
+        folder,
+        attributes=attributes,
+        model={"name": "smondrian"},
+        output={"path": str(folder / "local"), "style": "bounds"},
+        privacy={"k": 5},
+    )
+    assert command(capsys, "run", path).code == 0
+    release = published(folder / "local")
+    names = ("age_days_min", "age_days_max", "sex")
+    classes = Counter(
+        (low, high, tuple(own))
+        for low, high, own in zip(*(release[name].to_pylist() for name in names), strict=True)
+    )
+    proven, risks = 0, []
+    for (low, high, own), size in classes.items():
+        same = np.isin(sexes, own)
+        held = int((same & (ages >= low) & (ages <= high)).sum())
+        alone = [int((same & (ages == end)).sum()) == 1 for end in (low, high)]
+        proven += sum(alone)
+        risks.append(1 / (size if any(alone) else held))
+    assert proven > 30
+    found = ("verify", folder / "local", "--population", folder / "population.parquet", "--json")
+    rows = json.loads(command(capsys, *found).out)["risk"]
+    journalist = next(row for row in rows if row["attacker"] == "journalist")
+    assert (journalist["highest"], journalist["lowest"]) == (max(risks), min(risks))
+    assert journalist["highest"] > 0.15
+
+
+def test_what_ends_of_ranges_prove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """100 of 400 people, k = 5: at the ends of ranges 32 and more of them were proven to be in."""
+    generator = np.random.default_rng(1)
+    columns = {
+        "age_days": np.sort(generator.permutation(20_000)[:400]),
+        "sex": generator.choice(["f", "m"], 400),
+    }
+    population = pa.table(columns)
+    write_table(tmp_path / "population.parquet", population)
+    own = population.take(np.sort(generator.permutation(400)[:100]))
+    write_table(tmp_path / "input.parquet", own)
+    bound = {"population": str(tmp_path / "population.parquet"), "max": 0.5}
+    rules = {"age_days": {"intervals": [5_000]}, "sex": {"keep": []}}
+    attributes = {n: {"role": "quasi_identifier", "hierarchy": one} for n, one in rules.items()}
+    more = {"attributes": attributes, "privacy": {"k": 5, "delta_presence": bound}}
+    refused = command(capsys, "run", configuration_file(tmp_path, **more))
+    assert (refused.code, "at the end of a range is in the release for sure" in refused.err) == (
+        2,
+        True,
+    )
+    require_what_a_journalist_knows(tmp_path, capsys, population)
+    model = FIXED | {"levels": [{"age_days": 1, "sex": 0}]}
+    path = configuration_file(tmp_path, **more, model=model)
+    assert command(capsys, "run", path).code == 0
+    shown = json.loads(command(capsys, "verify", tmp_path / "release", "--json").out)["presence"]
+    regions = Counter(zip(columns["age_days"] // 5_000, columns["sex"], strict=True))
+    members = Counter(zip(own["age_days"].to_numpy() // 5_000, own["sex"].to_pylist(), strict=True))
+    known = [members[one] / size for one, size in regions.items()]
+    assert (shown["smallest"], shown["largest"]) == (min(known), max(known))
+    assert 0.1 < min(known) < max(known) < 0.5

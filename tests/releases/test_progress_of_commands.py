@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import yaml
 from helpers import command, write_table
 
 from anonspark.cli.application import main
-from anonspark.demo import fetch
 
 STAGES = {
     "check": ["read the input", "count who is singled out: 120 rows"],
@@ -115,26 +113,6 @@ def test_quiet(
     assert outcome.code == 0, outcome.err
     assert " ..." not in outcome.err
     assert "done in" not in outcome.err
-
-
-def test_fetch(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has no engine; what it prints for programs stays as it is."""
-    checksums = {}
-    for name in ("adult.data", "adult.test"):
-        text = ", ".join("1" * len(fetch.ADULT_COLUMNS)) + "\n"
-        (tmp_path / name).write_text(text)
-        checksums[name] = hashlib.sha256(text.encode()).hexdigest()
-    monkeypatch.setattr(fetch, "_CHECKSUMS", checksums)
-    words = ("fetch", "adult", "--out", tmp_path, "--json")
-    outcome = command(capsys, *words)
-    told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
-    assert told[0] == "fetch adult ..."
-    assert told[1].startswith("fetch adult: done in ")
-    assert len(json.loads(outcome.out)["files"]) == 5
-    quiet = command(capsys, *words, "--quiet")
-    assert (quiet.code, quiet.out, quiet.err) == (0, outcome.out, "")
 
 
 @pytest.mark.parametrize("name", ["query", "mapping"])

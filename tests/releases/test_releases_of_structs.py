@@ -33,6 +33,7 @@ SECTIONS: dict[str, Any] = {
     "privacy": {
         "k": 4,
         "unit": "person.id",
+        "allow_alone": True,
         "l_diversity": {"attribute": "visit.disease", "l": 2},
     },
     "output": {"pseudonyms": {"person.id": "person"}},

@@ -371,7 +371,12 @@ def test_a_look_ahead_reads_no_data(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (told["epsilon"], told["epsilon_of_a_record"], told["left"]) == ("1/2", "1/4", None)
     assert told["resolution"] == pytest.approx(2 * np.log(10) * 2 / 0.25)
     assert not (tmp_path / "ledger").exists()
-    assert command(capsys, "select", path, "--dry-run").code == 0
+    for epsilon, tables, warns in ((10, 0, False), (6, "4.000001", True), (20, 0, True)):
+        changed = {"epsilon": epsilon, "tables_epsilon": tables}
+        path = document_file(tmp_path, document_at(tmp_path, rows=10, **changed))
+        shown = command(capsys, "select", path, "--dry-run")
+        assert shown.code == 0
+        assert ("which protects little: an answer may be e^" in shown.err) == warns
 
 
 def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:

@@ -114,7 +114,10 @@ def test_check_and_run_warn_with_the_remedy(
                 "format": "csv",
                 "options": {"header": "true"} | more,
             },
-            attributes={"born": "quasi_identifier", "seen": "quasi_identifier", "agegroup": groups},
+            attributes={
+                **{key: {"role": "quasi_identifier", "grid": "auto"} for key in ("born", "seen")},
+                "agegroup": groups,
+            },
             output={"mode": "overwrite"},
             execution=seed,
         )

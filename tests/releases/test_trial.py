@@ -44,7 +44,7 @@ def test_models_at_three_k(
         assert "100 needs at least 100 rows, the input has 90" in cells[name, 100]["reason"]
     assert sorted(told["refused"]) == ["full-domain", "rho-gain"]
     assert "attributes.age: found no hierarchy" in told["refused"]["rho-gain"]
-    losses = {name: cells[name, 20]["gcp"] for name in MODELS}
+    losses = {name: cells[name, 20]["loss"] for name in MODELS}
     advice = told["advice"]
     best = advice["sentence"].split()[4].removesuffix(",")
     # The configuration's own model stays where the best is hardly better.
@@ -52,8 +52,8 @@ def test_models_at_three_k(
     is_least = losses[best] == min(losses.values())
     assert ("loses least" in advice["sentence"]) == is_least
     assert is_least or f"the least is {min(losses.values()):.4f})" in advice["sentence"]
-    assert f"(gcp {losses[best]:.4f}" in advice["sentence"]
-    assert f"{cells[best, 40]['gcp']:.4f} at k = 40" in advice["sentence"]
+    assert f"(loss {losses[best]:.4f}" in advice["sentence"]
+    assert f"{cells[best, 40]['loss']:.4f} at k = 40" in advice["sentence"]
     assert told["path"] == f"{tmp_path}/release-comparison"
 
     # A second call runs nothing, and the last two lines are for people.
@@ -69,7 +69,7 @@ def test_models_at_three_k(
     arguments = [word for one in advice["set"] for word in ("--set", one)]
     outcome = command(capsys, "run", configuration, *arguments, "--quiet", "--json")
     summary = json.loads(outcome.out)["summary"]
-    assert (summary["model"], summary["gcp"]) == (best, pytest.approx(losses[best]))
+    assert (summary["model"], summary["loss"]) == (best, pytest.approx(losses[best]))
 
 
 def test_variables_and_short_forms_are_taken(
@@ -99,12 +99,12 @@ def test_a_wrong_configuration_is_told_once(
     assert "privacy.k" in outcome.err
 
 
-def result(name: str, k: int, gcp: float | None, left_out: int | None = 0) -> CellResult:
-    summary: dict[str, Any] = {"gcp": gcp, "k": k, "rows_left_out": left_out}
+def result(name: str, k: int, loss: float | None, left_out: int | None = 0) -> CellResult:
+    summary: dict[str, Any] = {"loss": loss, "k": k, "rows_left_out": left_out}
     settings = {"model.name": name, "privacy.k": k}
-    reason = "no class" if gcp is None else None
+    reason = "no class" if loss is None else None
     return CellResult(
-        "", settings, "", reason, {}, {} if gcp is None else summary, [], [], [], [], {}
+        "", settings, "", reason, {}, {} if loss is None else summary, [], [], [], [], {}
     )
 
 
@@ -115,17 +115,17 @@ def test_another_model_has_to_be_worth_it() -> None:
     assert advice.overrides == ()
     assert advice.sentence == (
         "at k = 5 su-mondrian, which the configuration has, loses about as little as any "
-        "(gcp 0.1000, the least is 0.0990)"
+        "(loss 0.1000, the least is 0.0990)"
     )
     unnamed = Trial("su-mondrian", has_options=False, k=5, refused={}, names_model=False)
     assert advise(unnamed, cells[:1]).sentence == (
-        "at k = 5 su-mondrian, which is the default, loses least (gcp 0.1000)"
+        "at k = 5 su-mondrian, which is the default, loses least (loss 0.1000)"
     )
     cells = [result("su-mondrian", 5, 0.1), result("microaggregation", 5, 0.06, None)]
     advice = advise(trial, [*cells, result("microaggregation", 10, 0.09)])
     assert advice.command_line == "--set model.name=microaggregation"
     assert advice.sentence == (
-        "at k = 5 microaggregation loses least (gcp 0.0600, 0.60 of su-mondrian's 0.1000) and "
+        "at k = 5 microaggregation loses least (loss 0.0600, 0.60 of su-mondrian's 0.1000) and "
         "leaves fewer than 5 records out. It would lose 0.0900 at k = 10"
     )
     # Options of the configuration's model are not those of another.

@@ -17,7 +17,7 @@ import anonspark
 from anonspark.errors import ConfigurationError, GuaranteeError
 
 ROWS = 120
-ATTRIBUTES = {"age": "quasi_identifier", "illness": "sensitive"}
+ATTRIBUTES = {"age": {"role": "quasi_identifier", "grid": 1}, "illness": "sensitive"}
 
 
 def people() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from anonspark.verification.audit import audit_release, audit_table
 from anonspark.verification.claims import Claim
 
 K = 5
+ALONE = "agree with no one else in the classes of all their records"
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
@@ -163,22 +164,8 @@ def test_a_predicted_tree_counts_people_too(tmp_path: Path, model: str) -> None:
     assert min(people_of_classes(release)) >= 40
 
 
-COUNTING_PEOPLE: dict[str, Any] = {
-    "distinct": {"l_diversity": {"attribute": "disease", "l": 3}},
-    "entropy": {"l_diversity": {"attribute": "disease", "l": 1.8, "kind": "entropy"}},
-    "recursive": {"l_diversity": {"attribute": "disease", "l": 2, "kind": "recursive", "c": 3}},
-    "alpha": {"alpha_k_anonymity": {"attribute": "disease", "alpha": 0.6}},
-    "beta": {"beta_likeness": {"attribute": "disease", "beta": 0.8}},
-    "close": {"t_closeness": {"attribute": "disease", "t": 0.7}},
-    "near": {"t_closeness": {"attribute": "stage", "t": 0.6, "distance": "ordered"}},
-    "several": {
-        "l_diversity": [
-            {"attribute": "disease", "l": 3},
-            {"attribute": "ward", "l": 2},
-        ],
-        "alpha_k_anonymity": {"attribute": "ward", "alpha": 0.8},
-    },
-}
+ONE = {"l_diversity": {"attribute": "disease", "l": 3}}
+TWO = {"l_diversity": [*ONE.values(), {"attribute": "ward", "l": 2}]}
 
 
 @cache
@@ -220,70 +207,12 @@ def values_of_people(release: Path, attribute: str) -> list[tuple[int, dict[Any,
     return found
 
 
-def require_people(release: Path, table: Mapping[str, Any], privacy: Mapping[str, Any]) -> None:
+def require_people(release: Path, privacy: Mapping[str, Any]) -> None:
     """Check the criteria in the published tuples, by their definitions."""
-    number = len(set(table["patient"].tolist()))
-    for key, asked in privacy.items():
-        for one in asked if isinstance(asked, list) else [asked]:
-            pairs = set(
-                zip(table["patient"].tolist(), table[one["attribute"]].tolist(), strict=True)
-            )
-            own_values = Counter(patient for patient, _ in pairs)
-            of_all, even = Counter[Any](), defaultdict[Any, float](float)
-            for patient, value in pairs:
-                of_all[value] += 1
-                even[value] += 1 / own_values[patient] / number
-            for people, having in values_of_people(release, one["attribute"]):
-                counts = sorted((len(own) for own in having.values()), reverse=True)
-                left, worst = people, []
-                for count in counts:
-                    worst.append(min(count, left))
-                    left -= worst[-1]
-                if key == "alpha_k_anonymity":
-                    assert counts[0] / people <= one["alpha"] + 1e-9
-                elif key == "beta_likeness":
-                    for value, own in having.items():
-                        assert (
-                            len(own) / people <= (1 + one["beta"]) * of_all[value] / number + 1e-9
-                        )
-                elif one.get("distance") == "ordered":
-                    domain = sorted(even)
-                    below = np.cumsum([even[value] for value in domain])
-                    ranges = [
-                        [end(v for v in domain if p in having.get(v, ())) for p in everybody]
-                        for everybody in [set().union(*having.values())]
-                        for end in (min, max)
-                    ]
-                    far = [
-                        np.abs([np.mean(np.array(ends) <= v) for v in domain] - below)
-                        for ends in ranges
-                    ]
-                    distance = np.max(far, axis=0).sum() / (len(domain) - 1)
-                    assert distance <= one["t"] + 1e-9
-                elif key == "t_closeness":
-                    more = [len(own) / people - even[value] for value, own in having.items()]
-                    assert sum(max(one, 0.0) for one in more) <= asked["t"] + 1e-9
-                elif one.get("kind") == "entropy":
-                    shares = np.array([n / people for n in worst if n])
-                    assert np.exp(-(shares * np.log(shares)).sum()) >= one["l"] - 1e-9
-                elif one.get("kind") == "recursive":
-                    assert worst[0] < one["c"] * sum(worst[one["l"] - 1 :])
-                else:
-                    assert matching(list(having.values())) >= one["l"]
-
-
-PUBLISHED_ALIKE = {
-    ("smondrian", "several"),
-    ("su-mondrian", "several"),
-    ("su-mondrian as published", "entropy"),
-    ("su-mondrian as published", "recursive"),
-    ("canon", "alpha"),
-    ("u-canon", "entropy"),
-    ("u-canon", "recursive"),
-    ("u-canon", "alpha"),
-    ("microaggregation", "several"),
-}
-"""Where classes that satisfy a criterion do not once they are one, for they have equal labels."""
+    asked = privacy["l_diversity"]
+    for one in asked if isinstance(asked, list) else [asked]:
+        for _, having in values_of_people(release, one["attribute"]):
+            assert matching(list(having.values())) >= one["l"]
 
 
 def with_sick(folder: Path, **sections: Any) -> Path:
@@ -298,117 +227,44 @@ def with_sick(folder: Path, **sections: Any) -> Path:
     )
 
 
-IN_TASKS = {
-    "smondrian": list(COUNTING_PEOPLE),
-    "relaxed": ["entropy", "alpha", "near"],
-    "published": ["recursive", "beta", "several"],
-    "canon": ["distinct", "close", "several"],
-}
-"""Every criterion, with two ways to cut at least; those of one model in tasks of two sizes."""
-
-EVERY = list(COUNTING_PEOPLE)
-OF_MODELS = {
-    # Where tasks of two sizes do not have it: IN_TASKS.
-    **{name: [one for one in EVERY if one not in IN_TASKS[name]]
-       for name in ("relaxed", "published", "canon")},
-    "smondrian": ["several"],
-    # Ways of one search share the criteria out.
-    "su-mondrian": ["distinct", "beta", "near", "several"],
-    "su-mondrian as published": ["entropy", "recursive", "alpha", "close"],
-    "full-domain": ["distinct", "recursive", "beta", "near"],
-    "full-domain in tasks": ["entropy", "alpha", "close", "several"],
-    "rho-gain": ["distinct", "close", "several"],
-    "u-canon": ["entropy", "recursive", "alpha", "several"],
-    "microaggregation": EVERY,
-    "auto": ["several"],
-}  # fmt: skip
-"""Every model, and every criterion with every way to find classes."""
-
-
-def test_every_model_and_criterion_is_there() -> None:
-    assert set(OF_MODELS) == set(MODELS)
-    for ways in (
-        ("su-mondrian", "su-mondrian as published"),
-        ("full-domain", "full-domain in tasks"),
-    ):
-        assert sorted(one for way in ways for one in OF_MODELS[way]) == sorted(EVERY)
-    assert all((model in OF_MODELS) and (one in OF_MODELS[model]) for model, one in PUBLISHED_ALIKE)
-
-
-def together(of: Mapping[str, list[str]], *in_full: str) -> list[Any]:
-    """Pair models and criteria; but for some models, all but the first and the last are nightly."""
-    return [
-        pytest.param(
-            model,
-            one,
-            marks=[]
-            if model in in_full or one in own[:: len(own) - 1 or 1]
-            else [pytest.mark.night],
-        )
-        for model, own in of.items()
-        for one in own
-    ]
-
-
-@pytest.mark.parametrize(("model", "criterion"), together(OF_MODELS))
-def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> None:
-    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE[criterion]}
-    options = MODELS[model]
-    if criterion == "near" and options["name"] == "full-domain":
-        # Of records that are left out nobody could tell the order.
-        options = options | {"suppression_limit": 0.0}
-    path = with_sick(tmp_path, model=options, privacy=privacy)
-    if (model, criterion) in PUBLISHED_ALIKE:
-        with pytest.raises(GuaranteeError, match="published alike are one class"):
-            run(path)
-        assert not (tmp_path / "release").exists()
-        return
-    release = run(path)
+@pytest.mark.parametrize(
+    ("model", "criteria"),
+    [(model, (ONE, TWO)[place % 2]) for place, model in enumerate(MODELS)],
+)
+def test_distinct_values_of_people(tmp_path: Path, model: str, criteria: dict[str, Any]) -> None:
+    privacy = {"k": K, "unit": "patient", **criteria}
+    release = run(with_sick(tmp_path, model=MODELS[model], privacy=privacy))
     assert min(people_of_classes(release)) >= K
     assert len(people_of_classes(release)) > 3
-    require_people(release, sick(), COUNTING_PEOPLE[criterion])
+    require_people(release, criteria)
     verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
-    assert all("no criterion forbids" in one for one in verified.warnings)
+    assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
     stated = {
-        (row["attribute"], row["criterion"]): row["measured"]
+        row["attribute"]: row["measured"]
         for row in metrics(release, "privacy")
         if row["attribute"] is not None
     }
-    counted = {
-        (one.criterion.attribute, one.criterion.kind): one.measured for one in verified.criteria
-    }
-    if criterion in ("beta", "close") and summary(release)["rows_left_out"]:
-        # Of those left out only the run knows who they are.
-        assert all(counted[one] <= stated[one] for one in stated)
-    else:
-        assert stated == counted
+    assert stated == {one.criterion.attribute: one.measured for one in verified.criteria}
 
 
-@pytest.mark.parametrize(("model", "criterion"), together(IN_TASKS, "smondrian"))
-def test_criteria_of_people_whatever_the_tasks_hold(
-    tmp_path: Path, model: str, criterion: str
-) -> None:
+@pytest.mark.parametrize("model", ["smondrian", "relaxed", "published", "canon"])
+def test_distinct_values_of_people_whatever_the_tasks_hold(tmp_path: Path, model: str) -> None:
     found = set()
     for task_rows in (300, 10_000):
-        own = place(tmp_path, str(task_rows))
         path = with_sick(
-            own,
+            place(tmp_path, str(task_rows)),
             model=MODELS[model],
-            privacy={"k": K, "unit": "patient", **COUNTING_PEOPLE[criterion]},
+            privacy={"k": K, "unit": "patient", **ONE},
             execution={"seed": 5, "task_rows": task_rows},
             attributes=dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
-            | {
-                "patient": "insensitive",
-                "disease": "sensitive",
-                "ward": "sensitive",
-                "stage": "sensitive",
-            },
+            | {"patient": "insensitive", "disease": "sensitive", "ward": "sensitive"},
+            more_attributes={},
         )
         release = run(path)
         found.add(json.loads((release / "manifest.json").read_text())["fingerprints"]["output"])
     assert len(found) == 1
-    require_people(release, sick(), COUNTING_PEOPLE[criterion])
+    require_people(release, ONE)
 
 
 VISITS = st.lists(
@@ -422,14 +278,12 @@ VISITS = st.lists(
 @given(
     rows=VISITS,
     model=st.sampled_from(list(MODELS)),
-    criterion=st.sampled_from(["distinct", "entropy", "recursive", "alpha", "beta", "close"]),
     task_rows=st.sampled_from([8, 1000]),
 )
 def test_any_visits(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[int, int, int, str]],
     model: str,
-    criterion: str,
     task_rows: int,
 ) -> None:
     """Whatever people have, a release keeps the criteria, or there is none and it says why."""
@@ -438,13 +292,7 @@ def test_any_visits(
     table: dict[str, Any] = dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
     table["sex"] = np.where(table["zone"] % 2, "f", "m")
     write_table(folder / "input.parquet", table)
-    weak = {"l": 2} if criterion in ("distinct", "recursive") else {}
-    weak = {"l": 1.2} if criterion == "entropy" else weak
-    privacy = {
-        "k": 2,
-        "unit": "patient",
-        **{key: one | weak for key, one in COUNTING_PEOPLE[criterion].items()},
-    }
+    privacy = {"k": 2, "unit": "patient", "l_diversity": {"attribute": "disease", "l": 2}}
     path = configured(
         folder,
         input={"path": str(folder / "input.parquet")},
@@ -462,12 +310,12 @@ def test_any_visits(
     assert min(people_of_classes(release)) >= 2
     counts = summary(release)
     if not counts["rows_left_out"]:
-        require_people(release, table, {key: privacy[key] for key in COUNTING_PEOPLE[criterion]})
+        require_people(release, privacy)
     assert audit_release(LocalEngine(), str(release)).require().failures == []
 
 
 def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
-    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["distinct"]}
+    privacy = {"k": K, "unit": "patient", **ONE}
     attributes = dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
     attributes |= {"patient": "identifier", "disease": "sensitive"}
     path = with_sick(tmp_path, privacy=privacy, attributes=attributes, more_attributes={})
@@ -486,7 +334,7 @@ def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
 
 
 def test_criteria_of_people_where_labels_are_sets(tmp_path: Path) -> None:
-    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["distinct"]}
+    privacy = {"k": K, "unit": "patient", **ONE}
     attributes = dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
     attributes |= {"patient": "insensitive", "disease": "sensitive"}
     output = {"path": str(tmp_path / "release"), "style": "bounds"}
@@ -497,20 +345,13 @@ def test_criteria_of_people_where_labels_are_sets(tmp_path: Path) -> None:
     assert (verified.failures, verified.criteria[0].measured) == ([], 3.0)
 
 
-def test_an_order_of_values_that_are_left_out(tmp_path: Path) -> None:
-    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["near"]}
-    path = with_sick(tmp_path, model=MODELS["full-domain"], privacy=privacy)
-    with pytest.raises(GuaranteeError, match="found the ordered distance together with privacy"):
-        run(path)
-
-
 def test_an_input_that_violates_a_criterion_by_people(tmp_path: Path) -> None:
-    """Everybody has both diseases: half of the records have each, and all people."""
+    """One person has all diseases but one: three values of records, two with a person each."""
     people = 50
     table = {
-        "patient": [*range(people)] * 2,
-        "age": [one % 40 for one in range(2 * people)],
-        "disease": ["flu"] * people + ["gout"] * people,
+        "patient": [*range(people), 0, 0],
+        "age": [one % 40 for one in range(people + 2)],
+        "disease": ["flu"] * people + ["gout", "ulcer"],
     }
     write_table(tmp_path / "input.parquet", table)
     path = configuration_file(
@@ -519,7 +360,7 @@ def test_an_input_that_violates_a_criterion_by_people(tmp_path: Path) -> None:
         privacy={
             "k": 3,
             "unit": "patient",
-            "alpha_k_anonymity": {"attribute": "disease", "alpha": 0.9},
+            "l_diversity": {"attribute": "disease", "l": 3},
         },
     )
     with pytest.raises(GuaranteeError, match="where people are counted"):
@@ -550,7 +391,6 @@ def test_k_people_are_k_different_values_of_their_number(folder: Path) -> None:
 CRITERIA: dict[str, Any] = {
     "k alone": {},
     "l-diversity": {"l_diversity": {"attribute": "disease", "l": 3}},
-    "t-closeness": {"t_closeness": {"attribute": "disease", "t": 0.3}},
 }
 
 
@@ -628,7 +468,7 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
     assert ("people who agree in the classes" in page) == (role == "insensitive")
     # Risks are of people; what a class tells of a sensitive attribute is of records.
     assert "People above each threshold of risk" in page
-    assert "for any person" in page
+    assert "of one record of a person, and nothing else" in page
 
 
 def test_a_published_number_proves_it(folder: Path) -> None:
@@ -726,8 +566,13 @@ def test_what_counts_records_where_people_have_several(folder: Path) -> None:
         "delta_presence": {"population": str(folder / "input.parquet"), "max": 0.5},
     }
     told = "privacy.delta_presence: found together with privacy.unit, and a person has"
+    model = {
+        "name": "full-domain",
+        "levels": [{"age": 4, "zone": 3, "sex": 1}],
+        "suppression_limit": 0.0,
+    }
     with pytest.raises(DataError, match=told):
-        run(with_input(folder, place(folder, "records"), privacy=privacy))
+        run(with_input(folder, place(folder, "records"), privacy=privacy, model=model))
 
 
 def test_types_that_tell_nobody_apart(tmp_path: Path) -> None:
@@ -775,7 +620,11 @@ HIDDEN: dict[str, Any] = {"patient": "identifier"} | dict.fromkeys(
 
 def with_pseudonyms(folder: Path, own: Path, **sections: Any) -> Path:
     output = {"path": str(own / "release"), "pseudonyms": {"patient": "person"}}
-    given = {"input": {"path": str(folder / "input.parquet")}, "attributes": HIDDEN}
+    given = {
+        "input": {"path": str(folder / "input.parquet")},
+        "attributes": HIDDEN,
+        "privacy": {"k": K, "unit": "patient", "allow_alone": True},
+    }
     return configured(own, **{**given, "output": output, **sections})
 
 
@@ -817,7 +666,7 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
     original = str(folder / "input.parquet")
     verified = audit_release(LocalEngine(), str(release), original=original)
     assert verified.failures == []
-    assert all("no criterion forbids" in one for one in verified.warnings)
+    assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
     assert verified.units is not None
     assert verified.units.not_published == ()
     assert verified.units.fewest >= K
@@ -825,6 +674,55 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
     assert verified.units.agreeing == dict(alike)
     assert verified.as_dict()["units"]["fewest_agreeing"] == min(alike)
     assert verified.as_dict()["units"]["alone"] == alike.get(1, 0)
+
+
+@pytest.mark.parametrize("role", ["pseudonym", "insensitive"])
+def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, role: str) -> None:
+    """300 people with 2 to 5 records are in 16 classes of each day, so hardly two of them agree."""
+    generator = np.random.default_rng(1)
+    person = np.repeat(np.arange(300), generator.integers(2, 6, 300))
+    columns = {
+        "patient": person,
+        "age": generator.integers(18, 90, 300)[person],
+        "day": generator.integers(0, 1000, len(person)),
+        "disease": generator.choice(list("abcdef"), len(person)),
+    }
+    write_table(tmp_path / "input.parquet", columns)
+    hidden, output = role == "pseudonym", {"path": str(tmp_path / "release")}
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            "patient": "identifier" if hidden else role,
+            **dict.fromkeys(("age", "day"), "quasi_identifier"),
+            "disease": "sensitive",
+        },
+        privacy={"k": 10, "unit": "patient", "l_diversity": {"attribute": "disease", "l": 3}},
+        output=output | ({"pseudonyms": {"patient": "person"}} if hidden else {}),
+    )
+    if hidden:
+        refused = command(capsys, "run", path)
+        assert (refused.code, (tmp_path / "release").exists()) == (4, False)
+        assert f"output.pseudonyms: 278 people {ALONE}" in refused.err
+        assert "set privacy.allow_alone to true" in refused.err
+    allowed = ("run", path, "--set", "privacy.allow_alone=true")
+    refused = command(capsys, *allowed, "--set", "gates.alone={max: 0}")
+    assert (refused.code, "gates.alone: found 278, expected at most 0" in refused.err) == (4, True)
+    assert f"278 people {ALONE}" in command(capsys, *(allowed if hidden else ("run", path))).err
+    release = tmp_path / "release"
+    codes = [one["code"] for one in json.loads((release / "manifest.json").read_text())["warnings"]]
+    assert ("people_alone" in codes, summary(release)["alone"]) == (True, 278)
+    shown = command(capsys, "verify", release)
+    assert (shown.code, f"278 people {ALONE}" in shown.err) == (0, True)
+    page, _ = make_report(LocalEngine(), str(release))
+    assert "People found by all their records" in page
+    assert "278 people agree with no one else in the" in page
+
+
+def test_nobody_is_known_to_be_alone_where_files_do_not_show_people(folder: Path) -> None:
+    own = place(folder, "hidden")
+    path = with_input(folder, own, attributes=HIDDEN, gates={"alone": {"max": 0}})
+    with pytest.raises(ConfigurationError, match="which is not measured"):
+        load_configuration(path)
 
 
 def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
@@ -851,7 +749,7 @@ def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
 
 
 def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
-    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["entropy"]}
+    privacy = {"k": K, "unit": "patient", "allow_alone": True, **ONE}
     output = {"path": str(tmp_path / "release"), "pseudonyms": {"patient": "person"}}
     path = with_sick(
         tmp_path,
@@ -863,8 +761,8 @@ def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
     release = run(path)
     verified = audit_release(LocalEngine(), str(release)).require()
     assert verified.failures == []
-    assert all("no criterion forbids" in one for one in verified.warnings)
-    (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "entropy"]
+    assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
+    (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "distinct"]
     assert verified.criteria[0].measured == stated["measured"]
 
 

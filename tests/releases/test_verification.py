@@ -439,7 +439,9 @@ def test_columns_that_must_not_be_there() -> None:
 def test_a_population_is_never_skipped(tmp_path: Path) -> None:
     write_table(tmp_path / "people.parquet", {"age": [30] * 10})
     table = pa.table({"age": [30] * 5})
-    config: dict[str, Any] = {"attributes": {"age": "quasi_identifier"}}
+    ages = {"role": "quasi_identifier", "hierarchy": {"intervals": [10]}}
+    model = {"name": "full-domain", "levels": [{"age": 0}], "suppression_limit": 0.0}
+    config: dict[str, Any] = {"attributes": {"age": ages}, "model": model}
     presence = {"population": str(tmp_path / "people.parquet"), "max": 0.4}
     privacy = {"k": 5, "delta_presence": presence}
     (failure,) = anonspark.verify(table, {**config, "privacy": privacy}).failures

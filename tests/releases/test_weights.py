@@ -330,7 +330,7 @@ def verified(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
 
 def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
-    assert "outsider" in command(capsys, "run", path, "--details").out
+    assert "individual risk (outsider)" in command(capsys, "run", path, "--details").out
     row = outsider(metrics(tmp_path / "release", "risk"))
     found = verified(capsys, tmp_path / "release")
     assert f"{row['expected']:.4f}" in found.out
@@ -346,7 +346,7 @@ def test_a_table_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[s
     table = tmp_path / "other.parquet"
     write_table(table, published(tmp_path / "release"))
     found = verified(capsys, table, "--config", path)
-    assert "outsider" in found.out, found.err
+    assert "individual risk (outsider)" in found.out, found.err
     write_table(table, published(tmp_path / "release").drop_columns(["w"]))
     found = verified(capsys, table, "--config", path)
     assert found.code == 3

@@ -10,9 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import minimality
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
 from scaling import PUBLISHING
+
+from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.pipeline.run import run
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 LINES = 600
@@ -24,14 +32,17 @@ SMALL = {
     "copies": "duckdb OUT/people OUT/copy.parquet",
     "defaults": "--data DATA --tables Adult --models smondrian --ks 5",
     "full_domain": "adult --data DATA",
+    "grids": "--data DATA --tables Adult --classes 10",
     "large_blocks": "--rows 2000 --engines local",
     "learning": "--rows 1000 --warm-up 1000 --runs 1 --jobs run --directory OUT",
     "mapping": "--rows 2000 --regions 50",
+    "minimality": "--data DATA --tables Adult --ks 5",
     "model_loss": "--data DATA --tables privacy",
     "private_selection": "--rows 2000 --candidates 8 --without-identity",
     "quality/selection": "--data DATA --runs 1",
     "quality/silos": "--data DATA --seeds 0",
     "recipients": "--rows 2000",
+    "refined": "--data DATA --tables Adult --ks 5 --runs 1",
     "release_pairs": "--people 2000",
     "scaling": "OUT/small.json OUT/large.json",
     "separation": "--data DATA",
@@ -101,3 +112,32 @@ def measured(rows: int) -> dict[str, Any]:
     case = {"model": "smondrian", "rows": rows, "seconds_of_stages": stages}
     counting = {"counting_seconds": rows / 1000, "counting_passes": 2, "shuffled_bytes": 10 * rows}
     return {"master": "local[2]", "cases": [case | counting]}
+
+
+def test_a_refused_cut_that_proves_a_value(tmp_path: Path) -> None:
+    """Ages 30, 30 and six times 31, of whom three have hiv: the class of eight says who."""
+    names = ["hiv", "hiv", "hiv", "flu", "gout", "asthma", "ulcer", "eczema"]
+    table = pa.table({"age": [30, 30, *[31] * 6], "ill": names})
+    pq.write_table(table, tmp_path / "table.parquet")
+    ages = {"role": "quasi_identifier", "grid": None}
+    sizes = []
+    for criterion in ({}, {"l_diversity": {"attribute": "ill", "l": 2}}):
+        document = {
+            "input": {"path": str(tmp_path / "table.parquet")},
+            "attributes": {"age": ages, "ill": "sensitive"},
+            "privacy": {"k": 2, **criterion},
+            "output": {"path": str(tmp_path / "out"), "mode": "overwrite"},
+        }
+        summary = run(LocalEngine(), parse_configuration(document), purpose="comparison").summary
+        sizes.append((summary["published_classes"], summary["published_min_class_size"]))
+    assert sizes == [(2, 2), (1, 8)]
+    counts = np.array([3, 1, 1, 1, 1, 1])
+    for words in ("l = 2", "entropy l = 2", "alpha = 0.5"):
+        judge = minimality.satisfied(minimality.CRITERIA[words], counts / 8)
+        known = minimality.known_of(counts, 2, judge)
+        assert known is not None
+        assert (known.largest[0], known.is_certain) == (pytest.approx(1.0), (True, False))
+    judge = minimality.satisfied(minimality.CRITERIA["t = 0.3"], counts / 8)
+    known = minimality.known_of(counts, 2, judge)
+    assert known is not None
+    assert not any(known.is_certain)

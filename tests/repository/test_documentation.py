@@ -155,6 +155,22 @@ def test_every_row_is_in_a_table(page: Path) -> None:
     assert rows + delimiters == len(written)
 
 
+_TOO_MUCH = re.compile(
+    r"single out no one|Nothing has to be done|Nothing was found that|ranges? that k people"
+    r"|for any (person|record)|and not the person|proves the release from|by anyone"
+    r"|hides among at least|Only if no column is sensitive|hierarchy: {prefix: \[2\]}` of five"
+)
+
+
+def test_no_page_or_text_promises_what_k_does_not() -> None:
+    texts = {"README.md": (REPOSITORY / "README.md").read_text()}
+    texts |= {path.name: path.read_text() for path in DOCS.glob("*.md")}
+    texts |= dict(enumerate(sources()))
+    for name, text in texts.items():
+        found = _TOO_MUCH.search(" ".join(re.sub(r'"\n\s*f?"', "", text).split()))
+        assert found is None, f"{name}: {found}"
+
+
 @page
 def test_relative_links_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(prose(page)):

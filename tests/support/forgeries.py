@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet as pq
-from release_folders import damage, read_manifest, rewrite, save_manifest
+from release_folders import damage, read_manifest, rewrite, save_manifest, show_unchanged
 
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
@@ -489,12 +489,13 @@ def claimed_values(draw: random.Random, release: Path) -> tuple[str, str]:
     value = draw.choice(read_table(release, "data")[name].to_pylist())
     schema = pa.schema([("attribute", "string"), ("value", "string"), ("records", "int64")])
     row = {"attribute": name, "value": None if value is None else str(value), "records": more}
-    (release / "left_out").mkdir()
-    path = release / "left_out" / "part-00000.parquet"
-    path.write_bytes(encode_table(pa.Table.from_pylist([row], schema)))
     for key in ("rows_in", "rows_left_out", "rows_suppressed"):
         summary[key] += more
         _set_column(release, "metrics/summary", key, summary[key])
+    # The first change shows that an unchanged copy is accepted, so nothing is there before it.
+    (release / "left_out").mkdir()
+    path = release / "left_out" / "part-00000.parquet"
+    path.write_bytes(encode_table(pa.Table.from_pylist([row], schema)))
     document["published"]["rows_left_out"] += more
     save_manifest(release, document)
     return "left_out", f"{more} records of {name}"
@@ -840,6 +841,8 @@ def forge(draw: random.Random, release: Path, kind: str | None = None) -> Forger
         If the release has not what would be changed.
     """
     kind = kind or draw.choice(sorted(CHANGES))
+    # Some change a file before the first one is written anew.
+    show_unchanged(release)
     for checksum in release.rglob(".*.crc"):
         checksum.unlink()
     subject, detail = CHANGES[kind](draw, release)

@@ -62,6 +62,14 @@ OPEN_RULES = {
     "postal code": {"keep": [4, 2, 1]},
 }
 
+GRIDS: dict[str, dict[str, Any]] = {
+    "age": {"grid": 5, "bottom": 24, "top": 78},
+    "born": {"grid": "quarter", "bottom": "1955-06-30", "top": "1995-01-01"},
+    "pay": {"grid": 0.5, "top": 40},
+    "height": {"grid": 2.5, "bottom": 160},
+    "seen": {"grid": "hour", "top": "2020-03-01"},
+}
+
 RELEASES: dict[str, dict[str, Any]] = {
     "interval": {},
     "bounds": {},
@@ -70,6 +78,13 @@ RELEASES: dict[str, dict[str, Any]] = {
     "open rules": {"rules": OPEN_RULES, "columns": ("age", "born", "postal code", "sex")},
     "sets of rules": {"rules": RULES, "columns": ("age", "born"), "style": "bounds"},
     "full-domain": {"rules": RULES, "columns": ("age", "sex"), "hierarchy": True},
+    "grids": {"with": GRIDS},
+    "bounds on grids": {"with": GRIDS, "style": "bounds"},
+    "rules with ends": {
+        "rules": RULES,
+        "columns": ("age", "born"),
+        "with": {"age": {"bottom": 24, "top": 78}, "born": {"bottom": "1955-06-30"}},
+    },
     "dropped": {"missing": "drop", "columns": ("age", "height", "sex")},
 }
 
@@ -85,6 +100,8 @@ def write_releases(folder: Path, names: Collection[str] = tuple(RELEASES)) -> No
         for one, rule in wanted.get("rules", {}).items():
             if one in columns:
                 attributes[one]["hierarchy"] = rule
+        for one, keys in wanted.get("with", {}).items():
+            attributes[one] |= keys
         document: dict[str, Any] = {
             "input": {"path": str(folder / "people.parquet"), "format": "parquet"},
             "attributes": attributes | {"diagnosis": "sensitive", "visits": "insensitive"},

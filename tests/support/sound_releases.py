@@ -122,7 +122,9 @@ def draw_privacy(draw: random.Random, k: int) -> dict[str, Any]:
     for criterion in draw.sample(criteria, draw.choice([0, 1, 1, 2])):
         privacy.update(criterion)
     if draw.random() < 0.35:
-        privacy["unit"] = "person"
+        # Distinct values alone can be counted by people.
+        distinct = [one for one in criteria[:1] if one["l_diversity"] == privacy.get("l_diversity")]
+        privacy = {"k": k, "unit": "person", **dict(*distinct)}
     return privacy
 
 
@@ -162,12 +164,14 @@ def draw_configuration(
         document["report"] = {"title": "Visits", "purpose": "A test", "contact": "a@b.example"}
     if document["privacy"].get("unit") and draw.random() < 0.5:
         document["output"]["pseudonyms"] = {"person": "patient"}
+        document["privacy"]["allow_alone"] = True
     if draw.random() < 0.2:
         document["output"]["format"] = "orc"
     if model in _BY_LEVELS:
         document["model"] = {"name": model, "suppression_limit": draw.choice([0.1, 0.4, 1.0])}
         if draw.random() < 0.6:  # then the release says which values the records have
-            document["privacy"]["t_closeness"] = {"attribute": "diagnosis", "t": 0.8}
+            if "unit" not in document["privacy"]:
+                document["privacy"]["t_closeness"] = {"attribute": "diagnosis", "t": 0.8}
             document["model"]["maximum_levels"] = {names[0]: 1}
         if draw.random() < 0.3:
             document["model"]["residual"] = "suppress"

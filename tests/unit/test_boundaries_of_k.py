@@ -75,7 +75,7 @@ from anonspark.verification.measures import (
     _ranks_and_mass,
     matched_values,
 )
-from anonspark.verification.people import MeasuredUnits, unknown_people
+from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.population import broken_promises
 from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verifier import check_release
@@ -284,14 +284,6 @@ def words_for_values(values: int) -> str:
     )
     privacy = configuration("privacy.k=5").privacy
     return homogeneity_of(column, 100, None)._remedy("d", privacy, is_only=True)
-
-
-def counts_of_people_with_two_values() -> list[int]:
-    one = np.array([2], np.int64)
-    people = PeopleOfClasses(one, one + 1, NO_NODES, NO_NODES, NO_NODES)
-    table = ValueCounts(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]), people)
-    counts: list[int] = table.least_even().counts.tolist()
-    return counts
 
 
 def values_with_people(people: int) -> int:
@@ -649,7 +641,6 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
         ],
         [True, False, True],
     ),
-    "nobody is known": (lambda: [unknown_people(share, 8) for share in (0.5, 1.0)], [8, 8]),
     "a bound of at least": (
         lambda: [satisfied("distinct", n) for n in (4, 5, 6)],
         [False, True, True],
@@ -732,7 +723,6 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
         lambda: [words_for_values(n).split()[:3] for n in (1, 2)],
         [["Apart", "from", "missing"], ["Require", "at", "least"]],
     ),
-    "people who stand for one of two values": (counts_of_people_with_two_values, [2]),
     "values of as many people as asked for": (
         lambda: [values_with_people(n) for n in (1, 2, 3)],
         [1, 2, 2],

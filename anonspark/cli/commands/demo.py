@@ -1,4 +1,4 @@
-"""The commands ``anonspark demo``, ``generate`` and ``fetch``."""
+"""The commands ``anonspark demo`` and ``generate``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 
 from anonspark.cli.frame import Call, command
 from anonspark.cli.working import work_with_spark
-from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,23 +100,3 @@ def generate(
     work_with_spark(call.master, write)
     document = {"rows": rows, "path": out, "format": format}
     call.say(document, f"{rows:,} people at {out}")
-
-
-@command("as_json", "quiet")
-def fetch(
-    call: Call,
-    name: Annotated[str, typer.Argument(help="Data set: adult.")],
-    out: Annotated[Path, typer.Option(help="Directory to write to.")],
-    url: Annotated[
-        str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
-    ] = None,
-) -> None:
-    """Download a public data set, check it and write it as CSV."""
-    from anonspark.demo.fetch import ADULT_URL, fetch_adult
-
-    if name != "adult":
-        raise ConfigurationError(f"fetch: no data set {name!r}. Expected adult")
-    with call.progress.stage(f"fetch {name}"):
-        paths = fetch_adult(out, base_url=url or ADULT_URL)
-    files = list(map(str, paths))
-    call.say({"files": files}, *files)

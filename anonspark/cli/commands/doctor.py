@@ -2,39 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import importlib.metadata
+import os
+import platform
+import sys
 
+from anonspark._version import __version__
 from anonspark.cli.frame import Call, command
 from anonspark.errors import EnvironmentProblem
-
-if TYPE_CHECKING:
-    from anonspark.cli.doctor import Check
-    from anonspark.presentation.terminal import Block
 
 
 @command("as_json")
 def doctor(call: Call) -> None:
-    """Check Java, Python, Spark, Arrow, Numba and write access.
+    """List versions, Java, processors and memory.
 
-    The exit code is 6 if a check fails.
+    The exit code is 6 if kernels or a Java that fits Spark are missing.
     """
-    from anonspark.cli.doctor import run_checks
+    from anonspark.engine.memory import available_memory
+    from anonspark.kernels.built import built, version_of_numba
 
-    checks = run_checks()
-    document = [asdict(one) | {"remedy": one.remedy or None} for one in checks]
-    call.show({"checks": document}, lambda _: _blocks(checks))
-    failed = sum(not one.passed for one in checks)
-    if failed:
-        raise EnvironmentProblem(f"{failed} of the checks above failed. Each names its remedy")
+    by = "built with the package by" if built() else "compiled by"
+    numba = version_of_numba()
+    java, spark, problems = _java()
+    if not numba:
+        problems.append("Kernels were not built, and there is no Numba: install anonspark[numba]")
+    table = {
+        "anonspark": __version__,
+        "Python": f"{platform.python_version()} ({sys.executable})",
+        "pyarrow": importlib.metadata.version("pyarrow"),
+        "NumPy": importlib.metadata.version("numpy"),
+        "kernels": f"{by} Numba {numba}" if numba else "none",
+        "pyspark": spark,
+        "Java": java,
+        "processors": str(len(os.sched_getaffinity(0))),
+        "memory": f"{available_memory() / 2**30:.1f} GiB",
+    }
+    call.say(dict(table), *(f"{name:<11} {found}" for name, found in table.items()))
+    if problems:
+        raise EnvironmentProblem(". ".join(problems))
 
 
-def _blocks(checks: Sequence[Check]) -> Iterator[Block]:
-    from anonspark.presentation.blocks import Text
+def _java() -> tuple[str, str, list[str]]:
+    """Return the Java and the Spark that would run, and what is wrong with them."""
+    from anonspark.engine.spark.java import find_java, installed_spark_version
 
-    for one in checks:
-        mark, tone = ("pass", "good") if one.passed else ("fail", "bad")
-        yield Text(f"{mark}  {one.name}: {one.found}", tone)
-        if not one.passed:
-            yield Text(f"      {one.remedy}")
+    try:
+        spark = installed_spark_version()
+    except EnvironmentProblem:
+        return "not needed", "none: local files alone", []
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return "chosen by spark-submit", spark, []
+    try:
+        runtime = find_java()
+    except EnvironmentProblem as error:
+        return "none", spark, [str(error)]
+    return f"{runtime.version} from {runtime.source} ({runtime.executable})", spark, []

@@ -126,6 +126,9 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         bool, typer.Option("--interactive", "-i", help="Ask about roles, k and the output.")
     ] = False,
     k: Annotated[int, typer.Option("--k", min=2, help="Value of privacy.k.")] = 5,
+    decision: Annotated[
+        bool, typer.Option("--decision", help="Also write a template for report --decision.")
+    ] = False,
     data_format: DataFormat = None,
     options: DataOptions = None,
     sample: SampleRows = 200_000,
@@ -166,7 +169,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
 
         answers = ask(profile, k, answers.output)
     draft = draft_configuration(profile, answers)
-    written = write_draft(draft, path)
+    written = write_draft(draft, path, decision=decision)
     for text in key_texts(profile.keys if draft.possible_units else {}, k).values():
         logging.getLogger("anonspark").warning("%s", text)
     call.say({"written": written}, *(f"Written: {name}" for name in written))

@@ -42,23 +42,18 @@ def report_release(
         ),
     ] = None,
     holdout: Holdout = None,
-    internal: Annotated[
-        bool,
-        typer.Option(
-            "--internal",
-            "--inside",
-            help="Also name the worst classes, for internal use only. Needs --out.",
-        ),
-    ] = False,
+    decision: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also print the decision in a file of init --decision."),
+    ] = None,
 ) -> None:
     """Write the report of a release: one HTML file with charts."""
 
     def make(engine: Engine) -> WrittenReport:
         from anonspark.reporting.making import report_release as write
 
-        return write(
-            engine, output, original, out, target=target, holdout=holdout, internal=internal
-        )
+        learned = {"target": target, "holdout": holdout}
+        return write(engine, output, original, out, decision=decision, **learned)
 
     made = call.work(make, output, original, holdout, stage="report")
     call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")

@@ -196,13 +196,13 @@ class LocalFiles(Files):
         with suppress(FileNotFoundError):
             _checksum(old).replace(_checksum(new))
 
-    def replace(self, path: str, content: bytes, temporary: str, *, private: bool = False) -> None:
+    def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
         place = _place(path)
         aside = place.with_name(temporary)
         try:
             _make_directory(place.parent)
-            write_aside(aside, content, 0o600 if private else 0o666)
+            write_aside(aside, content)
             # Before the file is there, whose content they would not fit.
             _checksum(place).unlink(missing_ok=True)
             aside.replace(place)

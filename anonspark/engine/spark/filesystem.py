@@ -303,11 +303,11 @@ class FileSystem(Files):
             file_system.rename(self._open(f"{target}/{name}")[1], source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
-    def replace(self, path: str, content: bytes, temporary: str, *, private: bool = False) -> None:
+    def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
         local = self.local_path(path)
         if local is not None:
-            LocalFiles().replace(local, content, temporary, private=private)
+            LocalFiles().replace(local, content, temporary)
             return
         if self.rename_copies(path):
             # An object is there as a whole, or the earlier one is.

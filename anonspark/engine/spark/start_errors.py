@@ -130,8 +130,8 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
         if re.search(pattern, text):
             return EnvironmentProblem(f"Spark did not start: {explanation.format(**details)}")
     return EnvironmentProblem(
-        f"Spark did not start: {_most_telling_line(text)}. What to do: run `anonspark doctor`, "
-        "which checks Java, Python and Spark one by one. With --debug the whole text is shown."
+        f"Spark did not start: {_most_telling_line(text)}. What to do: compare the versions "
+        "that `anonspark doctor` lists. With --debug the whole text is shown."
     )
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from anonspark.config.gates import Gate
+from anonspark.core.figure_text import k_of
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.withholding import least_count
 from anonspark.release.derived_manifest import figures_of_gates
@@ -54,9 +55,19 @@ class GateResult:
         if self.max is not None and not self.found <= self.max:
             return (
                 f"gates.{self.metric}: found {self.found:g}, expected at most {self.max:g}, "
-                f"{self.found - self.max:g} less"
+                f"{self.found - self.max:g} less{self._needed_k(self.found, self.max)}"
             )
         return None
+
+    def _needed_k(self, found: float, bound: float) -> str:
+        """Return which k keeps a bound on the highest risk, and how a rounded one is written."""
+        k = k_of(bound)
+        if self.metric != "risk.prosecutor.highest" or k < 2:
+            return ""
+        # One in eleven is meant by 0.09.
+        is_rounded = found < 1.02 * bound and k_of(found) == k - 1
+        rounded = f"; 1/{k - 1} is written '1/{k - 1}'" if is_rounded else ""
+        return f". {bound:g} needs k = {k:,}{rounded}"
 
     def _describe_withheld(self) -> str:
         bounds = (("at least", self.min), ("at most", self.max))

@@ -58,6 +58,8 @@ class RoundResult:
         Records of the largest block, if it is far larger than usual, else 0.
     staged_bytes : int
         What the records of the finished classes take before they are compressed.
+    price : float
+        Of :class:`anonspark.models.model.Anonymized`.
     """
 
     number: int
@@ -69,6 +71,7 @@ class RoundResult:
     levels: Mapping[str, int] | None = None
     large_block: int = 0
     staged_bytes: int = 0
+    price: float = 0.0
 
 
 _DECIMALS = pa.decimal128(38, 15)

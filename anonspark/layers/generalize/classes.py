@@ -18,6 +18,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import (
     MISSING,
     category_label,
+    end_labels,
     hierarchy_label,
     interval_labels,
     value_labels,
@@ -79,12 +80,25 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class _Extent:
-    """Values that one quasi-identifier covers in each class, without missing ones."""
+    """Values that one quasi-identifier covers in each class, without missing ones.
+
+    ``codes`` are the smallest and the largest ones of records, whose ends these are.
+    """
 
     lowest: Codes
     highest: Codes
     some_missing: Flags
     all_missing: Flags
+    codes: tuple[Codes, Codes]
+
+    @classmethod
+    def of(
+        cls, own: QuasiIdentifier, low: Codes, high: Codes, some_missing: Flags, all_missing: Flags
+    ) -> _Extent:
+        """Return what is from a code to another one, which are the same where all are missing."""
+        ends = own.first(low), own.last(high)
+        low_end, high_end = (np.where(all_missing, low, end) for end in ends)
+        return cls(low_end, high_end, some_missing, all_missing, (low, high))
 
 
 @dataclass(frozen=True)
@@ -170,13 +184,16 @@ class Generalizer:
         ]
         return published, ClassFigures(np.diff(starts), lowest, highest, levels, penalties, losses)
 
-    def penalty(self, codes: Codes, starts: Codes) -> Figures:
+    def penalty(self, codes: Codes, starts: Codes, *, by_sets: bool = False) -> Figures:
         """Return what groups would add to ``gcp_total`` as classes.
 
         Parameters
         ----------
         codes, starts
             As for :meth:`generalize`.
+        by_sets : bool
+            Whether categories lose by the number of values in the set, whatever their order, as in
+            ``loss``.
 
         Returns
         -------
@@ -186,7 +203,12 @@ class Generalizer:
         total = np.zeros(len(starts) - 1)
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
             extent = _extent(quasi_identifier, codes[:, index], starts)
-            total += quasi_identifier.weight * _span(quasi_identifier, extent)
+            share = _span(quasi_identifier, extent)
+            if by_sets and quasi_identifier.is_category:
+                domain = quasi_identifier.domain_size
+                others = _loss(quasi_identifier, extent, codes[:, index], starts)
+                share = others * domain / max(domain - 1, 1)
+            total += quasi_identifier.weight * share
         return total * np.diff(starts)
 
     def _column(
@@ -219,19 +241,16 @@ def _extent(quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes) -> _
     classes = len(starts) - 1
     if not quasi_identifier.has_missing:
         none = np.zeros(classes, bool)
-        return _Extent(
-            np.minimum.reduceat(codes, starts[:-1]),
-            np.maximum.reduceat(codes, starts[:-1]),
-            none,
-            none,
-        )
+        low, high = (end.reduceat(codes, starts[:-1]) for end in (np.minimum, np.maximum))
+        return _Extent.of(quasi_identifier, low, high, none, none)
     missing = codes == quasi_identifier.missing_code
     lowest = np.minimum.reduceat(codes, starts[:-1])
     present_or_low = np.where(missing, np.iinfo(np.int64).min, codes)
     highest = np.maximum.reduceat(present_or_low, starts[:-1])
     some_missing = np.logical_or.reduceat(missing, starts[:-1])
     all_missing = np.logical_and.reduceat(missing, starts[:-1])
-    return _Extent(lowest, np.where(all_missing, lowest, highest), some_missing, all_missing)
+    highest = np.where(all_missing, lowest, highest)
+    return _Extent.of(quasi_identifier, lowest, highest, some_missing, all_missing)
 
 
 def _decode(quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: Flags) -> pa.Array:
@@ -328,8 +347,13 @@ def _hierarchy_labels(hierarchy: Hierarchy, extent: _Extent) -> list[str]:
 def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> pa.StringArray:
     kind, present = quasi_identifier.kind, ~extent.all_missing
     low, high = (
-        value_labels(quasi_identifier.decode(bounds[present]), kind)
-        for bounds in (extent.lowest, extent.highest)
+        end_labels(
+            value_labels(quasi_identifier.decode(ends[present]), kind),
+            kind,
+            codes[present] == quasi_identifier.bottom_code,
+            codes[present] == quasi_identifier.top_code,
+        )
+        for ends, codes in zip((extent.lowest, extent.highest), extent.codes, strict=True)
     )
     labels = interval_labels(low, high, kind, extent.some_missing[present])
     if present.all():

@@ -30,9 +30,7 @@ from anonspark.layers.partition.people import (
     MatchedValues,
     PeopleOfSides,
     PeopleSplit,
-    RangesOfSide,
     Side,
-    ValueRanges,
 )
 
 _SMALLEST = np.iinfo(np.int64).min
@@ -115,7 +113,7 @@ class UnitCount(Side):
     most: int
 
 
-Question = Request | Draw | UnitCount | PeopleSplit | MatchedValues | ValueRanges
+Question = Request | Draw | UnitCount | PeopleSplit | MatchedValues
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ class Drawn:
     codes: Integers
 
 
-Answer = Histogram | Drawn | int | PeopleOfSides | list[int] | RangesOfSide
+Answer = Histogram | Drawn | int | PeopleOfSides | list[int]
 """The result of :class:`UnitCount`, a number, at most what was asked for."""
 
 

@@ -19,8 +19,6 @@ from anonspark.layers.partition.people import (
     MatchedValues,
     PeopleOfSides,
     PeopleSplit,
-    RangesOfSide,
-    ValueRanges,
     at_most_matched,
 )
 
@@ -328,26 +326,14 @@ def first_allowed(
         people = [at_most_matched(*sides.side(place, left=left)) for left in (True, False)]
         if not all(_satisfy(one, criteria) for one in people):
             continue
-        people = yield from _known(node, boundaries[place], people, criteria)
+        answers = yield [
+            MatchedValues(node.number, boundaries[place], left) for left in (True, False)
+        ]
+        matched = [answer for answer in answers if isinstance(answer, list)]
+        people = [replace(one, matched=own) for one, own in zip(people, matched, strict=True)]
         if all(_satisfy(one, criteria) for one in people):
             return place
     return None
-
-
-def _known(
-    node: Node, boundary: Boundary, people: list[PeopleOfGroup], criteria: Criteria
-) -> Asking[list[PeopleOfGroup]]:
-    """Return the people of both sides of a boundary with all that criteria ask of them."""
-    sides = (True, False)
-    if any(criteria.most_matched):
-        answers = yield [MatchedValues(node.number, boundary, left) for left in sides]
-        matched = [answer for answer in answers if isinstance(answer, list)]
-        people = [replace(one, matched=own) for one, own in zip(people, matched, strict=True)]
-    if criteria.asks_for_ranges:
-        answers = yield [ValueRanges(node.number, boundary, left) for left in sides]
-        ranges = [one.ranges for one in answers if isinstance(one, RangesOfSide)]
-        people = [replace(one, ranges=own) for one, own in zip(people, ranges, strict=True)]
-    return [replace(one, is_estimate=False) for one in people]
 
 
 def _satisfy(people: PeopleOfGroup, criteria: Criteria) -> bool:

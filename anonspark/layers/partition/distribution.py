@@ -23,10 +23,8 @@ from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys, 
 from anonspark.layers.partition.people import (
     MatchedValues,
     PeopleSplit,
-    ValueRanges,
     count_sides,
     match_sides,
-    range_sides,
 )
 from anonspark.layers.partition.predicting import FEWEST_SAMPLED
 from anonspark.staged.dictionaries import put_together, worth_dividing
@@ -347,14 +345,11 @@ class _Counting:
         """Answer questions: by one pass over all records, and one of each kind about people."""
         splits = [one for one in questions if isinstance(one, PeopleSplit)]
         matches = [one for one in questions if isinstance(one, MatchedValues)]
-        ranges = [one for one in questions if isinstance(one, ValueRanges)]
-        of_people = PeopleSplit | MatchedValues | ValueRanges
-        others = [one for one in questions if not isinstance(one, of_people)]
+        others = [one for one in questions if not isinstance(one, PeopleSplit | MatchedValues)]
         where = self.packed, self.keys, tree.descent()
         of_kind: dict[type, Iterator[Answer]] = {
             PeopleSplit: iter(count_sides(*where, splits)),
             MatchedValues: iter(match_sides(*where, matches)),
-            ValueRanges: iter(range_sides(*where, ranges)),
         }
         counted = iter(self._count(tree, others) if others else [])
         return [next(of_kind.get(type(question), counted)) for question in questions]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from anonspark.core.arrays import Flags, Integers
 from anonspark.core.columns import UNIT
 from anonspark.core.criteria import Counts, PeopleOfGroup
-from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
+from anonspark.core.matching import enough_pairs, matched_of_attributes
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.brackets import goes_left, with_distances
@@ -60,23 +60,6 @@ class Side:
 
 class MatchedValues(Side):
     """The values that are of another person each."""
-
-
-class ValueRanges(Side):
-    """The first and the last value of each person."""
-
-
-@dataclass(frozen=True)
-class RangesOfSide:
-    """The answer to :class:`ValueRanges`.
-
-    Parameters
-    ----------
-    ranges : list of (int64 ndarray, int64 ndarray)
-        Of each sensitive attribute, the people by the first and by the last of their values.
-    """
-
-    ranges: list[tuple[Counts, Counts]]
 
 
 @dataclass(frozen=True)
@@ -123,7 +106,7 @@ class _Records:
     """The records of a task that questions are about."""
 
     descent: Descent
-    questions: Sequence[PeopleSplit | MatchedValues | ValueRanges]
+    questions: Sequence[PeopleSplit | MatchedValues]
     keys: PackedKeys
 
     @cached_property
@@ -194,22 +177,6 @@ def _extremes(
         stretches[last].astype(np.int32),
     ]
     return pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], schema=_PAIRS)
-
-
-@dataclass(frozen=True)
-class _FindRanges(_Records):
-    """Yields the first and the last value of each person, attribute by attribute."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for place, columns in self.of_questions(batches):
-            question = self.questions[place]
-            if not isinstance(question, ValueRanges):
-                raise TypeError("expected questions of one type")
-            chosen = columns[:, self.goes_left(columns, question.boundary) == question.goes_left]
-            for attribute, values in enumerate(chosen[self.values]):
-                own = np.full(len(values), attribute)
-                if len(own):
-                    yield _extremes(place, own, chosen[-1], values)
 
 
 @dataclass(frozen=True)
@@ -291,30 +258,6 @@ def _counted(pairs: Table) -> dict[str, Integers]:
     return {name: counted[name].to_numpy() for name in counted.column_names}
 
 
-def range_sides(
-    packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[ValueRanges]
-) -> list[RangesOfSide]:
-    """Count the people of sides by the first and by the last of their values.
-
-    Parameters and cost: :func:`count_sides`.
-    """
-    if not questions:
-        return []
-    columns = _counted(packed.map_batches(_FindRanges(descent, questions, keys), _PAIRS))
-    return [
-        RangesOfSide(
-            ranges_of_counts(
-                keys.criteria.first_value,
-                *(
-                    columns[name][columns["question"] == place]
-                    for name in ("side", "stretch", "count")
-                ),
-            )
-        )
-        for place in range(len(questions))
-    ]
-
-
 def match_sides(
     packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[MatchedValues]
 ) -> list[list[int]]:
@@ -350,4 +293,4 @@ def match_sides(
 def at_most_matched(number: int, counts: Sequence[Counts]) -> PeopleOfGroup:
     """Return what is known of a group whose values are not matched: as many as can be."""
     most = [min(int(np.count_nonzero(own)), number) for own in counts]
-    return PeopleOfGroup(number, counts, most, is_estimate=True)
+    return PeopleOfGroup(number, most)

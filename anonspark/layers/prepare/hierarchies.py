@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from operator import ge, le
+from typing import Any
+
+import numpy as np
 
 from anonspark.config import Configuration, HierarchyRule
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.hierarchies.rules import (
     MASK,
+    TOP,
     beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
 )
+from anonspark.core.kinds import Kind
+from anonspark.core.labels import open_marks
 from anonspark.core.ranges import day_of, day_text
 from anonspark.engine.files import Files
 from anonspark.engine.hierarchies import read_hierarchy_files
@@ -89,15 +97,54 @@ def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | 
     rule = column.attribute.hierarchy
     if not isinstance(rule, HierarchyRule):
         return None
-    if rule.intervals is not None:
+    if rule.intervals is not None or rule.calendar is not None:
         values = _all_of_range(column, present)
-        return interval_hierarchy(values, rule.intervals, rule.origin or 0, rule.top)
-    if rule.calendar is not None:
-        return calendar_hierarchy(_all_of_range(column, present), rule.calendar)
+        outer = leaves_beyond(column, values)
+        values = [value for value in values if value not in outer]
+        top = column.attribute.top if rule.top is None else rule.top
+        built = (
+            calendar_hierarchy(values, rule.calendar)
+            if rule.calendar is not None
+            else interval_hierarchy(values, rule.intervals or (), rule.origin or 0, top)
+        )
+        return _with_outer(built, set(outer.values()), open_marks(_kind_of(column))[0])
     _require_maskable(where, present, alone=rule.keep is None)
     if rule.keep is not None:
         return beginning_hierarchy(present, rule.keep)
     return prefix_hierarchy(present, rule.prefix or ())
+
+
+def _kind_of(column: InputColumn) -> Kind:
+    return "date" if column.attribute.hierarchy_kind == "calendar" else "decimal"
+
+
+def leaves_beyond(column: InputColumn, values: Sequence[str]) -> dict[str, str]:
+    """Return the leaf of each value from ``bottom`` on downwards, or from ``top`` on upwards."""
+    attribute, kind = column.attribute, _kind_of(column)
+    pairs = zip((attribute.bottom, attribute.top), open_marks(kind), (le, ge), strict=True)
+    return {
+        value: f"{end}{mark}"
+        for end, mark, is_beyond in pairs
+        for value in values
+        if end is not None and is_beyond(_sortable(value, kind), _sortable(str(end), kind))
+    }
+
+
+def _sortable(text: str, kind: Kind) -> Any:
+    return tuple(map(int, text.rsplit("-", 2))) if kind == "date" else Fraction(text)
+
+
+def _with_outer(hierarchy: Hierarchy, outer: set[str], bottom_mark: str) -> Hierarchy:
+    """Return a hierarchy with leaves that are groups of their own at all levels but the top."""
+    if not outer:
+        return hierarchy
+    codes = np.arange(len(hierarchy.leaves))
+    levels = [hierarchy.labels(level, codes).tolist() for level in range(hierarchy.height + 1)]
+    rows = [list(row) for row in zip(*levels, strict=True)]
+    for leaf in outer:
+        row = [*[leaf] * hierarchy.height, TOP]
+        rows.insert(0 if leaf.endswith(bottom_mark) else len(rows), row)
+    return Hierarchy.from_rows(rows, hierarchy.height)
 
 
 def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:

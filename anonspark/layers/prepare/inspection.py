@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.grids import UnfitGridError, default_grid, read_grid
 from anonspark.core.ranges import (
     Bound,
     UnfitRangeError,
@@ -24,7 +25,7 @@ from anonspark.core.ranges import (
 )
 from anonspark.engine.protocol import InputColumn
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.layers.prepare.hierarchies import match_hierarchy
+from anonspark.layers.prepare.hierarchies import leaves_beyond, match_hierarchy
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -42,16 +43,22 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
     """
     problems = []
     for column in columns:
+        own, kind = column.attribute, column.kind
         # With a hierarchy the configuration itself says what the values are.
-        if column.attribute.range is None or column.attribute.hierarchy is not None:
+        if own.hierarchy is not None:
             continue
-        try:
-            places_of_range(column.kind, column.attribute.range)
-        except UnfitRangeError as error:
-            problems.append(
-                f"attributes.{column.name}.range: does not fit the column, whose kind is "
-                f"{column.kind}. Expected {error}. Correct or remove it, or declare the type"
-            )
+        for key in ("range", "grid", "bottom", "top"):
+            value = getattr(own, key)
+            try:
+                if key == "grid" and value not in (None, "auto", "none"):
+                    read_grid(value, kind)
+                elif key != "grid" and value is not None:
+                    places_of_range(kind, value if key == "range" else [value])
+            except (UnfitRangeError, UnfitGridError) as error:
+                problems.append(
+                    f"attributes.{column.name}.{key}: does not fit the column, whose kind is "
+                    f"{kind}. Expected {error}. Correct or remove it, or declare the type"
+                )
     if problems:
         raise ConfigurationError(*problems)
 
@@ -196,7 +203,7 @@ def describe_quasi_identifier(
     if column.kind == "category":
         described = _describe_categories(column, arrow_type, sorted(categories or ()))
     else:
-        described = _describe_numbers(index, column, arrow_type, found)
+        described = _describe_numbers(index, column, arrow_type, found, configuration)
         if has_missing and described.highest == np.iinfo(np.int64).max:
             raise DataError(
                 f"attributes.{column.name}: holds the largest 64-bit integer, which leaves no code "
@@ -213,10 +220,14 @@ def _describe_categories(
     if column.attribute.range is not None and not _all_between(present, column.attribute.range):
         raise _outside(column)
     hierarchy = match_hierarchy(column, present)
+    folded: dict[str, int] = {}
     if hierarchy is not None:
         order = hierarchy.leaves
         codes_of = {leaf: code for code, leaf in enumerate(order)}
-        codes = sorted(codes_of[value] for value in present)
+        if column.attribute.bottom is not None or column.attribute.top is not None:
+            outer = leaves_beyond(column, present)
+            folded = {value: codes_of[leaf] for value, leaf in outer.items()}
+        codes = sorted((codes_of | folded)[value] for value in present)
     elif order is not None:
         if not set(present) <= set(order):
             raise DataError(
@@ -242,6 +253,7 @@ def _describe_categories(
         categories=tuple(order),
         weight=column.attribute.weight,
         hierarchy=hierarchy,
+        folded=tuple(folded.items()),
     )
 
 
@@ -264,7 +276,11 @@ def _all_between(values: Sequence[str], bounds: Sequence[Bound]) -> bool:
 
 
 def _describe_numbers(
-    index: int, column: InputColumn, arrow_type: pa.DataType, found: Mapping[str, Any]
+    index: int,
+    column: InputColumn,
+    arrow_type: pa.DataType,
+    found: Mapping[str, Any],
+    configuration: Configuration,
 ) -> QuasiIdentifier:
     """Return a quasi-identifier whose values have an order of their own."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
@@ -299,7 +315,60 @@ def _describe_numbers(
         scale=scale,
         weight=column.attribute.weight,
     )
-    return described if column.attribute.range is None else _with_range(described, column)
+    if column.attribute.range is not None:
+        described = _with_range(described, column)
+    return _with_grid(described, column, configuration)
+
+
+def _with_grid(
+    described: QuasiIdentifier, column: InputColumn, configuration: Configuration
+) -> QuasiIdentifier:
+    """Return a quasi-identifier whose ranges end where the configuration says."""
+    own, kind, scale = column.attribute, described.kind, described.scale
+    single = described.arrow_type == pa.float32()
+    bottom, top = (
+        None if end is None else places_of_range(kind, [end], single=single)[0]
+        for end in (own.bottom, own.top)
+    )
+    # Means have no ends, and where figures are those of a print the default has none.
+    is_printed = own.grid == "auto" and getattr(configuration.model, "published", None) is not None
+    hides_ends = configuration.output.style == "mean"
+    step = None if own.grid == "none" or is_printed or hides_ends else own.grid
+    grid = None
+    if described.lowest <= described.highest and step is not None:
+        low, high = (described.value_of(code) for code in (described.lowest, described.highest))
+        grid = read_grid(step, kind) if step != "auto" else default_grid(kind, low, high, scale)
+        grid = None if grid is None else replace(grid, single=single)
+        if grid is not None and not grid.is_exact(max(abs(low), abs(high))):
+            raise DataError(
+                f"attributes.{column.name}.grid: float numbers hold no exact multiples of it "
+                "at the column's size. Choose a larger step, or declare a smaller range"
+            )
+    if kind == "decimal":
+        numbers = [grid.step if grid is not None else 0, bottom or 0, top or 0]
+        scale = max(scale, decimal_places([float(number) for number in numbers]))
+    factor = 10 ** (scale - described.scale)
+    described = replace(
+        described,
+        scale=scale,
+        lowest=described.lowest * factor,
+        highest=described.highest * factor,
+        grid=grid,
+        bottom=bottom,
+        top=top,
+    )
+    if described.lowest > described.highest:
+        return described
+    lowest, highest = described.coarsened(np.array([described.lowest, described.highest])).tolist()
+    coarser = replace(described, lowest=lowest, highest=highest)
+    # Lines below the smallest 64-bit integer come out above.
+    is_beyond = bottom is None and lowest > described.lowest
+    if grid is not None and (is_beyond or not coarser.holds_ends):
+        raise DataError(
+            f"attributes.{column.name}.grid: the type {described.arrow_type} of the column cannot "
+            "hold the ends of its ranges. Cast the column to a larger type, or choose another step"
+        )
+    return coarser
 
 
 def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentifier:

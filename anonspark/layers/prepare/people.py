@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,35 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.arrays import Figures, Integers
+from anonspark.core.arrays import Integers
 from anonspark.core.columns import UNIT
 from anonspark.core.criteria import Criteria, PeopleOfGroup, Units
-from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
+from anonspark.core.matching import enough_pairs, matched_of_attributes
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.staged.records import Records, Rows
 
 _PAIRS = pa.schema([("item", pa.int64()), (UNIT, pa.int64())])
-_VALUES = pa.schema([("attribute", pa.int64()), ("item", pa.int64()), (UNIT, pa.int64())])
-_PARTS = pa.schema([("item", pa.int64()), ("values", pa.int64())])
-_RANGES = pa.schema([(name, pa.int64()) for name in ("attribute", UNIT, "least", "most")])
-_ENDS = pa.schema([("end", pa.int64()), ("item", pa.int64())])
-
-
-@dataclass(frozen=True)
-class _FindPairs:
-    """Yields whom each record is about, behind all values, and its values."""
-
-    criteria: Criteria
-
-    def __call__(self, batches: Batches) -> Batches:
-        person = int(self.criteria.first_value[-1])
-        for batch in batches:
-            people = batch.column(UNIT)
-            items = [*_numbers(batch, self.criteria), np.full(len(people), person)]
-            for item in items:
-                arrays = [pa.array(item, pa.int64()), people]
-                yield pa.RecordBatch.from_arrays(arrays, schema=_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -81,66 +60,19 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
 
     Notes
     -----
-    One job with two shuffles, of the different pairs of a value and a person of each task, and of
-    their numbers, which are collected. For distinct l-diversity one more with one shuffle, of whose
-    tasks 2 l^2 pairs at most are collected.
+    Two jobs with a shuffle each: of the different people of each task, and of 2 l^2 pairs of a
+    value and a person at most, which are collected.
     """
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
-    pairs = records.map_batches(_FindPairs(criteria), _PAIRS, names).aggregate(_PAIRS.names)
-    counted = pairs.select(["item"]).aggregate(["item"], count="people").collect()
-    values = int(criteria.first_value[-1])
-    counts = np.zeros(values + 1, np.int64)
-    counts[counted["item"].to_numpy()] = counted["people"].to_numpy()
-    matched = [0 for _ in criteria.sensitive]
-    if any(criteria.most_matched):
-        edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).aggregate(_PAIRS.names)
-        found = edges.collect()
-        matched = matched_of_attributes(
-            criteria.first_value,
-            criteria.most_matched,
-            found["item"].to_numpy(),
-            found[UNIT].to_numpy(),
-        )
-    split = np.split(counts[:-1], criteria.first_value[1:-1])
-    ranges = _count_ranges(records, criteria, names) if criteria.asks_for_ranges else None
-    return PeopleOfGroup(int(counts[-1]), split, matched, ranges)
-
-
-@dataclass(frozen=True)
-class _FindRanges:
-    """Yields each record's value as the first and the last one of whom it is about."""
-
-    criteria: Criteria
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            people = batch.column(UNIT)
-            for place, item in enumerate(_numbers(batch, self.criteria)):
-                own, value = pa.repeat(place, len(item)), pa.array(item, pa.int64())
-                columns = [own, people, value, value]
-                yield pa.RecordBatch.from_arrays(columns, schema=_RANGES)
-
-
-@dataclass(frozen=True)
-class _ByEnd:
-    """Yields for each person and attribute the first value, and the last one."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            for end, name in enumerate(("least", "most")):
-                ends = pa.repeat(end, batch.num_rows)
-                yield pa.RecordBatch.from_arrays([ends, batch.column(name)], schema=_ENDS)
-
-
-def _count_ranges(
-    records: Records | Rows, criteria: Criteria, names: list[str]
-) -> list[tuple[Integers, Integers]]:
-    """Count people by the first and by the last of their values. One job with two shuffles."""
-    found = records.map_batches(_FindRanges(criteria), _RANGES, names)
-    people = found.aggregate(["attribute", UNIT], least=["least"], most=["most"])
-    counted = people.map_batches(_ByEnd(), _ENDS).aggregate(_ENDS.names, count="people").collect()
-    ends, items, counts = (counted[name].to_numpy() for name in ("end", "item", "people"))
-    return ranges_of_counts(criteria.first_value, ends, items, counts)
+    edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).aggregate(_PAIRS.names)
+    found = edges.collect()
+    matched = matched_of_attributes(
+        criteria.first_value,
+        criteria.most_matched,
+        found["item"].to_numpy(),
+        found[UNIT].to_numpy(),
+    )
+    return PeopleOfGroup(records.rows(UNIT).aggregate([UNIT]).count(), matched)
 
 
 def with_people(criteria: Criteria, units: Units, records: Records | Rows) -> Criteria:
@@ -162,89 +94,13 @@ def with_people(criteria: Criteria, units: Units, records: Records | Rows) -> Cr
     criteria = replace(criteria, units=units)
     if not criteria.counts_people:
         return criteria
-    people = count_people(records, criteria)
-    criteria = of_people(criteria, people, records)
-    violated = criteria.violated_by_people(people)
+    violated = criteria.violated_by_people(count_people(records, criteria))
     if violated is not None:
         raise GuaranteeError(
             f"privacy: the whole input violates {violated.describe()} on attribute "
             f"{violated.attribute!r}, where people are counted. Weaken it. Nothing was published"
         )
     return criteria
-
-
-def of_people(criteria: Criteria, people: PeopleOfGroup, records: Records | Rows) -> Criteria:
-    """Return criteria that compare shares in classes with those of some people.
-
-    Parameters
-    ----------
-    criteria : Criteria
-        That count people.
-    people : PeopleOfGroup
-        Those of the records.
-    records : Records or Rows
-
-    Notes
-    -----
-    Where a distance is asked for, one job with three shuffles: of the different pairs of a value
-    and a person, of people, and of numbers, which are collected.
-    """
-    if criteria.units is None:
-        raise ValueError("the criteria count records")
-    even: list[Figures | None] = [None for _ in criteria.sensitive]
-    if any(one.is_even for one in criteria.criteria):
-        shares = _even_shares(records, criteria, people.number)
-        even = [*np.split(shares, criteria.first_value[1:-1])]
-    sensitive = zip(criteria.sensitive, people.counts, even, strict=True)
-    return replace(
-        criteria,
-        units=replace(criteria.units, number=people.number),
-        sensitive=tuple(
-            replace(one, people=own, even_shares=shares) for one, own, shares in sensitive
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class _FindValues:
-    """Yields each attribute's values, and whom they are of."""
-
-    criteria: Criteria
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            people = batch.column(UNIT)
-            for place, item in enumerate(_numbers(batch, self.criteria)):
-                columns = [pa.repeat(place, len(item)), pa.array(item, pa.int64()), people]
-                yield pa.RecordBatch.from_arrays(columns, schema=_VALUES)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Yields for each value of a person how many values he or she has."""
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            values = batch.column("item")
-            sizes = batch.column("values").take(values.value_parent_indices())
-            yield pa.RecordBatch.from_arrays([values.flatten(), sizes], schema=_PARTS)
-
-
-def _even_shares(records: Records | Rows, criteria: Criteria, number: int) -> Figures:
-    """Return the share of each value where people count as one, in equal parts for each value."""
-    names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
-    pairs = records.map_batches(_FindValues(criteria), _VALUES, names).aggregate(_VALUES.names)
-    people = pairs.aggregate(["attribute", UNIT], count="values", lists=["item"])
-    parts = people.select(["item", "values"]).map_batches(_Parts(), _PARTS)
-    found = parts.aggregate(_PARTS.names, count="people").collect()
-    sums: dict[int, list[float]] = {}
-    for row in found.to_pylist():
-        sums.setdefault(row["item"], []).append(row["people"] / row["values"])
-    shares = np.zeros(int(criteria.first_value[-1]))
-    for item, own in sums.items():
-        # Rounded once, so that no order of the rows matters.
-        shares[item] = math.fsum(own) / number
-    return shares
 
 
 def satisfied_by_people(records: Records, rows: int, criteria: Criteria) -> bool:
@@ -339,7 +195,7 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
 
 
 def require_countable(units: Units, privacy: PrivacyOptions) -> None:
-    """Check that nothing is required that counts records where people have several.
+    """Check that no presence is bounded where people have several records.
 
     Parameters
     ----------
@@ -350,13 +206,12 @@ def require_countable(units: Units, privacy: PrivacyOptions) -> None:
     ------
     DataError
     """
-    keys = privacy.counting_records()
-    if units.repeat and keys:
+    if units.repeat and privacy.delta_presence is not None:
         raise DataError(
-            f"privacy.{' and privacy.'.join(keys)}: found together with privacy.unit, and a person "
-            f"has {units.most_records:,} records. Expected one record of every person, because "
-            "these criteria count records and would promise more than they keep. Remove them, or "
-            "bring the input to one record a person"
+            "privacy.delta_presence: found together with privacy.unit, and a person has "
+            f"{units.most_records:,} records. Expected one record of every person, because it "
+            "counts records and would promise more than it keeps. Remove it, or bring the input "
+            "to one record a person"
         )
 
 

@@ -73,6 +73,24 @@ def published_value_warnings(
         )
 
 
+def exact_end_warnings(
+    quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration
+) -> Iterator[ReleaseWarning]:
+    """Warn of ranges whose ends are values of records. Means have no ends."""
+    names = configuration.output.style != "mean" and [
+        one.name
+        for one in quasi_identifiers
+        if not one.is_category and one.grid is None and one.lowest < one.highest
+    ]
+    if names:
+        yield ReleaseWarning(
+            "exact_ends",
+            f"ranges of {', '.join(map(repr, names))} end at values of the records, so that each "
+            "end is the value of a person. Let them end on a grid: attributes.<name>.grid takes a "
+            "step, a unit such as month, or auto. Without one a release repeats others' figures",
+        )
+
+
 _CODES = (
     "by its name its few numbers are codes that stand for names, but a class publishes them as a "
     "range, and joins codes that have nothing in common. Declare its type as text. If the numbers "

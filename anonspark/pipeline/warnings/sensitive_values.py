@@ -1,10 +1,12 @@
-"""Sensitive values that differ in how they are written, and would meet a criterion by that."""
+"""Sensitive values that differ in how they are written, are missing, or need no criterion."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
@@ -14,15 +16,32 @@ from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import measure_criteria
-from anonspark.verification.homogeneity import Homogeneity
-from anonspark.verification.merged import (
-    MergedFigures,
-    describe_merged,
-    merge_values,
-)
+from anonspark.verification.homogeneity import MISSING_VALUES, Homogeneity
 from anonspark.verification.sensitive import describe_values
 from anonspark.verification.sensitive_values import SensitiveValues
+
+
+def plain_spelling(text: str) -> str:
+    """Return a text without case, blanks, signs that show nothing, and punctuation.
+
+    Punctuation stays between digits, and `+`, `-` and `*` at the end, as in `HIV-` or `A*`. A text
+    of nothing else stays, too.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    shown = "".join(
+        sign
+        for sign in folded
+        if not sign.isspace() and unicodedata.category(sign) not in ("Cc", "Cf")
+    )
+    last = len(shown) - 1
+    plain = (
+        sign
+        for place, sign in enumerate(shown)
+        if not unicodedata.category(sign).startswith("P")
+        or (place == last and sign in "-*")
+        or (0 < place < last and (shown[place - 1] + shown[place + 1]).isdecimal())
+    )
+    return "".join(plain) or shown
 
 
 def sensitive_value_warnings(
@@ -31,7 +50,7 @@ def sensitive_value_warnings(
     sensitive: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
 ) -> Iterator[ReleaseWarning]:
-    """Warn of values of the input that say the same, or are missing, before anything is done.
+    """Warn of values of the input that are written differently, or are missing.
 
     Parameters
     ----------
@@ -48,60 +67,44 @@ def sensitive_value_warnings(
     One small job for each other sensitive attribute with texts, of at most 50,000 different values.
     """
     required = {one.name for one in sensitive}
-    columns = {
-        name: payload_column(index) for index, name in enumerate(configuration.published_as_is)
-    }
-    others = []
-    for name in _others(kept, configuration, required, sizes, columns):
-        described = describe_values(kept, columns[name])
-        if described is not None:
-            others.append(replace(described, name=name))
-    for attribute in (*sensitive, *others):
-        merged = merge_values(attribute, configuration.input.missing_markers)
-        figures = {"values": merged.values, "merged_values": merged.merged}
-        if merged.merged < merged.values:
+    attributes = list(sensitive)
+    for index, name in enumerate(configuration.published_as_is):
+        column = payload_column(index)
+        if (
+            name in configuration.sensitive
+            and name not in required
+            and is_text(kept.schema.field(column).type)
+            and sizes[name].values <= MOST_VALUES
+            and (described := describe_values(kept, column)) is not None
+        ):
+            attributes.append(replace(described, name=name))
+    markers = {"", *map(plain_spelling, configuration.input.missing_markers)}
+    for attribute in attributes:
+        # A declared order may list values that do not occur.
+        values = attribute.values.filter(pa.array(attribute.shares > 0)).to_pylist()
+        plain = {
+            plain_spelling(value) if isinstance(value, str) else value if value == value else None
+            for value in values
+        }
+        missing = plain & {None, *markers}
+        merged = len(plain - missing) + bool(missing)
+        figures = {"values": len(values), "merged_values": merged}
+        if merged < len(values):
             yield ReleaseWarning(
                 "equal_values",
-                f"its {merged.values:,} different values are {merged.merged:,} but for case, "
-                "blanks, punctuation, look-alike letters, forms of numbers and markers of "
-                "missing values, and each would count for l-diversity and the other criteria. "
-                "Write equal values alike",
+                f"its {len(values):,} different values are {merged:,} but for case, blanks, "
+                "punctuation and markers of missing values, and each would count for l-diversity "
+                "and the other criteria. Write equal values alike",
                 attribute.name,
                 figures,
             )
-        elif merged.has_missing and attribute.name in required:
-            yield ReleaseWarning(
-                "missing_values",
-                "values are missing, and missing counts for l-diversity and the other criteria "
-                "as one more value. Complete them, or ask for a larger l",
-                attribute.name,
-                figures,
-            )
-
-
-def _others(
-    table: Table,
-    configuration: Configuration,
-    required: Collection[str],
-    sizes: Mapping[str, ValueSizes],
-    columns: Mapping[str, str],
-) -> list[str]:
-    """Return the sensitive attributes without a criterion whose texts are few enough to be read."""
-    schema = table.schema
-    return [
-        name
-        for name in configuration.sensitive
-        if name not in required
-        and is_text(schema.field(columns[name]).type)
-        and sizes[name].values <= MOST_VALUES
-    ]
+        elif missing and attribute.name in required:
+            yield ReleaseWarning("missing_values", MISSING_VALUES, attribute.name, figures)
 
 
 def warn_of_sensitive_values(
     table: Table,
-    quasi_identifiers: Sequence[str],
     configuration: Configuration,
-    staged: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
     published: PublishedClasses,
 ) -> Iterator[ReleaseWarning]:
@@ -111,59 +114,28 @@ def warn_of_sensitive_values(
     ----------
     table : Table
         Published records, read from their files.
-    quasi_identifiers : sequence of str
-        Published columns that form the classes.
     configuration : Configuration
-    staged : sequence of SensitiveValues
-        Of the attributes that criteria are about, the values of the whole input. It saves looking
-        at those in which there is nothing to find.
     sizes : mapping of str to ValueSizes
         Of the published columns.
     published : PublishedClasses
         The classes, and what came along with them.
-
-    Notes
-    -----
-    For each sensitive attribute of texts without a criterion, or with a declared order, a small job
-    that counts its values. None for the others if no value of the input says the same as another or
-    is missing. Where there is something to find, one job that measures, about as much as the
-    measuring of a criterion.
     """
-    measured: dict[str, Homogeneity] = {}
-    markers = configuration.input.missing_markers
-    orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
-    required = {one.name for one in staged}
-    columns = {name: name for name in configuration.published_as_is}
-    merging = {one.name for one in staged if not merge_values(one, markers).is_plain}
-    merging.update(_others(table, configuration, required, sizes, columns))
-    forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
+    criteria = configuration.privacy.criteria
+    counting = {one.attribute for one in criteria if one.type.counts_values}
+    forbidden = {one.attribute for one in criteria if one.forbids_one_value}
     for name in configuration.sensitive:
-        if name in forbidden and name not in merging:
-            continue
-        comparable = is_plain(table.schema.field(name).type)
-        if name not in forbidden:
-            measured[name] = _homogeneity(
-                sizes[name],
-                comparable=comparable,
-                missing=published.missing[name],
-                homogeneous=published.homogeneous.get(name),
-            )
-        values = None
-        if comparable and (name in merging or name in orders):
-            # What is told is about published records alone.
-            values = describe_values(table, name, order=orders.get(name))
-        if values is None or name not in merging:
-            continue
-        merged = merge_values(values, markers)
-        if merged.is_plain:
-            continue
-        criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
-        asked = merged.asked(criteria)
-        figures = merged.figures(measure_criteria(table, quasi_identifiers, asked))
-        merged_warning = describe_merged(figures)
-        if merged_warning is not None:
-            code, text = merged_warning
-            yield ReleaseWarning(code, text, name, _figures(figures))
+        if name in counting and (missing := published.missing.get(name)):
+            yield ReleaseWarning("missing_values", MISSING_VALUES, name, {"records": missing})
+    measured = {
+        name: _homogeneity(
+            sizes[name],
+            comparable=is_plain(table.schema.field(name).type),
+            missing=published.missing[name],
+            homogeneous=published.homogeneous.get(name),
+        )
+        for name in configuration.sensitive
+        if name not in forbidden
+    }
     yield from _privacy_warnings(configuration, measured)
 
 
@@ -227,21 +199,3 @@ def _privacy_warnings(
         more = own.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
         if more is not None:
             yield ReleaseWarning(*more, name, {"homogeneous_records": own.homogeneous})
-
-
-def _figures(figures: MergedFigures) -> dict[str, object]:
-    return {
-        "values": figures.values,
-        "merged_values": figures.merged,
-        "distinct": figures.distinct_published,
-        "distinct_merged": figures.distinct,
-        "distinct_present": figures.distinct_present,
-        "criteria": [
-            {
-                "criterion": one.kind,
-                "required": one.bound,
-                "merged": None if math.isinf(measured) else measured,
-            }
-            for one, measured in figures.criteria.items()
-        ],
-    }

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib import resources
 
 import pyarrow as pa
+from jinja2 import Environment, StrictUndefined, Template
 
 from anonspark.core.utility_score import columns_text
 from anonspark.engine.files import Files, PublishedFile
@@ -35,156 +38,58 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
     files : collection of str
         Names of the files beside this one.
     """
-    parts = [
-        f"# {title_of(manifest)}",
-        _what_it_is(manifest),
-        _columns(manifest, schema),
-        _labels(manifest),
-        _levels(manifest),
-        _counting(manifest, schema, files),
-        _limits(manifest),
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _what_it_is(manifest: Manifest) -> str:
-    rows = int(manifest.published.get("rows", 0))
-    made = f"anonspark {manifest.version}".strip()
-    text = (
-        f"{rows:,} records about people, made by {made}. Records that are alike in all "
-        "quasi-identifiers are a class. A reader who knows a person's values finds the class and "
-        "not the person.\n\n"
-    )
-    text += "\n".join(f"- {sentence}" for sentence in promises(manifest))
-    if manifest.parts:
-        text += (
-            f"\n\nIt is the union of {len(manifest.parts)} releases of different holders. Note: "
-            f"{NOT_PROTECTED}."
-        )
-    return text
-
-
-def _columns(manifest: Manifest, schema: pa.Schema) -> str:
-    about = about_columns(manifest, schema)
-    lines = ["## Columns", "", "| column | type | role | what it is |", "| --- | --- | --- | --- |"]
-    for field in schema:
-        one = about[field.name]
-        cells = [code_span(field.name), type_of(field.type), one.role, one.meaning]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _labels(manifest: Manifest) -> str:
-    """Explain the labels that this release has."""
     attributes = published_attributes(manifest)
-    lines = []
-    numbers = [one for one in attributes if _is_labelled_range(one)]
-    if any(one.kind not in ("date", "timestamp") for one in numbers):
-        lines.append("`44` is one value. `[17-25]` are all numbers from 17 to 25, both included.")
-    if any(one.kind in ("date", "timestamp") for one in numbers):
-        lines.append(
-            "`[2020-01-31/2020-03-01]` are all days (or times, in UTC) between, both included."
-        )
-    rules = {one.rule for one in attributes if one.style != "bounds"}
-    if "intervals" in rules:
-        lines.append(
-            "`[20-25[` are the numbers from 20 to 25 without 25, and `90+` are those from 90 on."
-        )
-    if "calendar" in rules:
-        lines.append(
-            "`2020-01`, `2020-Q1`, `2020` and `2020s` are all days of the month, quarter, year or "
-            "decade."
-        )
-    if "prefix" in rules:
-        lines.append("`061**` are all codes of five characters that begin with 061.")
-    if "keep" in rules:
-        lines.append("`E11*` are all codes that begin with E11.")
-    if any(one.is_category and one.style != "bounds" for one in attributes):
-        lines.append(
-            "`{a, b}` is one of these values. A value in double quotes is quoted as in JSON."
-        )
-    if any(has_unknown_labels(one, manifest) for one in attributes):
-        lines.append(
-            "The label of a hierarchy stands for a value or for all values of a group. The "
-            "hierarchy lists them, and it is not in the release."
-        )
-    if rules - {None} or any(has_unknown_labels(one, manifest) for one in attributes):
-        lines.append("`*` is any value.")
-    if not manifest.drops_missing and manifest.style == "interval":
-        lines.append("`missing` is no value, `... or missing` a value or none.")
-    if manifest.style == "bounds":
-        lines.append(
-            "Both bounds are included, and are values that occur in the class. Null where all "
-            "values are missing."
-        )
-    if manifest.style == "mean":
-        lines.append("A mean does not show how far the values of a class lie apart.")
-    if not lines:
-        return ""
-    return "## Labels\n\n" + "\n".join(f"- {line}" for line in lines)
-
-
-def _levels(manifest: Manifest) -> str:
-    """Point to the levels of a release with one level for each column."""
-    if manifest.parts or manifest.configuration["model"]["name"] not in _LEVELLED:
-        return ""
-    return """## Levels
-
-- Every quasi-identifier has one level of its hierarchy for all records of a round, see
-  `metrics/rounds`. `metrics/nodes`, if it exists, describes the levels above.
-- `anonspark mapping .` prints which value has which label, for who has the hierarchies' files."""
-
-
-def _is_labelled_range(attribute: PublishedAttribute) -> bool:
-    return attribute.style == "interval" and not attribute.is_category and attribute.rule is None
-
-
-def _counting(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
+    about = about_columns(manifest, schema)
+    in_labels = [one for one in attributes if one.style != "bounds"]
     question, sql = _example(manifest, schema)
-    text = f"""## How to count
-
-A class covers a region, so a count has an estimate (each class spread evenly over its region) and
-bounds that hold for certain: records of classes that lie inside, and of those that may.
-
-With anonspark, in this directory:
-
-```sh
-anonspark query . {_for_shell(question)}
-```
-
-```python
-import anonspark
-
-release = anonspark.read(".")
-release.count({question!r})   # estimate, lower, upper
-release.to_pandas()           # typed columns next to the labels
-```"""
-    if "views.sql" in files:
-        text += f"""
-
-With DuckDB, in this directory: `duckdb -init views.sql` makes the view `{VIEW}` with typed columns
-next to the labels."""
-        if sql:
-            text += f"\n\n```sql\n{sql}\n```"
-    if manifest.data_format == "parquet":
-        text += """
-
-With pandas alone: `pandas.read_parquet("data")` reads the labels as they are."""
-    if "csv" in manifest.copies:
-        text += """
-
-With a spreadsheet or R: `copies` holds the same records as CSV, a file for each file of `data`, in
-UTF-8 with a byte order mark (in R `read.csv(..., fileEncoding = "UTF-8-BOM")`). The fields of texts
-are in quotes, and an empty field without quotes is a missing value. A text that begins with `=`,
-`+`, `-`, `@`, an apostrophe, a tab or a line break, and is no number, has an apostrophe in front of
-it, so that no spreadsheet runs it as a formula. So have these signs inside of a text, behind a
-semicolon, a tab or a line break (and quotes), where some programs begin a cell. Remove an
-apostrophe at each of these places to get the text."""
-    return text
+    summary = manifest.summary
+    return _template().render(
+        title=title_of(manifest),
+        rows=f"{int(manifest.published.get('rows', 0)):,}",
+        made=f"anonspark {manifest.version}".strip(),
+        promises=promises(manifest),
+        k=f"{manifest.k:,} record{'s' * (manifest.k > 1)}",
+        parts=len(manifest.parts),
+        not_protected=NOT_PROTECTED,
+        columns=[
+            (code_span(one.name), type_of(one.type), about[one.name].role, about[one.name].meaning)
+            for one in schema
+        ],
+        are_times=[one.kind in ("date", "timestamp") for one in attributes if _is_range(one)],
+        rules={one.rule for one in in_labels} - {None},
+        has_sets=any(one.is_category for one in in_labels),
+        has_groups=any(has_unknown_labels(one, manifest) for one in attributes),
+        has_grid=any(one.grid for one in attributes),
+        has_open_ends=any((one.bottom, one.top) != (None, None) for one in attributes),
+        isolating=summary.get("isolating_ends"),
+        style=manifest.style,
+        drops_missing=manifest.drops_missing,
+        has_levels=not manifest.parts and manifest.configuration["model"]["name"] in _LEVELLED,
+        question=question,
+        quoted_question=repr(question),
+        has_views="views.sql" in files,
+        view=VIEW,
+        sql=sql,
+        is_parquet=manifest.data_format == "parquet",
+        has_csv="csv" in manifest.copies,
+        kept_columns=columns_text(summary),
+        left_out=[summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")],
+        verifier=VERIFIER,
+    )
 
 
-def _for_shell(question: str) -> str:
-    return "'" + question.replace("'", "'\\''") + "'"
+@cache
+def _template() -> Template:
+    """Return the template of the page. Every character of it counts: verify compares the bytes."""
+    environment = Environment(  # noqa: S701 - Markdown, whose values are quoted where they come from
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    source = resources.files("anonspark.release.sidecar_files").joinpath("readme.md.j2")
+    return environment.from_string(source.read_text(encoding="utf-8"))
+
+
+def _is_range(attribute: PublishedAttribute) -> bool:
+    return attribute.style == "interval" and not attribute.is_category and attribute.rule is None
 
 
 def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
@@ -207,8 +112,9 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
         if one.kind == "date":  # A question needs no quotes around a day, so a shell needs fewer.
             bounds = bounds.replace("'", "")
         question = f"{quoted(one.name)} between {bounds}"
-        if first is None or last is None or one.rule is not None:
-            # Of rules null may mean any value, which a comparison would leave out.
+        is_open = one.bottom is not None or one.top is not None
+        if first is None or last is None or one.rule is not None or is_open:
+            # Of rules and open ends null may mean any value, which a comparison would leave out.
             return question, ""
         found = raw_type_of(one, schema)
         if found is not None and pa.types.is_timestamp(found) and found.tz is not None:
@@ -234,32 +140,6 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
 def _may_be_written(name: str) -> bool:
     """Return whether a name can stand in a block of code, which it must not end."""
     return name.isprintable() and "`" not in name
-
-
-def _limits(manifest: Manifest) -> str:
-    lines = [
-        "Do not try to find out who a record is about, and do not join it with what would.",
-        "Columns that are published as they were are true of single people: a class whose records "
-        "agree in one of them shows it of every person in the class.",
-        "Counts of few records have wide bounds. Quote the bounds with the estimate.",
-    ]
-    columns = columns_text(manifest.summary)
-    if columns:
-        lines.append(f"{columns}. The release holds nothing of the others.")
-    left_out = [manifest.summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")]
-    if None in left_out:
-        lines.append("Records may have been left out. The release does not say how many.")
-    elif any(left_out):
-        number = sum(int(one or 0) for one in left_out)
-        lines.append(f"{number:,} records of the table that it was made of were left out.")
-    if manifest.style == "mean":
-        lines.append("Of means there are no bounds: every value of a class is possible.")
-    lines.append("`anonspark verify .` proves the promises above from the files alone.")
-    lines.append(
-        f"`python {VERIFIER} .` counts them again with Python and pyarrow alone. Compare the file "
-        "with what `anonspark verifier` prints before you run it: it may have been changed."
-    )
-    return "## Limits\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "orc": "application/vnd.apache.orc"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from anonspark.core.labels import open_marks
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.sidecar_files import duckdb
@@ -105,7 +106,8 @@ def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema)
         stripped += "_"
     own, low, high = (duckdb.quoted(one) for one in (stripped, names["min"], names["max"]))
     if attribute.rule == "calendar":
-        ends = _period(own, last=False), _period(own, last=True)
+        below, above = _marks(attribute)
+        ends = _period(own, above, last=False), _period(own, below, last=True)
     else:
         ends = _ends(own, attribute, arrow_type)
     shown: dict[Typed, str] = {
@@ -127,19 +129,34 @@ def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) ->
     pattern, divider = {"date": (_DATE, "/"), "timestamp": (_TIME, "/")}.get(
         attribute.kind, (_NUMBER, "-")
     )
-    interval = f"^[^0-9.+-]({pattern}){divider}({pattern}).$"
-    single = duckdb.matched(label, f"^{pattern}$", 0)
-    # No end of 90+ is known.
-    beginning = duckdb.matched(label, f"^({pattern})[+]$", 1)
-    low, high = (
-        duckdb.typed(f"coalesce({duckdb.matched(label, interval, end)}, {other})", arrow_type)
-        for end, other in ((1, f"{single}, {beginning}"), (2, single))
+    # No end of 90+ is known, and none of 17 or less.
+    below, above = _marks(attribute)
+    low = f"^[^0-9.+-]({pattern}){divider}({pattern}){above and f'(?:{above})?'}.$"
+    high = f"^[^0-9.+-]({pattern}){below and f'(?:{below})?'}{divider}({pattern}).$"
+    single = (f"^{pattern}$", 0)
+    first = [(low, 1), single, (f"^({pattern}){above or '[+]'}$", 1)]
+    last = [(high, 2), single, *([(f"^({pattern}){below}$", 1)] if below else [])]
+    lowest, highest = (
+        duckdb.typed(
+            f"coalesce({', '.join(duckdb.matched(label, *match) for match in matches)})", arrow_type
+        )
+        for matches in (first, last)
     )
-    return low, high
+    return lowest, highest
 
 
-def _period(label: str, *, last: bool) -> str:
-    """Return the first or last day of a decade, year, quarter or month, or the day itself."""
+def _marks(attribute: PublishedAttribute) -> tuple[str, str]:
+    """Return patterns of what stands behind ends without values beyond, empty without such ends."""
+    below, above = open_marks(attribute.kind)
+    has_bottom, has_top = attribute.bottom is not None, attribute.top is not None
+    return below if has_bottom else "", above.replace("+", "[+]") if has_top else ""
+
+
+def _period(label: str, mark: str, *, last: bool) -> str:
+    """Return the first or last day of a decade, year, quarter or month, or the day itself.
+
+    Behind a day there may be the mark of values beyond it.
+    """
     year = f"try_cast(substr({label}, 1, 4) AS INT)"
     quarter = f"try_cast(right({label}, 1) AS INT)"
     month = f"try_cast(concat({label}, '-01') AS DATE)"
@@ -159,6 +176,7 @@ def _period(label: str, *, last: bool) -> str:
         ("^[0-9]{4}-Q[1-4]$", of_quarter),
         ("^[0-9]{4}-[0-9]{2}$", of_month),
         (f"^{_DATE}$", f"try_cast({label} AS DATE)"),
+        *([(f"^{_DATE}{mark}$", f"try_cast(substr({label}, 1, 10) AS DATE)")] if mark else []),
     )
     whens = " ".join(
         f"WHEN {duckdb.matched(label, pattern, 0)} IS NOT NULL THEN {day}" for pattern, day in cases

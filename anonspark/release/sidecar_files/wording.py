@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.grids import grid_text
 from anonspark.foreign_text import code_span
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
@@ -85,6 +86,10 @@ def _meaning(attribute: PublishedAttribute, column: str, manifest: Manifest) -> 
     if column == manifest.holder_column:
         return "who held the record"
     name = code_span(attribute.name)
+    if attribute.grid is not None:
+        unmarked = _meaning(replace(attribute, grid=None), column, manifest)
+        step = grid_text(attribute.grid)
+        return f"{unmarked}. Ranges end on a grid of {step}"
     if column == f"{attribute.name}_missing":
         return f"whether {name} may be missing"
     if column == f"{attribute.name}_min":

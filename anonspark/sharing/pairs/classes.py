@@ -259,7 +259,7 @@ def _whole_ends(interval: Interval) -> tuple[int, int | float]:
     """Return the first and last whole number of an interval."""
     if isinstance(interval.low, str) or isinstance(interval.high, str):
         raise TypeError("an interval of texts has no numbers")
-    low = math.ceil(interval.low)
+    low = -1 if interval.low == -math.inf else math.ceil(interval.low)
     if interval.high == math.inf:
         return low, math.inf
     high = math.floor(interval.high)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.combinations import labels_of_records
 from anonspark.config.models import CuttingOptions
 from anonspark.config.overrides import assign, parse_overrides, written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
@@ -472,6 +473,9 @@ class _Reading:
                 f"{where}.privacy.delta_presence: found a population. In a plan that is the "
                 f"source. Write {where}.presence instead"
             )
+        problem = labels_of_records(asked.model.model_dump(), asked.missing)
+        if request.presence is not None and problem is not None:
+            self.problems.append(f"{where}.presence: {problem}")
         if asked.output.pseudonyms:
             self.problems.append(
                 f"{where}.output.pseudonyms: found {', '.join(asked.output.pseudonyms)}. "

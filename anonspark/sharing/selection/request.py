@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from anonspark.sharing.selection.domains import MOST_ROWS, Domain
 from anonspark.sharing.selection.mechanisms import loss_of_a_record, scale_of, width_of
 from anonspark.sharing.selection.settings import DomainOptions, EvenBins, SelectionSettings
 
+_LOGGER = logging.getLogger(__name__)
+_LARGE_EPSILON = 10
 _TWO = 2
 _OF_FILES = ("csv", "parquet", "orc", "avro")
 # All others may make a column's type of its values.
@@ -218,6 +221,12 @@ def open_wanted(
         raise ConfigurationError(
             "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
             "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
+        )
+    if wanted.charged > _LARGE_EPSILON:
+        _LOGGER.warning(
+            "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
+            "may be e^%g times as likely with a person as without. Expected at most %d",
+            *(wanted.charged, wanted.charged, _LARGE_EPSILON),
         )
     return table, wanted
 

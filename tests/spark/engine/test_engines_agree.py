@@ -69,23 +69,9 @@ CASES: dict[str, dict[str, Any]] = {
             "unit": ["city", "sex"],
             "l_diversity": [
                 {"attribute": "diagnosis", "l": 3},
-                {"attribute": "diagnosis", "l": 1.5, "kind": "entropy"},
+                {"attribute": "income", "l": 2},
             ],
-            "t_closeness": {"attribute": "income", "t": 0.7, "distance": "ordered"},
         },
-    },
-    "shares of units with pseudonyms, at night": {
-        "model": {"name": "canon", "vantage": "random"},
-        "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
-        "privacy": {
-            "k": 4,
-            "unit": ["city", "sex"],
-            "alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.9},
-            "beta_likeness": {"attribute": "diagnosis", "beta": 3.0},
-            # Met by any class: its figure is measured all the same.
-            "t_closeness": {"attribute": "diagnosis", "t": 1.0},
-        },
-        "output": {"pseudonyms": {"city": "person"}},
     },
     "refined groups": {
         "model": {"name": "su-mondrian", "refine": 2},

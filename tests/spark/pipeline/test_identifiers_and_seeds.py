@@ -31,7 +31,7 @@ def test_a_seed_at_an_address(
     address = f"viewfs://{tmp_path.name}/data"
     (tmp_path / "seed").write_text(f"{SEED}\n")
     write_table(tmp_path / "input.parquet", {"age": list(range(60))})
-    attributes = {"age": "quasi_identifier"}
+    attributes = {"age": {"role": "quasi_identifier", "grid": 1}}
     path = configuration_file(
         tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
     )

@@ -25,7 +25,10 @@ def people() -> pd.DataFrame:
 
 def test_keywords_say_what_a_configuration_says() -> None:
     config = {
-        "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "grid": "auto"},
+            "visits": "insensitive",
+        },
         "privacy": {"k": 5},
         "model": {"name": "mondrian"},
         "execution": {"seed": 7},
@@ -173,18 +176,6 @@ def test_what_is_no_release_is_told_with_its_type(one: Any) -> None:
     for function in (anonspark.report, lambda given: anonspark.evaluate(given, people())):
         with pytest.raises(ConfigurationError, match=message):
             function(one)
-
-
-def test_the_inside_edition_has_a_place_apart(tmp_path: Path) -> None:
-    sensitive = {"quasi_identifiers": ["age"], "sensitive": ["visits"]}
-    with anonspark.anonymize(people(), k=5, **sensitive) as release:
-        page = anonspark.report(release, str(tmp_path / "inside.html"), internal=True)
-        assert "Internal edition" in page.html
-        assert "Worst classes" in page.html
-        assert (tmp_path / "inside.html").read_text() == page.html
-        assert "Worst classes" not in anonspark.report(release).html
-        with pytest.raises(ConfigurationError, match=r"^path: .* lies inside the release"):
-            anonspark.report(release, f"{release.path}/inside.html", inside=True)
 
 
 def test_equal_calls_have_equal_fingerprints() -> None:

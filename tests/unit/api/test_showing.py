@@ -72,7 +72,7 @@ def test_text_is_short_and_begins_with_the_verdict(found: dict[str, Any]) -> Non
     assert first["proof"] == "Verification: ! All criteria hold, with 1 warning."
     assert first["failed"] == "Verification: ✗ 1 of the checks failed."
     assert "  ! the smallest class of the release has 3" in repr(found["failed"])
-    assert first["comparison"].startswith("Comparison: best by gcp, smaller is better: k=2, ")
+    assert first["comparison"].startswith("Comparison: best by loss, smaller is better: k=2, ")
     assert "attribute  " in repr(found["loss"])
 
 

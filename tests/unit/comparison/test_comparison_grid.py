@@ -61,7 +61,7 @@ def test_a_block_is_a_product_and_blocks_follow_each_other(tmp_path: Path) -> No
     assert [cell.configuration.privacy.k for cell in grid.cells] == [5, 10, 5, 5]
     assert [cell.configuration.model.name for cell in grid.cells][2:] == ["su-mondrian"] * 2
     assert len({cell.id for cell in grid.cells}) == 4
-    assert (grid.rank_by, grid.output, grid.title) == ("gcp", "out/grid", None)
+    assert (grid.rank_by, grid.output, grid.title) == ("loss", "out/grid", None)
 
 
 def test_a_configuration_is_run_once(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pyspark_is_not_imported() -> None:
     code = (
         "import sys, anonspark.engine.spark.java, anonspark.engine.spark.session\n"
-        "import anonspark.cli.doctor\n"
+        "import anonspark.cli.commands.doctor\n"
         "anonspark.engine.spark.java.installed_spark_version()\n"
         "sys.exit('pyspark' in sys.modules)"
     )

@@ -11,11 +11,13 @@ import pytest
 import references
 from hypothesis import given
 from hypothesis import strategies as st
-from references import Table, k_alone, may_be_a_group, tables_and_criteria
+from references import Table, attribute_of, k_alone, may_be_a_group, tables_and_criteria
 
 from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import judging_of, satisfies_after
+from anonspark.kernels.group_exchange import exchange_records
 from anonspark.kernels.merging import total_penalty
 from anonspark.kernels.mondrian import CELL_RECORDS, cut_into_cells
 from anonspark.kernels.refinement import refine_groups, refine_in_cells
@@ -124,6 +126,58 @@ def test_a_changed_group_is_judged_as_the_reference_judges_it(
     )
 
     assert satisfied == may_be_a_group(without_k, table.values, after)
+
+
+TWO = Criterion("s", "distinct", 2)
+HALF = Criterion("s", "alpha", 0.5)
+
+
+# Records stand at 0, 1, 9 (and 2) in one group, from 10 on in the other, which is nearer to 9.
+@pytest.mark.parametrize(
+    ("criterion", "givers", "getters", "moves"),
+    [
+        (TWO, "aab", "ab", False),
+        (TWO, "abb", "ab", True),
+        (TWO, "abc", "ab", True),
+        (HALF, "aabc", "ac", False),
+        (HALF, "abcc", "ab", True),
+        (HALF, "abc", "cb", False),
+        (HALF, "abc", "ab", True),
+        (None, "aa", "ab", False),
+    ],
+)
+def test_a_single_record_is_given_where_the_exchange_leaves_both_groups_their_criteria(
+    criterion: Criterion | None, givers: str, getters: str, *, moves: bool
+) -> None:
+    positions = [0, 1, 9, 2][: len(givers)] if len(givers) > 2 else [0, 9]
+    axes = np.array([[*positions, *range(10, 10 + len(getters))]], np.float64)
+    values = np.array([["abc".index(letter)] for letter in givers + getters])
+    own = (criterion,) if criterion else ()
+    criteria = Criteria(2, own, (attribute_of("s", [9, 9, 9]),) if own else ())
+    group_of = np.repeat([0, 1], [len(givers), len(getters)])
+
+    exchange_records(axes, values, group_of, 2, judging_of(criteria.requirements))
+
+    assert group_of[positions.index(9)] == int(moves)
+    assert group_of.sum() == len(getters) + moves
+
+
+@pytest.mark.parametrize(("near", "swaps"), [("a", True), ("b", False)])
+def test_records_are_swapped_where_the_exchange_leaves_both_groups_their_criteria(
+    near: str, *, swaps: bool
+) -> None:
+    """Both records have the same value of another attribute."""
+    axes = np.array([[0.0, 9.0, 1.0, 10.0]])
+    first = ["abc".index(letter) for letter in ("b", "a", near, "c")]
+    values = np.array([[value, 3] for value in first])
+    sensitive = attribute_of("s", [9, 9, 9]), attribute_of("t", [9])
+    group_of = np.array([0, 0, 1, 1])
+
+    requirements = Criteria(2, (TWO,), sensitive).requirements
+    exchange_records(axes, values, group_of, 2, judging_of(requirements))
+
+    assert (group_of[0] == group_of[2]) == swaps
+    assert group_of.sum() == 2
 
 
 @pytest.mark.parametrize("k", [2, 10, 50])

@@ -62,7 +62,12 @@ def test_paths_of_files_do_not_make_runs_incomparable() -> None:
         city = {"role": "quasi_identifier", "hierarchy": f"{day}/city.csv"}
         population = {"population": f"{day}/registry", "max": 0.5}
         return configured(
-            attributes={"age": "quasi_identifier", "city": city},
+            attributes={"age": city, "city": city},
+            model={
+                "name": "full-domain",
+                "levels": [{"age": 1, "city": 1}],
+                "suppression_limit": 0.0,
+            },
             privacy={"k": 2, "delta_presence": population},
         ).settings_fingerprint()
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from cases import cases
 
+import anonspark
 from anonspark.config import parse_configuration
 from anonspark.config.gates import Gate
+from anonspark.core.figure_text import k_of
 from anonspark.core.utility_score import describe_utility, utility_score, utility_word
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.evaluate.gates import check_gates, require_passed
@@ -80,6 +83,40 @@ def test_every_figure_out_of_bounds_is_told() -> None:
     ]
 
 
+@pytest.mark.parametrize("k", [*range(2, 60), 99, 1000, 99_999])
+def test_a_fraction_is_the_figure_of_so_many_records(k: int) -> None:
+    (gate,) = configured(gcp={"min": f"1/{k + 1}", "max": f"1/{k}"}).values()
+    assert (gate.min, gate.max) == (1 / (k + 1), 1 / k)
+    document = {**MINIMAL, "evaluate": {"risk": {"threshold": f"1 / {k}"}}}
+    threshold = parse_configuration(document).evaluate.risk.threshold
+    assert threshold == 1 / k
+    assert k_of(threshold) == k
+    assert k_of(threshold * (1 - 1e-15)) == k + 1
+
+
+@pytest.mark.parametrize(
+    ("found", "bound", "needed"),
+    [
+        (1 / 11, 0.09, "0.09 needs k = 12; 1/11 is written '1/11'"),
+        (1 / 3, 0.33, "0.33 needs k = 4; 1/3 is written '1/3'"),
+        (1 / 10, 0.09, "0.09 needs k = 12"),
+        (1 / 10, "1/11", "0.0909091 needs k = 11"),
+        (1 / 10, 0, None),
+    ],
+)
+def test_a_bound_on_the_highest_risk_says_which_k_it_needs(
+    found: float, bound: float | str, needed: str | None
+) -> None:
+    risk = [{"attacker": name, "highest": found} for name in ("prosecutor", "journalist")]
+    name = "risk.{}.highest".format
+    for attacker in ("prosecutor", "journalist"):
+        gates = configured(**{name(attacker): {"max": bound}})
+        (result,) = check_gates(gates, SUMMARY, [], risk)
+        text = str(result.describe())
+        expected = needed if attacker == "prosecutor" else None
+        assert text.partition(" less. ")[2] == (expected or "")
+
+
 @cases(__file__, "gates", "text")
 def test_what_is_no_gate(gates: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
@@ -139,3 +176,22 @@ def test_the_score_in_words(loss: float, word: str) -> None:
 
 def test_a_loss_of_all_and_its_last_digit_has_a_word() -> None:
     assert utility_word(utility_score(1 + 2**-52)) == "poor"
+
+
+def test_groups_of_11_pass_one_in_11() -> None:
+    """The threshold that is written as 0.09 stands for groups of 11."""
+    people = pa.table({"age": [*range(30, 41), *range(60, 71)]})
+    asked: dict[str, Any] = {
+        "attributes": {"age": "quasi_identifier"},
+        "privacy": {"k": 11},
+        "evaluate": {"risk": {"threshold": "1/11"}},
+        "gates": {"risk.prosecutor.highest": {"max": "1/11"}},
+    }
+    with anonspark.anonymize(people, asked) as release:
+        (risk,) = (row for row in release.verify().risk if row["attacker"] == "prosecutor")
+        assert (risk["highest"], risk["high_highest"]) == (1 / 11, False)
+        assert "At most 9.1%" in release.report().html
+    asked["gates"] = {"risk.prosecutor.highest": {"max": 0.09}}
+    words = r"0\.09 needs k = 12; 1/11 is written '1/11'"
+    with pytest.raises(GuaranteeError, match=words):
+        anonspark.anonymize(people, asked)

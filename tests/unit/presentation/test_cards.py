@@ -30,8 +30,8 @@ SUMMARY: dict[str, Any] = {
     "published_min_class_size": 6, "utility_score": 97.5,
 }  # fmt: skip
 ATTRIBUTES = [
-    {"attribute": f"column-{place}", "ncp": ncp}
-    for place, ncp in enumerate((0.01, 0.2, None, 0.05, 0.3))
+    {"attribute": f"column-{place}", "loss": loss}
+    for place, loss in enumerate((0.01, 0.2, None, 0.05, 0.3))
 ]
 RISK = [
     {"round": 1, "attacker": "prosecutor", "highest": 0.9, "average": 0.8},

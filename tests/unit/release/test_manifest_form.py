@@ -18,8 +18,8 @@ CONFIGURATION: dict[str, Any] = data_beside(__file__)["CONFIGURATION"]
 
 
 SOMETIMES = (
-    *("rule_", "baseline_", "entropy", "kl_", "association_"),
-    *("units", "smallest_units", "rows_requested", "rows_withheld"),
+    *("rule_", "baseline_", "entropy", "kl_", "association_", "isolating_ends"),
+    *("units", "smallest_units", "alone", "rows_requested", "rows_withheld"),
 )
 """How the names of figures begin that not every release has."""
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proofs import verification as verified
 
+import anonspark
 from anonspark.core.criterion import Criterion
 from anonspark.core.model_scores import Difference
 from anonspark.engine.local.engine import LocalEngine
@@ -21,7 +22,6 @@ from anonspark.presentation.blocks import Chart, Items, Section, Table, Text, Ti
 from anonspark.presentation.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice, stricter
-from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Figures
@@ -30,10 +30,8 @@ from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import (
-    example,
     learn,
     require_many,
-    worst_classes,
 )
 from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
@@ -339,8 +337,7 @@ def of_people(share: float = 0.9, **proof: Any) -> Evidence:
         "sensitive": [{"attribute": "job", "largest_share": share, "homogeneous_classes": 0}],
         **proof,
     }
-    shown = ShownClasses(ShownClass({"age": "30"}, 30, "job", 3, 0.9))
-    return evidence(found, shown=shown, tried=[tried("alpha", 0.5, 2, 60)])
+    return evidence(found, tried=[tried("alpha", 0.5, 2, 60)])
 
 
 def texts(section: Section | None) -> str:
@@ -365,12 +362,15 @@ def test_risks_of_people_are_called_those_of_people() -> None:
     assert "share of the people above each probability" in curve
     assert "7% 33.3%" in curve
     assert "records above" not in curve.casefold()
-    assert "At most 10% for any person, 6.7% on average." in texts(glance(found))
+    known = "for an attacker who knows the quasi-identifiers of one record of a person, and nothing"
+    assert f"At most 10%, 6.7% on average, {known} else." in texts(glance(found))
     assert "So high is the risk of 33.3% of the people" in texts(weaknesses(found))
     section = texts(risk(found))
     assert "people at risk unique people" in section
     assert "33.3%" in section
     assert "Ask for classes of 15 people" in texts(advice(found))
+    never = [{**found.verification.risk[0], "threshold": 0.0}]
+    assert "Ask for classes" not in texts(advice(of_people(risk=never)))
     assert "One of 2 classes does not keep it now." in texts(advice(found))
 
 
@@ -384,11 +384,6 @@ def test_what_counts_records_says_nothing_of_people(share: float) -> None:
         assert "learns that" not in text
         assert "with this probability" not in text
     assert ("one value has more than 50% of the records" in weak) == (share > 0.5)
-    typical = texts(example(found))
-    assert "finds 30 records of 10 people or more" in typical
-    assert "with a probability of 10% at most" in typical
-    assert "3.3%" not in typical
-    assert "90% of the records" in typical
 
 
 def test_a_verdict_is_mixed_where_something_weakens_it() -> None:
@@ -471,17 +466,6 @@ def test_columns_of_rare_values_that_are_sensitive_have_one_advice() -> None:
     ]
 
 
-def test_worst_classes_have_a_column_for_each_quasi_identifier() -> None:
-    labels = {"race": "{Other, missing}", "age": "[0-10)"}
-    worst = [ShownClass(labels, 12, "job", 2, 0.5, "cook")]
-    section = worst_classes(evidence(shown=ShownClasses(None, worst), internal=True))
-    assert section is not None
-    table = section.blocks[1]
-    assert isinstance(table, Table)
-    assert tuple(table.columns[:3]) == ("race", "age", "records")
-    assert table.rows[0][:3] == ["{Other, missing}", "[0-10)", "12"]
-
-
 @cases(__file__, "required", "kind", "bound", "advised")
 def test_what_is_required_already_is_not_advised(
     required: dict[str, Any], kind: Any, bound: float, advised: bool
@@ -528,66 +512,6 @@ def test_the_row_of_the_attack_that_succeeded_is_the_one_that_fails() -> None:
     }
 
 
-# Classes
-
-
-def classes_of(rows: list[tuple[int, str, str]]) -> dict[tuple[str, str], list[str]]:
-    found = defaultdict(list)
-    for age, town, job in rows:
-        found[str(age), town].append(job)
-    return found
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1
-    )
-)
-def test_the_classes_shown_are_those_of_a_slow_count(rows: list[tuple[int, str, str]]) -> None:
-    table = pa.Table.from_pylist(
-        [dict(zip(("age", "town", "job"), row, strict=True)) for row in rows]
-    )
-    classes = classes_of(rows)
-    sizes = Counter(len(one) for one in classes.values())
-    shown = show_classes(local_table(table), ["age", "town"], ["job"], sizes, worst=True)
-    again = show_classes(
-        local_table(table.take(list(range(len(rows)))[::-1])),
-        ["age", "town"],
-        ["job"],
-        sizes,
-        worst=True,
-    )
-    assert shown == again
-    if len(classes) < 2:
-        assert shown.typical is None
-        return
-    shares = sorted((max(map(one.count, one)) / len(one) for one in classes.values()), reverse=True)
-    assert [one.share for one in shown.worst] == pytest.approx(shares[:10])
-    assert shown.typical is not None
-    for one in (*shown.worst, shown.typical):
-        own = classes[one.labels["age"], one.labels["town"]]
-        assert (one.size, one.distinct) == (len(own), len(set(own)))
-        assert one.share == pytest.approx(own.count(one.value) / len(own))
-    by_record = sorted(len(one) for one in classes.values() for _ in one)
-    assert shown.typical.size == by_record[(len(by_record) - 1) // 2]
-
-
-def test_a_class_of_bounds_sets_and_nothing_sensitive_is_shown() -> None:
-    columns = {
-        "age_min": [1, 1, None, None],
-        "town": [["a", "b"], ["a", "b"], ["c"], ["c"]],
-        "town_missing": [False, False, True, True],
-    }
-    shown = show_classes(local_table(pa.table(columns)), list(columns), [], {2: 2}, worst=True)
-    assert shown.worst == []
-    assert shown.typical is not None
-    assert shown.typical.labels in (
-        {"age_min": "1", "town": "{a, b}", "town_missing": "false"},
-        {"age_min": "missing", "town": "{c}", "town_missing": "true"},
-    )
-    assert "value" not in repr(shown.typical)
-
-
 # Words
 
 
@@ -601,3 +525,23 @@ def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> N
     assert "Equal &lt;records&gt;." in text
     assert text.endswith(". Class &amp; classes")
     assert str(Glossary().explained("a < b")) == "a &lt; b"
+
+
+@pytest.mark.parametrize("other", ["married", "widowed", "single"])
+def test_a_set_of_categories_has_a_grade_by_its_size(other: str) -> None:
+    """Two of four values are one of three others, whatever the alphabet says of them."""
+    first = ["divorced", other] * 2
+    last = sorted({"married", "single", "widowed"} - {other}) * 2
+    table = pa.table({"status": first + last, "age": [20] * 4 + [60] * 4})
+    config = {
+        "attributes": {
+            "status": {"role": "quasi_identifier", "weight": 0.01},
+            "age": "quasi_identifier",
+        },
+        "privacy": {"k": 4},
+        "model": "smondrian",
+    }
+    with anonspark.anonymize(table, config) as release:
+        assert {row["loss"] for row in release.attributes.to_pylist()} == {0, 1 / 3}
+        page = re.sub(r"(<[^>]+>|\s)+", " ", release.report().html)
+    assert "age A 0% status D 33.3%" in page or "status D 33.3% age A 0%" in page

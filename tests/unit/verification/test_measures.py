@@ -13,6 +13,7 @@ from helpers import local_table
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonspark.core.criterion import Criterion
 from anonspark.verification.classes import count_published_classes
 from anonspark.verification.measures import (
     ValueCounts,
@@ -183,6 +184,12 @@ def test_a_class_like_the_whole_table_has_no_distance(histograms: Histograms) ->
     assert equal_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
     assert ordered_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
     assert maximum_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_difference_of_shares_is_no_closeness() -> None:
+    asked = Criterion("s", "maximum distance", 0.2)
+    assert asked.describe() == "shares within 0.2 of the whole table's"
+    assert "closeness" not in " ".join((asked.type.measured, asked.type.title, asked.type.short))
 
 
 def test_printed_distances_of_salaries() -> None:

@@ -1,0 +1,215 @@
+"""Grids: where the ends of published ranges may lie, whichever records there are.
+
+Lines are multiples of a step, or the beginnings of units of the calendar. The values from a line to
+the next one are a *strip*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.core.arrays import Figures, Integers
+from anonspark.core.kinds import Kind
+
+Lines = npt.NDArray[Any]
+CalendarUnit = Literal["minute", "hour", "day", "week", "month", "quarter", "year", "decade"]
+CALENDAR_UNITS: tuple[CalendarUnit, ...] = get_args(CalendarUnit)
+
+_MINUTES = {"minute": 1, "hour": 60, "day": 1440, "week": 7 * 1440}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_MINUTES_OF = {**_MINUTES, **{unit: 43_200 * months for unit, months in _MONTHS.items()}}
+_MICROS = 60_000_000
+# The first Monday after 1970-01-01, in days.
+_MONDAY = 4
+# Of months from the year 0.
+_MONTHS_TO_1970 = 1970 * 12
+
+# Of these a strip ends at the line above, which no label can leave out. Decimals among them: how
+# many places they have depends on the records.
+_CONTINUOUS: tuple[Kind, ...] = ("float", "decimal", "timestamp")
+
+# Steps of the default grid in the range of an attribute, at least; of those of the calendar.
+_DEFAULT_STEPS, _DEFAULT_UNITS = 200, 120
+
+# Beyond them not each number has a float that is nearest to it alone.
+_EXACT, _EXACT_SINGLE = 2**51, 2**22
+
+
+class UnfitGridError(ValueError):
+    """A grid that values of a kind cannot have. The message says what was expected."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid of the values of one attribute.
+
+    Parameters
+    ----------
+    step : Fraction or str
+        Of numbers a positive number, of days and moments a unit of the calendar (in UTC).
+    kind : Kind
+        Of the values. Days since 1970-01-01 and microseconds since are numbers.
+    single : bool
+        Whether floats, and the lines among them, have 32 bits.
+
+    Notes
+    -----
+    Arrays are int64 codes of the values, float64 values of the kind ``float``.
+    """
+
+    step: Fraction | CalendarUnit
+    kind: Kind
+    single: bool = False
+
+    def floor(self, values: Lines, scale: int = 0) -> Lines:
+        """Return the line at or below each value. Decimals have ``scale`` places."""
+        if isinstance(self.step, str) and self.step in _MONTHS:
+            return self._day_of_month(self._months(values))
+        if self.kind == "float":
+            numerator, denominator = self._ratio
+            lines = np.floor(values * (denominator / numerator))
+            # The quotient is rounded, the lines are exact.
+            lines -= self._line(lines) > values
+            lines += self._line(lines + 1) <= values
+            return self._line(lines)
+        step, first = self._units(scale), self._first
+        return (values - first) // step * step + first
+
+    def following(self, lines: Lines, scale: int = 0) -> Lines:
+        """Return the line above each line."""
+        if isinstance(self.step, str) and self.step in _MONTHS:
+            return self._day_of_month(self._months(lines) + _MONTHS[self.step])
+        if self.kind == "float":
+            numerator, denominator = self._ratio
+            return self._line(np.rint(lines * (denominator / numerator)) + 1)
+        return lines + self._units(scale)
+
+    def last(self, lines: Lines, scale: int = 0) -> Lines:
+        """Return the upper end of the strip at each line.
+
+        Of whole numbers and days it is the last value, of others the line above.
+        """
+        return self.following(lines, scale) - gap(self.kind)
+
+    def is_exact(self, largest: Fraction) -> bool:
+        """Return whether floats hold the lines up to a number."""
+        if self.kind != "float":
+            return True
+        numerator, denominator = self._ratio
+        most = _EXACT_SINGLE if self.single else _EXACT
+        return largest * denominator < most and numerator < most
+
+    @property
+    def _ratio(self) -> tuple[int, int]:
+        step = Fraction(self.step)
+        return step.numerator, step.denominator
+
+    def _line(self, numbers: Figures) -> Figures:
+        # Both are exact, so the quotient is the float that is written as the line.
+        numerator, denominator = self._ratio
+        lines: Figures = numbers * numerator / denominator + 0.0
+        return lines.astype(np.float32).astype(np.float64) if self.single else lines
+
+    def _units(self, scale: int) -> int:
+        """Return the step in units of the codes."""
+        if isinstance(self.step, str):
+            minutes = _MINUTES[self.step]
+            return minutes // 1440 if self.kind == "date" else minutes * _MICROS
+        return int(self.step * 10**scale)
+
+    @property
+    def _first(self) -> int:
+        if self.step != "week":
+            return 0
+        return _MONDAY if self.kind == "date" else _MONDAY * 1440 * _MICROS
+
+    @property
+    def _clock(self) -> str:
+        return "datetime64[D]" if self.kind == "date" else "datetime64[us]"
+
+    def _months(self, values: Integers) -> Integers:
+        """Return the month in which the unit of each value begins, counted from the year 0."""
+        months = values.astype(self._clock).astype("datetime64[M]").astype(np.int64)
+        size = _MONTHS[str(self.step)]
+        return (months + _MONTHS_TO_1970) // size * size
+
+    def _day_of_month(self, months: Integers) -> Integers:
+        begun = (months - _MONTHS_TO_1970).astype("datetime64[M]")
+        return begun.astype(self._clock).astype(np.int64)
+
+
+def gap(kind: Kind) -> int:
+    """Return what the values of a strip end before the line above, in codes."""
+    return int(kind not in _CONTINUOUS)
+
+
+def read_grid(step: float | str, kind: Kind) -> Grid:
+    """Return the grid that a configuration names.
+
+    Raises
+    ------
+    UnfitGridError
+        If values of the kind cannot have it.
+    """
+    if kind in ("date", "timestamp"):
+        units = CALENDAR_UNITS if kind == "timestamp" else CALENDAR_UNITS[2:]
+        for unit in units:
+            if step == unit:
+                return Grid(unit, kind)
+        raise UnfitGridError(f"one of {', '.join(units)}")
+    if kind in ("boolean", "category") or isinstance(step, str):
+        raise UnfitGridError("a number, and only of numbers, for days and moments a unit of time")
+    number = Fraction(repr(step))
+    if kind == "integer" and number.denominator > 1:
+        raise UnfitGridError("a whole number, as the column's are")
+    return Grid(number, kind)
+
+
+def default_grid(kind: Kind, low: Fraction, high: Fraction, places: int) -> Grid | None:
+    """Return the grid of some 200 to 500 steps in a range.
+
+    Parameters
+    ----------
+    kind : Kind
+    low, high : Fraction
+        Ends of the range: days and microseconds as numbers.
+    places : int
+        Decimal places of decimals: no step is finer.
+
+    Returns
+    -------
+    Grid or None
+        A step is 1, 2 or 5 times a power of ten, the largest of which there are 200 at least. Of
+        days and moments it is a month, week, day, hour or minute, the longest of which there are
+        120. None where all values are equal, or not numbers.
+    """
+    if kind in ("boolean", "category") or low >= high:
+        return None
+    width = high - low
+    if kind in ("date", "timestamp"):
+        minutes = width * 1440 if kind == "date" else width / _MICROS
+        units = ("month", "week", "day", "hour", "minute")[: 3 if kind == "date" else 5]
+        fit = [unit for unit in units if minutes >= _DEFAULT_UNITS * _MINUTES_OF[unit]]
+        return read_grid(fit[0] if fit else units[-1], kind)
+    exponent = len(str(int(width))) if width >= 1 else -len(str(int(1 / width)))
+    steps = (
+        Fraction(digit) * Fraction(10) ** power
+        for power in range(exponent, exponent - 8, -1)
+        for digit in (5, 2, 1)
+    )
+    step = next(step for step in steps if step * _DEFAULT_STEPS <= width)
+    if kind != "float":
+        step = max(step, Fraction(1, 10**places))
+    return Grid(step, kind)
+
+
+def grid_text(grid: Grid) -> float | str:
+    """Return what a configuration or a manifest names a grid by."""
+    if isinstance(grid.step, str):
+        return grid.step
+    return int(grid.step) if grid.step.denominator == 1 else float(grid.step)

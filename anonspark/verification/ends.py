@@ -1,0 +1,152 @@
+"""Measure which ends of published ranges isolate one record of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.core.arrays import Integers
+from anonspark.core.grids import gap
+from anonspark.engine.protocol import Table
+from anonspark.release.raw_records import PreparedTable
+from anonspark.release.region_matching import LabelledTable, build_search, class_columns
+from anonspark.release.regions import (
+    Interval,
+    Number,
+    OrderedRegion,
+    PublishedAttribute,
+    Region,
+    read_regions,
+)
+from anonspark.verification.presence import count_records
+
+_MOST_ENDS = 400_000
+"""Of more ends some are measured: regions travel to every task."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The ends of ranges of numbers and times, and those that isolate one record.
+
+    Parameters
+    ----------
+    ends : int
+        That were looked at: two of each range that holds several values, but no open one.
+    by_value : int
+        Ends that are the value of one original record, of those that the class holds otherwise.
+    by_strip : int
+        Ends in whose strip, as wide as a step of the grid, one such record lies. Without a grid a
+        strip is a value.
+    """
+
+    ends: int
+    by_value: int
+    by_strip: int
+
+
+def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool) -> Ends:
+    """Count the original records at each end of each range, among those of its class otherwise.
+
+    Parameters
+    ----------
+    labels : LabelledTable
+    original : Table
+    drops_missing : bool
+        Whether originals with a missing value were dropped on purpose.
+
+    Notes
+    -----
+    Two jobs over the original's quasi-identifiers, each with a shuffle of a count an end and task.
+    """
+    prepared = labels.prepare(original, "original", drops_missing=drops_missing)
+    rows, (by_value, by_strip) = _count_at_ends(labels, prepared, (False, True))
+    return Ends(len(rows), int((by_value == 1).sum()), int((by_strip == 1).sum()))
+
+
+def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
+    """Return the classes in which a person of a population is proven to be.
+
+    The range of a class ends at a value of the class, or a step of the grid beside one. So a person
+    of the population who alone has the labels of a class and lies there is in it.
+
+    Notes
+    -----
+    One job over the population's quasi-identifiers, as of :func:`measure_ends`.
+    """
+    prepared = labels.prepare(population, "population")
+    rows, (by_strip,) = _count_at_ends(labels, prepared, (True,))
+    proven: Integers = rows[by_strip == 1]
+    return proven
+
+
+def _count_at_ends(
+    labels: LabelledTable, prepared: PreparedTable, strips: Sequence[bool]
+) -> tuple[Integers, list[Integers]]:
+    """Return the class of each end, and the records there: by value, or in the strip of a step."""
+    classes = labels.classes
+    wide: list[tuple[int, int, Integers]] = []
+    for index, attribute in enumerate(labels.attributes):
+        if attribute.is_category or attribute.rule or attribute.name in labels.leaves:
+            continue
+        columns = class_columns(classes, labels.attributes, index)
+        regions, numbers = read_regions(columns, attribute)
+        for side in (0, 1):
+            has_end = np.array(
+                [_end(region, side, attribute) is not None for region in regions], bool
+            )
+            wide.append((index, side, np.flatnonzero(has_end[numbers])))
+    every = -(-sum(len(rows) for *_, rows in wide) // _MOST_ENDS) or 1
+    wide = [(index, side, rows[::every]) for index, side, rows in wide]
+    rows = np.concatenate([rows for *_, rows in wide]) if wide else np.zeros(0, np.int64)
+    if not len(rows):
+        return rows, [rows for _ in strips]
+    of_ends = classes.take(pa.array(rows))
+    bounds = np.cumsum([0, *(len(own) for *_, own in wide)]).tolist()
+    found = []
+    for in_strip in strips:
+
+        def at_ends(
+            index: int, regions: Sequence[Region], numbers: Integers, in_strip: bool = in_strip
+        ) -> tuple[Sequence[Region], Integers]:
+            """Return the regions of the rows, whose own attribute has that of its end."""
+            attribute, first, extended = labels.attributes[index], len(regions), list(regions)
+            numbers = numbers.copy()
+            for (own, side, _), start, stop in zip(wide, bounds[:-1], bounds[1:], strict=True):
+                if own == index:
+                    numbers[start:stop] += len(extended)
+                    extended += [
+                        _at_end(region, side, attribute, in_strip=in_strip)
+                        for region in regions[:first]
+                    ]
+            return extended, numbers
+
+        search = build_search(of_ends, labels.attributes, prepared, labels.leaves, at_ends)
+        found.append(count_records(prepared, search, labels.attributes)[: search.classes])
+    return rows, found
+
+
+def _end(region: Region, side: int, attribute: PublishedAttribute) -> Number | None:
+    """Return the lower or upper end of a range, None where it has none or a public bound."""
+    if not isinstance(region, OrderedRegion) or len(region.intervals or ()) != 1:
+        return None
+    (interval,) = region.intervals or ()
+    end = interval.high if side else interval.low
+    if isinstance(end, str) or not np.isfinite(float(end)) or interval.low == interval.high:
+        return None
+    return None if end in (attribute.bottom, attribute.top) else end
+
+
+def _at_end(region: Region, side: int, attribute: PublishedAttribute, *, in_strip: bool) -> Region:
+    """Return the end of a range as a region: its value, or its strip of the grid."""
+    end = _end(region, side, attribute)
+    if end is None:
+        return region
+    if not in_strip:
+        return OrderedRegion((Interval(end, end),), False)
+    # Where a strip ends at the line above, that line is in the next one.
+    is_after = side == 1 and gap(attribute.kind) == 0 and attribute.grid is not None
+    return OrderedRegion((Interval(*attribute.strip(Fraction(end), before=is_after)),), False)
