@@ -90,7 +90,7 @@ def _ours(experiments: Results, place: Place) -> dict[str, float]:
             return _improvement(mondrian, plain)
         return mondrian if place.model == "Mondrian" else plain
     total = {name: result.summary[column] for name, column in TOTALS.items()}
-    if place.table in ("4.8", "4.16", "6.8", "7.7"):
+    if place.table in ("4.8", "4.16", "4.32", "6.8", "7.7"):
         return _improvement(plain, total)
     return plain if place.model in PLAIN else total
 
@@ -119,7 +119,7 @@ def _rounds(experiments: Results, printed: Printed) -> Iterator[dict[str, Any]]:
 
     Numbers are our penalty as a multiple of the printed one.
     """
-    places = (place for place in printed if place.round)
+    places = (place for place in printed if place.round and RUNS[place.table] in OVERALL)
     for (table, k), group in groupby(places, lambda place: (place.table, place.k)):
         lines = {place.round: printed[place] for place in group}
         run, last = RUNS[table], lines["5"]

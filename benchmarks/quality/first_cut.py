@@ -13,6 +13,9 @@ from quality.csv_tables import Texts
 
 Predicate = Callable[[Sequence[int]], bool]
 
+OPTIMIZED = "optimized"
+"""The criterion of lists by k alone, of which equal records keep their values."""
+
 
 def first_cut_lists(table: Texts, columns: Sequence[str], allowed: Predicate) -> list[list[int]]:
     """Cut a table into lists of rows.
@@ -89,10 +92,34 @@ def close_to_table(k: int, t: float, target: Sequence[str]) -> Predicate:
 
 
 def predicate(k: int, criterion: str, target: Sequence[str]) -> Predicate:
-    """Return what allows lists by k alone (``k``), or by ``l = 2``, ``t = 0.3`` and their like."""
+    """Return what allows lists by k alone, or by ``l = 2``, ``t = 0.3`` and their like."""
     kind, _, value = criterion.partition(" = ")
-    if kind == "k":
+    if kind in ("k", OPTIMIZED):
         return at_least(k)
     if kind == "l":
         return with_values(k, int(value), target)
     return close_to_table(k, float(value), target)
+
+
+def published_lists(
+    table: Texts, columns: Sequence[str], target: str, criterion: str, k: int
+) -> list[list[int]]:
+    """Return the lists of a criterion. Optimized ones are parted into equal records and a rest."""
+    lists = first_cut_lists(table, columns, predicate(k, criterion, table.column(target)))
+    return equal_apart(table, columns, lists, k) if criterion == OPTIMIZED else lists
+
+
+def equal_apart(
+    table: Texts, columns: Sequence[str], lists: Sequence[Sequence[int]], k: int
+) -> list[list[int]]:
+    """Part records of a list that are equal, and at least k, from the rest, however few it has."""
+    values = list(zip(*(table.column(name) for name in columns), strict=True))
+    parts = []
+    for rows in lists:
+        equal: dict[tuple[str, ...], list[int]] = {}
+        for row in rows:
+            equal.setdefault(values[row], []).append(row)
+        parts += [same for same in equal.values() if len(same) >= k]
+        rest = [row for same in equal.values() if len(same) < k for row in same]
+        parts += [rest] if rest else []
+    return parts

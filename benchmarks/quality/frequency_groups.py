@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from quality.csv_tables import Texts
 
@@ -86,6 +87,7 @@ def published_by_groups(
             for rho in rhos
         ]
         texts = [""] * len(values)
+        text_of = cache(lambda group: "|".join(sorted(group)))
         for rows in lists:
             own = {values[row] for row in rows}
             if len(own) == 1:
@@ -94,7 +96,7 @@ def published_by_groups(
                 some = next(iter(own))
                 fitting = (of[some] for of in groups if own <= of[some])
                 found = next(fitting, None)
-                text = SUPPRESSED if found is None else "|".join(sorted(found))
+                text = SUPPRESSED if found is None else text_of(found)
             for row in rows:
                 texts[row] = text
         published.append(texts)

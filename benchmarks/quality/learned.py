@@ -35,6 +35,11 @@ from quality.private_choice import CAR, Curves
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KEPT = REPOSITORY / "out" / "learned"
+CLASSIFIED: Mapping[str, tuple[tuple[str, ...], Callable[[Path], dict[str, Found]]]] = {
+    "masses": ((MAMMOGRAPHIC,), on_mammographic),
+    "housing": ((HOUSING,), on_housing),
+    "Adult": (ADULT_FILES, on_adult),
+}
 
 
 @dataclass(frozen=True)
@@ -45,19 +50,15 @@ class Learned:
     ----------
     alike, differing : Measured
         Of holders with equal random parts, and of holders by relationship.
-    adult, mammographic : dict of str to dict of str to Scores
-        Of classifiers on the original and on anonymized tables.
-    housing : dict of str to Scores
-        Of classifiers on the original.
+    classified : dict of str to dict of str to dict of str to Scores
+        Of classifiers, by table: on the original and on anonymized ones.
     areas : dict of str to float
         Of boosted trees, by what they were trained on.
     """
 
     alike: Measured
     differing: Measured
-    adult: dict[str, Found]
-    mammographic: dict[str, Found]
-    housing: Found
+    classified: dict[str, dict[str, Found]]
     areas: dict[str, float]
 
 
@@ -73,17 +74,6 @@ def learned(data: Path) -> Learned:
             "differing": _write_measured(measure(data, parts_by_relationship, (K,), SEEDS)),
         },
     )
-    classified = _kept(
-        "classifiers",
-        (),
-        ("csv_tables", "first_cut", "frequency_groups", "ml_utility"),
-        [data / name for name in (*ADULT_FILES, MAMMOGRAPHIC, HOUSING)],
-        lambda: {
-            "adult": {key: _write_scores(one) for key, one in on_adult(data).items()},
-            "mammographic": {key: _write_scores(one) for key, one in on_mammographic(data).items()},
-            "housing": _write_scores(on_housing(data)),
-        },
-    )
     areas = _kept(
         "areas",
         ("*.py",),
@@ -94,11 +84,22 @@ def learned(data: Path) -> Learned:
     return Learned(
         alike=_read_measured(split["alike"]),
         differing=_read_measured(split["differing"]),
-        adult={key: _read_scores(one) for key, one in classified["adult"].items()},
-        mammographic={key: _read_scores(one) for key, one in classified["mammographic"].items()},
-        housing=_read_scores(classified["housing"]),
+        classified={table: classified(data, table) for table in CLASSIFIED},
         areas={key: area for key, area in areas.items() if key != "made_of"},
     )
+
+
+def classified(data: Path, table: str) -> dict[str, Found]:
+    """Return how well classifiers do on a table and on what was anonymized of it."""
+    files, scores = CLASSIFIED[table]
+    kept = _kept(
+        f"classifiers-{table}",
+        (),
+        ("csv_tables", "first_cut", "frequency_groups", "ml_utility"),
+        [data / name for name in files],
+        lambda: {key: _write_scores(one) for key, one in scores(data).items()},
+    )
+    return {key: _read_scores(one) for key, one in kept.items() if key != "made_of"}
 
 
 def learned_choices(data: Path) -> dict[str, Curves]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from printed_figures import Compared, Place, Printed, compare_lines, printed_figures
+from printed_figures import Compared, Place, Printed, compare_lines
 
 from quality.adult_releases import PRIVACY, entropy_loss_of
 from quality.csv_tables import (
@@ -17,14 +18,22 @@ from quality.csv_tables import (
     Texts,
     read_adult,
     read_mammographic,
-    read_texts,
 )
 from quality.equal_records import SEVEN, keep_equal_records
-from quality.first_cut import at_least, first_cut_lists, predicate
+from quality.first_cut import OPTIMIZED, equal_apart, first_cut_lists, predicate
 from quality.frequency_groups import groups_of, leading_classes, published_by_groups
 from quality.holders import QUASI_IDENTIFIERS
 from quality.learned import Learned, learned
-from quality.ml_utility import OCEAN, Scores
+from quality.ml_utility import (
+    HOUSING_COLUMNS,
+    MAJORITY,
+    OCEAN,
+    ORIGINAL,
+    TEST_SHARE,
+    K,
+    Scores,
+    read_housing,
+)
 from quality.silos import blocks
 from quality.uncertainty import entropy_loss, loss_of, uncertainty_coefficient
 
@@ -32,37 +41,78 @@ THESIS = "saleh"
 NEEDED = ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC, HOUSING, "hierarchies")
 SEVERITY, INCOME = "Severity", "income"
 ORDERS = 12
+SILOS = 3
+TABLES = {"5.3": "masses", "5.4": "Adult", "5.5": "housing"}
+"""Of lists and losses."""
+CLASSIFIED = {"5.8": "Adult", "5.9": "masses", "5.10": "housing"}
+"""Of classifiers on anonymized tables, whose columns name the criterion. Those of the tables
+before name the data set."""
 
-SPREADS = {
-    "Classifiers on Adult": 0.012,
-    # Two standard deviations of our ten splits; the print has one of 249 records.
-    "Classifiers on mammographic masses": 0.04,
-}
+SPREADS = {"Adult": 0.012, "housing": 0.012, "masses": 0.04}
+"""About two standard deviations of a share among the test records; the print has one split."""
 SPREAD_OF_LOSS = 1.0
 SPREAD_OF_ACCURACY = 0.008
 Figures = Callable[[Place], dict[str, float]]
 SpreadOf = Callable[[Place, str], float]
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table of the thesis, its quasi-identifiers and its target.
+
+    Parameters
+    ----------
+    texts : Texts
+    columns : tuple of str
+    target : str
+    """
+
+    texts: Texts
+    columns: tuple[str, ...]
+    target: str
+
+    def lists(self, criterion: str, k: int = K) -> list[list[int]]:
+        """Cut it by a criterion and k."""
+        allowed = predicate(k, criterion, self.texts.column(self.target))
+        return first_cut_lists(self.texts, self.columns, allowed)
+
+    def published(self, lists: list[list[int]]) -> list[list[str]]:
+        """Publish lists by frequency groups."""
+        return published_by_groups(self.texts, self.columns, self.target, lists)
+
+    def loss(self, lists: list[list[int]]) -> float:
+        """Return what lists lose, published by frequency groups, in percent."""
+        original = [self.texts.column(name) for name in self.columns]
+        target = self.texts.column(self.target)
+        return 100 * entropy_loss(original, self.published(lists), target)
+
+    def shuffled(self, seed: int) -> Table:
+        """Return it with the rows in another order."""
+        rows = random.Random(seed).sample(self.texts.rows, len(self.texts.rows))  # noqa: S311 - an order
+        return replace(self, texts=Texts(self.texts.names, rows))
+
+
+def read_table(data: Path, name: str) -> Table:
+    """Return mammographic masses without missing values, Adult or California housing."""
+    if name == "Adult":
+        return Table(read_adult(data), QUASI_IDENTIFIERS, INCOME)
+    if name == "housing":
+        return Table(read_housing(data), HOUSING_COLUMNS, OCEAN)
+    texts = read_mammographic(data).complete()
+    return Table(texts, texts.names[:-1], SEVERITY)
+
+
 def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
     """Return our figures of its tables, and facts about them."""
     models = learned(data)
-    compared = compare_lines(printed, figures(data, models), spreads(models))
+    compared = compare_lines(printed, figures(data, models, printed), spreads(models))
     areas = list(models.areas.values())
+    majority = {table: found[ORIGINAL][MAJORITY] for table, found in models.classified.items()}
     return compared, {
         "groups": groups_told(data),
-        "losses": losses_of_lists(data),
         "not_reproduced": list(not_reproduced(data)),
-        "classifiers": list(classifiers(models)),
-        "best": {
-            name: {
-                each: max(of.accuracy.mean() for of in found.values())
-                for each, found in tables.items()
-            }
-            for name, tables in (
-                ("Adult", models.adult),
-                ("mammographic masses", models.mammographic),
-            )
+        "majority": {
+            table: [one.accuracy.mean(), one.f1_macro.mean()] for table, one in majority.items()
         },
         "areas": models.areas,
         "areas_fall": areas == sorted(areas, reverse=True),
@@ -70,35 +120,16 @@ def measure(data: Path, printed: Printed) -> tuple[Compared, dict[str, Any]]:
     }
 
 
-def classifiers(models: Learned) -> Iterator[list[str]]:
-    """Return accuracy and macro-F1 of each classifier on an original and on anonymized tables."""
-
-    def cell(scores: Scores) -> str:
-        pairs = (scores.accuracy, scores.f1_macro)
-        return " / ".join(
-            f"{one.mean():.3f}" + (f" ± {one.std(ddof=1):.3f}" if len(one) > 1 else "")
-            for one in pairs
-        )
-
-    for table, tables in (
-        ("Adult, one split", models.adult),
-        ("mammographic masses, 10 splits", models.mammographic),
-        ("California housing, one split", {"original": models.housing}),
-    ):
-        for learner in tables["original"]:
-            yield [table, learner, *(cell(scores[learner]) for scores in tables.values())]
-
-
 def spreads(learned: Learned) -> SpreadOf:
     """Return within which distance a figure of another draw is the same."""
 
     def spread_of(place: Place, column: str) -> float:
-        if (place.table, place.model) == ("Loss", "from our groups"):
+        if column == "loss %":
             return SPREAD_OF_LOSS
-        if place.table != "Federated learning":
-            return SPREADS.get(place.table, 0)
-        # What k the anonymized tables of the thesis have is not told, so nothing is near.
-        if place.model != "raw":
+        if column.endswith((", accuracy", ", F1")):
+            return SPREADS[CLASSIFIED.get(place.table, column.rpartition(", ")[0])]
+        # The k of the anonymized holders is not named, so nothing is near.
+        if place.table != "7.1 and 7.2" or place.model != "raw":
             return 0
         if column == "accuracy":
             return SPREAD_OF_ACCURACY
@@ -109,45 +140,51 @@ def spreads(learned: Learned) -> SpreadOf:
     return spread_of
 
 
-def figures(data: Path, learned: Learned) -> Figures:
+def figures(data: Path, learned: Learned, printed: Printed) -> Figures:
     """Return our figures of a line of a table of conf/experiments/printed/saleh.csv."""
-    masses = read_mammographic(data).complete()
-    adult = read_adult(data)
-    columns, target = masses.names[:-1], masses.column(SEVERITY)
-    original = [masses.column(name) for name in columns]
-    lists = first_cut_lists(masses, columns, at_least(3))
-    published = published_by_groups(masses, columns, SEVERITY, lists)
+    tables = {name: read_table(data, name) for name in TABLES.values()}
+    masses, adult = tables["masses"], tables["Adult"].texts
+    target = masses.texts.column(SEVERITY)
+    original = {name: masses.texts.column(name) for name in masses.texts.names}
+    columns = masses.published(masses.lists("k"))
+    published = {**dict(zip(masses.columns, columns, strict=True)), SEVERITY: target}
     education = leading_classes(adult.column("education"), adult.column(INCOME))
 
-    def of_lists(place: Place) -> dict[str, float]:
-        return {"lists": len(lists_of(masses, int(place.k), place.model))}
-
-    def of_loss(place: Place) -> dict[str, float]:
-        if place.model == "from our groups":
-            return {"loss %": 100 * entropy_loss(original, published, target)}
-        printed = [
-            one for where, one in printed_figures(THESIS).items() if where.table == "Coefficients"
+    def of_printed_coefficients(_: Place) -> dict[str, float]:
+        lines = [
+            line
+            for place, line in printed.items()
+            if place.table == "5.1 and 5.2" and place.model != SEVERITY
         ]
-        before, after = ([float(one[name]) for one in printed] for name in ("before", "after"))
+        before, after = ([float(line[name]) for line in lines] for name in ("before", "after"))
         return {"loss %": 100 * loss_of(before, after)}
 
     def of_coefficients(place: Place) -> dict[str, float]:
-        which = columns.index(place.model)
         return {
-            "before": uncertainty_coefficient(original[which], target),
-            "after": uncertainty_coefficient(published[which], target),
+            "before": uncertainty_coefficient(original[place.model], target),
+            "after": uncertainty_coefficient(published[place.model], target),
         }
 
-    def of_others(place: Place) -> dict[str, float]:
-        table, names, _ = other_table(data, place.model)
-        return {"lists": len(first_cut_lists(table, names, at_least(int(place.k))))}
+    def of_lists(place: Place) -> dict[str, float]:
+        table = tables[TABLES[place.table]]
+        lists = cut = table.lists(place.model)
+        if place.model == OPTIMIZED:
+            lists = equal_apart(table.texts, table.columns, cut, K)
+        return {"lists": len(cut), "loss %": table.loss(lists)}
 
-    def of_adult(place: Place) -> dict[str, float]:
-        one = learned.adult["original"][place.model]
-        return {"accuracy": one.accuracy.mean(), "macro-F1": one.f1_macro.mean()}
+    def of_silos(place: Place) -> dict[str, float]:
+        silo = silos(tables["Adult"])[int(place.model[-1]) - 1]
+        return {"loss %": silo.loss(silo.lists("k"))}
 
-    def of_masses(place: Place) -> dict[str, float]:
-        return {"accuracy": learned.mammographic["original"][place.model].accuracy.mean()}
+    def of_originals(place: Place) -> dict[str, float]:
+        criterion = ORIGINAL if place.table == "5.6" else OPTIMIZED
+        return of_scores(
+            {table: of[criterion][place.model] for table, of in learned.classified.items()}
+        )
+
+    def of_anonymized(place: Place) -> dict[str, float]:
+        of = learned.classified[CLASSIFIED[place.table]]
+        return of_scores({criterion: found[place.model] for criterion, found in of.items()})
 
     def of_holders(place: Place) -> dict[str, float]:
         k = 0 if place.model == "raw" else 10
@@ -157,57 +194,31 @@ def figures(data: Path, learned: Learned) -> Figures:
         }  # fmt: skip
 
     kinds: dict[str, Figures] = {
-        "Shares": lambda place: {"share": education[place.model].share},
-        "Coefficients": of_coefficients,
-        "Loss": of_loss,
-        "Lists": of_lists,
-        "Lists of other tables": of_others,
-        "Classifiers on Adult": of_adult,
-        "Classifiers on mammographic masses": of_masses,
-        "Federated learning": of_holders,
+        "2.2": lambda place: {"share": education[place.model].share},
+        "5.1 and 5.2": of_coefficients,
+        "Loss": of_printed_coefficients,
+        "5.6": of_originals,
+        "5.7": of_originals,
+        "Silos": of_silos,
+        "7.1 and 7.2": of_holders,
+        **dict.fromkeys(TABLES, of_lists),
+        **dict.fromkeys(CLASSIFIED, of_anonymized),
     }
     return lambda place: kinds[place.table](place)
 
 
-def lists_of(masses: Texts, k: int, criterion: str) -> list[list[int]]:
-    """Cut mammographic masses by k alone (``k``), or by ``l = 2``, ``t = 0.3`` and their like."""
-    allowed = predicate(k, criterion, masses.column(SEVERITY))
-    return first_cut_lists(masses, masses.names[:-1], allowed)
+def of_scores(scores: Mapping[str, Scores]) -> dict[str, float]:
+    """Return means over the splits."""
+    accuracies = {f"{name}, accuracy": one.accuracy.mean() for name, one in scores.items()}
+    return accuracies | {f"{name}, F1": one.f1_macro.mean() for name, one in scores.items()}
 
 
-def losses_of_lists(data: Path) -> dict[str, float]:
-    """Return what the lists of Table 5.3 lose in percent, published by our groups."""
-    masses = read_mammographic(data).complete()
-    columns, target = masses.names[:-1], masses.column(SEVERITY)
-    original = [masses.column(name) for name in columns]
-    losses = {}
-    for place in printed_figures(THESIS):
-        if place.table == "Lists":
-            lists = lists_of(masses, int(place.k), place.model)
-            published = published_by_groups(masses, columns, SEVERITY, lists)
-            losses[place.model] = 100 * entropy_loss(original, published, target)
-    return losses
-
-
-def other_table(data: Path, name: str) -> tuple[Texts, tuple[str, ...], str]:
-    """Return a table whose printed counts cannot be had again, its columns and its target."""
-    if name == "Adult":
-        return read_adult(data).complete(), QUASI_IDENTIFIERS, INCOME
-    housing = read_texts(data / HOUSING)
-    return housing, housing.names[:-1], OCEAN
-
-
-def shuffled(table: Texts, seed: int) -> Texts:
-    """Return the rows in another order."""
-    rows = random.Random(seed).sample(table.rows, len(table.rows))  # noqa: S311 - an order
-    return Texts(table.names, rows)
-
-
-def counts_by_order(data: Path, name: str, orders: int, k: int = 3) -> list[int]:
-    """Return how many lists there are of so many random orders of the rows."""
-    table, columns, _ = other_table(data, name)
+def silos(adult: Table) -> list[Table]:
+    """Part the training records into equal random parts, each with its own hierarchies."""
+    mixed = adult.shuffled(0)
+    known = mixed.texts.rows[round(TEST_SHARE * len(mixed.texts.rows)) :]
     return [
-        len(first_cut_lists(shuffled(table, seed), columns, at_least(k))) for seed in range(orders)
+        replace(adult, texts=Texts(adult.texts.names, known[silo::SILOS])) for silo in range(SILOS)
     ]
 
 
@@ -231,29 +242,16 @@ def groups_told(data: Path) -> str:
 
 def not_reproduced(data: Path) -> Iterator[str]:
     """Write what cannot be had again, or is not built, with what shows it."""
-    adult = counts_by_order(data, "Adult", ORDERS)
+    adult = read_table(data, "Adult")
+    adult = replace(adult, texts=adult.texts.complete())
+    counts = [len(adult.shuffled(seed).lists("k")) for seed in range(ORDERS)]
+    housing = read_table(data, "housing").shuffled(0)
+    mixed = [f"{len(housing.lists(criterion)):,}" for criterion in ("k", "l = 2", "t = 0.4")]
     yield (
-        f"- O, order: the partitioner cuts values in the order of their first appearance. "
-        f"{ORDERS} random orders of the complete rows of Adult give {min(adult):,} to "
-        f"{max(adult):,} lists at k = 3. The print has 9,246, with an "
-        "unknown order and unknown attributes."
-    )
-    housing, columns, target = other_table(data, "California housing")
-    other = shuffled(housing, 0)
-
-    def counts(table: Texts) -> list[str]:
-        classes = table.column(target)
-        predicates = (predicate(3, each, classes) for each in ("k", "l = 2", "t = 0.4"))
-        return [f"{len(first_cut_lists(table, columns, each)):,}" for each in predicates]
-
-    given, mixed = counts(housing), counts(other)
-    classes = len(set(housing.column(target)))
-    yield (
-        f"- California housing, k = 3, has {given[0]} lists in the order of the file, {given[1]} "
-        f"with l = 2 and {given[2]} with t = 0.4; with its rows shuffled {mixed[0]}, {mixed[1]} "
-        f"and {mixed[2]}. The print has 5,351 lists of three classes where the file has {classes}. "
-        "Its rows of t = 0.3 and 0.4, and those of Adult, contradict its own rule: in them a "
-        "looser t loses more. So they are left out."
+        f"- O, order: the partitioner cuts values in the order of their first appearance, and the "
+        f"order of the rows is not named. {ORDERS} random orders of the complete rows of Adult "
+        f"give {min(counts):,} to {max(counts):,} lists at k = 3. California housing with its rows "
+        f"shuffled has {mixed[0]} lists, {mixed[1]} with l = 2 and {mixed[2]} with t = 0.4."
     )
     complete = read_adult(data).complete()
     kept = {k: keep_equal_records(complete, k) for k in (3, 5, 50)}

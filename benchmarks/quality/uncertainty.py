@@ -16,10 +16,16 @@ from anonspark.core.association import entropy
 from anonspark.core.attribute_scores import information_gain
 
 
+def places_of_texts(values: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the place of each text among the different ones, in the order of code points."""
+    # NumPy would give each text the room of the longest, which lists thousands of values.
+    places = {text: place for place, text in enumerate(sorted(set(values)))}
+    return np.array([places[text] for text in values], np.int64)
+
+
 def contingency(values: Sequence[str], target: Sequence[str]) -> npt.NDArray[np.int64]:
     """Count values (rows) and classes of the target (columns)."""
-    _, rows = np.unique(np.asarray(values), return_inverse=True)
-    _, columns = np.unique(np.asarray(target), return_inverse=True)
+    rows, columns = places_of_texts(values), places_of_texts(target)
     counts = np.zeros((rows.max() + 1, columns.max() + 1), np.int64)
     np.add.at(counts, (rows, columns), 1)
     return counts

@@ -61,7 +61,7 @@ def test_verdicts_within_the_spread(figure: Figure, verdict: str, text: str) -> 
 
 def test_printed_figures_can_be_read() -> None:
     assert len(printed_figures("var-inan-2018")) == 6
-    assert sum(map(len, printed_figures("saleh").values())) == 54
+    assert sum(map(len, printed_figures("saleh").values())) == 348
 
 
 def test_noise_costs_accuracy(data_directory: Path) -> None:
