@@ -589,7 +589,7 @@ def some(file: str, *names: str) -> str:
 
 BOUNDARIES = [
     # Small counts.
-    Boundaries("layers/evaluate/withholding.py", f"{FEW} {LAYERS}test_failures.py"),
+    Boundaries("layers/evaluate/withholding.py", FEW),
     Boundaries("core/rounded_shares.py", FEW),
     Boundaries("core/figure_text.py", FEW, "^share_of_records: .*k$"),
     Boundaries("reporting/disclosure.py", f"{FEW} {REPORTS}test_report_figures.py"),
