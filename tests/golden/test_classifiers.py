@@ -46,7 +46,7 @@ def test_mammographic_masses(data_directory: Path) -> None:
     ours = {
         "random forest": (0.792, 0.016),
         "logistic regression": (0.821, 0.017),
-        "nearest neighbours": (0.803, 0.019),
+        "nearest neighbours": (0.803, 0.025),
     }
     found = scores(table, "Severity", columns, list(ours), MAMMOGRAPHIC_SPLITS)
     majority = found[MAJORITY].accuracy.mean()
