@@ -257,11 +257,11 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
-        if getattr(self.model, "published", None) is not None:
-            # Where no grid is named, ranges end at values of records.
-            document["exact"] = any(one.grid == "auto" for one in self.attributes.values())
-        document["seed"] = self._seed_hash()
-        return _hash_of(document)
+        grids = [one.grid for one in self.attributes.values()]
+        if getattr(self.model, "published", None) and "auto" in grids:
+            # Their ranges end at values of records.
+            document["exact"] = True
+        return _hash_of(document | {"seed": self._seed_hash()})
 
     def settings_fingerprint(self) -> str:
         """Return a fingerprint, equal for releases whose figures can be compared.

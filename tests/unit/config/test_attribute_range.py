@@ -60,6 +60,19 @@ def test_fingerprints() -> None:
     assert other.public_dict()["attributes"]["x"]["range"] == [0, 2]
 
 
+def test_the_published_algorithm_shares_records_where_no_grid_is_named() -> None:
+    """Else a comparison could not have both: its cells share what was prepared."""
+    prepared = {}
+    for grid in ("none", "auto"):
+        document = with_range(None, grid=grid)
+        plain, published = (
+            parse_configuration(document | {"model": {"name": "u-canon", **options}})
+            for options in ({}, {"published": "canbay-2019"})
+        )
+        prepared[grid] = plain.input_fingerprint() == published.input_fingerprint()
+    assert prepared == {"none": True, "auto": False}
+
+
 def test_a_range_can_be_set() -> None:
     configuration = parse_configuration(with_range(None), ["attributes.x.range=[5, 10]"])
     assert configuration.attributes["x"].range == [5, 10]
