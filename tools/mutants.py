@@ -700,6 +700,9 @@ BOUNDARIES = [
 
 ROUNDING = "no figure is exactly the bound and what rounding may add to it"
 EQUIVALENT: dict[str, str] = {
+    "layers/evaluate/gates.py GateResult._needed_k: found < 1.02 * bound -> <=": (
+        "what counts as rounded: no figure is 1.02 times a bound"
+    ),
     "sharing/pairs/original.py count_pair_candidates: bounded.second < counts[1] -> <=": (
         "of two pairs with one number that of people in both releases is the last, and is taken"
     ),
