@@ -680,10 +680,12 @@ BOUNDARIES = [
         "core/labels.py",
         f"{FEW} tests/unit/core/test_figure_text.py tests/unit/release/test_regions.py",
     ),
-    Boundaries("layers/generalize/classes.py", f"{LAYERS}test_generalize.py"),
+    Boundaries("layers/generalize/classes.py", f"{FEW} {LAYERS}test_generalize.py"),
     Boundaries("release/class_bounds.py", "tests/unit/release/test_class_bounds.py"),
     # Verification.
-    Boundaries("verification/measures.py", f"{PROOFS}test_measures.py {KERNELS}test_criteria.py"),
+    Boundaries(
+        "verification/measures.py", f"{FEW} {PROOFS}test_measures.py {KERNELS}test_criteria.py"
+    ),
     Boundaries("verification/people.py", FEW),
     Boundaries("verification/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
     Boundaries("verification/population.py", FEW),
