@@ -168,14 +168,14 @@ SUMMARY = (
         "long",
         "classes",
         better="larger",
-        line=7,
+        line=8,
     ),
     Figure(
         "published_classes",
         "long",
         "classes by published tuple",
         better="larger",
-        line=8,
+        line=9,
     ),
     Figure(
         "dm",
@@ -183,7 +183,7 @@ SUMMARY = (
         "discernibility metric",
         is_symbol=True,
         better="smaller",
-        line=10,
+        line=11,
     ),
     Figure(
         "gcp_total",
@@ -191,7 +191,7 @@ SUMMARY = (
         "certainty penalty",
         is_symbol=True,
         better="smaller",
-        line=11,
+        line=12,
         is_loss=True,
     ),
     Figure(
@@ -201,7 +201,7 @@ SUMMARY = (
         "0 to 1",
         is_symbol=True,
         better="smaller",
-        line=12,
+        line=13,
         is_loss=True,
     ),
     Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller", is_loss=True),
@@ -226,7 +226,7 @@ SUMMARY = (
         "mean class size",
         "records",
         better="smaller",
-        line=9,
+        line=10,
     ),
     Figure(
         "mean_class_size_with_suppressed",
@@ -277,7 +277,7 @@ SUMMARY = (
         "long",
         "people who agree with no one in the classes of all records",
         needs="people",
-        line=6,
+        line=7,
     ),
     Figure(
         "rows_requested",
@@ -298,7 +298,7 @@ SUMMARY = (
         "double",
         "gcp_total without outlier handling",
         needs="baseline",
-        line=13,
+        line=14,
         is_loss=True,
     ),
     Figure(
@@ -332,7 +332,7 @@ SUMMARY = (
         "0: nothing, about 1: all",
         better="smaller",
         needs="association",
-        line=14,
+        line=15,
     ),
     Figure(
         ENDS,

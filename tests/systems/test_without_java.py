@@ -69,7 +69,7 @@ def test_commands_need_no_spark(tmp_path: Path) -> None:
 
 
 # Each takes as long to load as a small table takes to be anonymized, or brings what is not needed.
-SLOW = {"pandas", "numba", "llvmlite", "pyspark", "jinja2", "sklearn", "http", "asyncio", "doctest"}
+SLOW = {"pandas", "numba", "llvmlite", "pyspark", "sklearn", "http", "asyncio", "doctest"}
 
 # As the script of the package does it.
 PROCESS = """

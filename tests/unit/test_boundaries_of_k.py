@@ -138,15 +138,15 @@ def has_k_units(people: int, records: int) -> bool:
     return has_units(rows, records, criteria)  # type: ignore[arg-type]
 
 
-def questions_about_people(rows: int) -> int | bool:
+def questions_about_people(rows: int) -> str:
     """Return how many sides of a cut are asked for their people, or what it says without asking."""
     node = SimpleNamespace(number=0, rows=rows + 100)
     criteria = Criteria(K, units=Units(100, 2, K))
     asking = cutting.sides_have_units(node, None, rows, criteria)  # type: ignore[arg-type]
     try:
-        return len(list(next(asking)))
+        return f"{len(list(next(asking)))} asked"
     except StopIteration as stopped:
-        return bool(stopped.value)
+        return str(stopped.value)
 
 
 def boundaries_further_out(left_rows: int) -> int:
@@ -498,7 +498,10 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     ),
     "people of records that are left": (lambda n: people_satisfy(n, n), [False, True, True]),
     "few people of many records": (lambda n: people_satisfy(n, 9), [False, True, True]),
-    "sides of a cut whose people are counted": (questions_about_people, [1, 1, True]),
+    "sides of a cut whose people are counted": (
+        questions_about_people,
+        ["1 asked", "1 asked", "True"],
+    ),
     "people of a side": (
         lambda n: cutting._satisfy(SimpleNamespace(number=n), Criteria(K)),  # type: ignore[arg-type]
         [False, True, True],

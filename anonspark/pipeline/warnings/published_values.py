@@ -87,7 +87,7 @@ def exact_end_warnings(
             "exact_ends",
             f"ranges of {', '.join(map(repr, names))} end at values of the records, so that each "
             "end is the value of a person. Let them end on a grid: attributes.<name>.grid takes a "
-            "step, a unit such as month, or auto. Without one a release repeats others' figures",
+            "step, a unit such as month, or auto. Exact ends are for comparisons alone",
         )
 
 

@@ -95,7 +95,8 @@ def test_identifiers_are_not_staged(
     for one in staged:
         assert {str(field.type) for field in one.schema} <= {"int32", "int64"}
     assert told == expected
-    assert [(one["code"], one["attribute"]) for one in told] == [("identifier_repeats", "patient")]
+    codes = [("identifier_repeats", "patient"), ("exact_ends", None)]
+    assert [(one["code"], one["attribute"]) for one in told] == codes
 
 
 def test_identifiers_of_any_type(engine: SparkEngine, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_job_of_two_nights(
     arguments = ("--run-id", "tuesday", "--log-format=json", "--quiet")
     outcome = command(capsys, "run", path, *arguments, "--set", "execution.task_rows=1000")
     assert outcome.code == 4
-    (line,) = [json.loads(line) for line in outcome.err.splitlines()]
+    *_, line = [json.loads(line) for line in outcome.err.splitlines()]
     assert (line["level"], line["exit_code"], line["run_id"]) == ("ERROR", 4, "tuesday")
     assert line["message"].startswith(
         "metrics.drift.rows_in: found 300 after 200 in run monday, a relative change of 0.5, "

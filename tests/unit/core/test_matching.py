@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import most_values_with_people
 
-from anonspark.core.matching import (
-    enough_pairs,
-    matched_of_attributes,
-    matched_values,
-    ranges_of_counts,
-)
+from anonspark.core.matching import enough_pairs, matched_of_attributes, matched_values
 
 Pairs = list[tuple[int, int]]
 
@@ -48,13 +43,6 @@ def test_attributes_are_matched_by_themselves() -> None:
     items, people = np.array([0, 1, 2, 3]), np.array([7, 8, 7, 7])
     assert matched_of_attributes(np.array([0, 2, 4]), [2, 2], items, people) == [2, 1]
     assert matched_of_attributes(np.array([0, 2, 4]), [0, 1], items, people) == [0, 1]
-
-
-def test_first_and_last_values_by_attribute() -> None:
-    ends, values, counts = np.array([0, 0, 1, 1]), np.array([0, 3, 1, 3]), np.array([5, 2, 5, 2])
-    first, second = ranges_of_counts(np.array([0, 2, 4]), ends, values, counts)
-    assert [one.tolist() for one in first] == [[5, 0], [0, 5]]
-    assert [one.tolist() for one in second] == [[0, 2], [0, 2]]
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])

@@ -101,6 +101,7 @@ def test_a_fraction_is_the_figure_of_so_many_records(k: int) -> None:
         (1 / 3, 0.33, "0.33 needs k = 4; 1/3 is written '1/3'"),
         (1 / 10, 0.09, "0.09 needs k = 12"),
         (1 / 10, "1/11", "0.0909091 needs k = 11"),
+        (1, 0.5, "0.5 needs k = 2"),
         (1 / 10, 0, None),
     ],
 )
