@@ -24,6 +24,12 @@ _VARIED_FRACTION = 0.3
 _VARIED_WIDTH = 0.6
 
 
+@kernel(float64(uint64))
+def _as_share(state):
+    """Return a number from 0 to 1, 1 excluded."""
+    return float64(state >> uint64(40)) / 2.0**24
+
+
 @kernel(types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64, int64, boolean, uint64))
 def cut_cells(points, largest, unit, varied, state):
     """Cut points into cells of at most ``largest`` by a tree of cuts near the median.
@@ -74,8 +80,7 @@ def cut_cells(points, largest, unit, varied, state):
             width = high - low
             if varied:
                 state = child_path(state, uint64(0))
-                share = float64(state >> uint64(40)) / 2.0**24
-                width *= 1.0 + _VARIED_WIDTH * (2.0 * share - 1.0)
+                width *= 1.0 + _VARIED_WIDTH * (2.0 * _as_share(state) - 1.0)
             if width > widest:
                 axis, widest = j, width
         if widest <= 0.0:
@@ -94,8 +99,7 @@ def cut_cells(points, largest, unit, varied, state):
         fraction = 0.5
         if varied:
             state = child_path(state, uint64(0))
-            share = float64(state >> uint64(40)) / 2.0**24
-            fraction += _VARIED_FRACTION * (2.0 * share - 1.0)
+            fraction += _VARIED_FRACTION * (2.0 * _as_share(state) - 1.0)
         units = (stop - start) // unit
         middle = start + unit * min(max(int64(units * fraction), 1), units - 1)
         stack[depth, 0], stack[depth, 1] = middle, stop
@@ -152,12 +156,6 @@ def write_groups(members, group_of, groups, order, starts, written):
         ends[group_of[i]] += 1
     starts[written + groups] = place
     return written + groups
-
-
-@kernel(float64(uint64))
-def _as_share(state):
-    """Return a number from 0 to 1, 1 excluded."""
-    return float64(state >> uint64(40)) / 2.0**24
 
 
 @kernel(boolean(int64[:, ::1], int64[::1], int64, JUDGING))
