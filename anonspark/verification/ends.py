@@ -70,8 +70,8 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
 def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
     """Return the classes in which a person of a population is proven to be.
 
-    The range of a class ends at a value of the class, or a step of the grid beside one. So a person
-    of the population who alone has the labels of a class and lies there is in it.
+    The range of a class ends at a value of the class, or within a step of the grid from one. So a
+    person of the population who alone has the labels of a class and lies there is in it.
 
     Notes
     -----

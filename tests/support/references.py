@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +70,12 @@ class Table:
     units: Figures
     hashes: Codes
     values: Codes
+
+    def node(self, path: int) -> tuple[Any, ...]:
+        """Return what kernels that cut are told of the whole table as a node."""
+        low, high = self.positions.min(axis=0), self.positions.max(axis=0)
+        whole = (self.codes, self.positions, self.units, self.hashes, self.values)
+        return (*whole, low, high, np.uint64(path))
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -31,7 +31,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups, further_ranks
 
 INT64 = np.iinfo(np.int64)
-ROOT = np.uint64(77)
+ROOT = 77
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,7 @@ relaxed_rules = pytest.mark.parametrize("rule", [RELAXED_CELL, RELAXED_DATA], id
 def cut(table: Table, criteria: Criteria, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run the kernel; return the records group by group, the groups' starts and their names."""
     result: tuple[np.ndarray, np.ndarray, np.ndarray] = cut_into_groups(
-        table.codes,
-        table.positions,
-        table.units,
-        table.hashes,
-        table.values,
-        table.positions.min(axis=0),
-        table.positions.max(axis=0),
-        ROOT,
+        *table.node(ROOT),
         criteria.requirements,
         rule.relaxed,
         rule.balanced,
@@ -217,7 +210,7 @@ def test_fewer_than_2k_records_stay_together(rule: Rule) -> None:
     order, starts, paths = cut(table, k_alone(5), rule)
     assert starts.tolist() == [0, 9]
     assert sorted(order.tolist()) == list(range(9))
-    assert paths.tolist() == [int(ROOT)]
+    assert paths.tolist() == [ROOT]
 
 
 @every_rule

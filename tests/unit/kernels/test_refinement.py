@@ -32,18 +32,7 @@ def split(order: Codes, starts: Codes) -> list[tuple[int, ...]]:
 def cut(table: Table, criteria: Criteria) -> tuple[Codes, Codes, Codes]:
     """Return the groups of balanced strict Mondrian: records, starts and cells."""
     order, starts, _, cells = cut_into_cells(
-        table.codes,
-        table.positions,
-        table.units,
-        table.hashes,
-        table.values,
-        table.positions.min(axis=0),
-        table.positions.max(axis=0),
-        np.uint64(1),
-        criteria.requirements,
-        False,
-        True,
-        False,
+        *table.node(1), criteria.requirements, False, True, False
     )
     return order, starts, cells
 
