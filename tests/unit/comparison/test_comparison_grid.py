@@ -286,14 +286,16 @@ def test_printed_figures_are_those_of_the_thesis() -> None:
     transcript = REPOSITORY.parent / "shared" / "spec" / "thesis-tables.md"
     if not transcript.exists():
         pytest.skip(f"{transcript} is missing")
+    text = transcript.read_text()
+    # Of the tables on Diabetes the transcript has none.
+    tables = set(re.findall(r"^## Table (\S+):", text, flags=re.M))
     found: dict[tuple[str, str, str, str], dict[str, str]] = {}
     for row in printed("canbay-2019"):
         key = (row["table"], row["k"], row["round"], row["model"])
-        # Of the tables on Diabetes the transcript has none.
-        if row["table"] != "4.31":
+        if row["table"] in tables:
             found.setdefault(key, {})[row["column"]] = row["printed"]
     lines = []
-    for block in re.split(r"^## Table ", transcript.read_text(), flags=re.M)[1:]:
+    for block in re.split(r"^## Table ", text, flags=re.M)[1:]:
         title, *rest = block.splitlines()
         cells = [line.strip("|").split("|") for line in rest if line.startswith("|")]
         header = [name.strip() for name in cells[0]]
