@@ -284,14 +284,14 @@ class QuasiIdentifier:
         return None if self.top is None else self.code_of(self.top)
 
     @property
-    def _zero_is_strip(self) -> bool:
+    def zero_is_strip(self) -> bool:
         """Return whether 0 is a strip by itself: of numbers, but not of days and moments."""
         return self.grid is not None and not isinstance(self.grid.step, str)
 
     def coarsened(self, codes: Codes) -> Codes:
         """Return codes of single values as those that records have: lines of the grid."""
         lines = codes if self.grid is None else self._on_grid(self.grid.floor, codes)
-        if self._zero_is_strip:
+        if self.zero_is_strip:
             # Few records of many columns of amounts have another value than 0. Its code is 0, and
             # that of the strip behind it 1.
             lines = np.where((lines == 0) & (codes > 0), 1, lines)
@@ -307,7 +307,7 @@ class QuasiIdentifier:
         """Return the lower ends of the values that codes of records stand for."""
         if self.grid is None or gap(self.kind):
             return codes
-        if self._zero_is_strip:
+        if self.zero_is_strip:
             codes = np.where(codes == 1, 0, codes)
         if self.bottom_code is not None:
             codes = np.where(codes == self.bottom_code + 1, self.bottom_code, codes)
@@ -318,7 +318,7 @@ class QuasiIdentifier:
         if self.grid is None:
             return codes
         ends = self._on_grid(self.grid.last, self._on_grid(self.grid.floor, codes))
-        if self._zero_is_strip:
+        if self.zero_is_strip:
             ends = np.where(codes == 0, 0, ends)
         if self.bottom_code is not None:
             ends = np.where(codes <= self.bottom_code, codes, ends)

@@ -218,7 +218,8 @@ class PublishedAttribute:
         # The codes of decimals may have more than 64 bits.
         code_type = object if is_decimal else np.int64
         # A range from 0, if no end has a gap, may be one of the strip behind 0.
-        step = -1 if before else int(value == 0 and gap(self.kind) == 0)
+        is_behind = value == 0 and scaled.zero_is_strip and gap(self.kind) == 0
+        step = -1 if before else int(is_behind)
         line = scaled.coarsened(np.array([scaled.code_of(value) + step], code_type))
         ends = [scaled.value_of(int(codes[0])) for codes in (scaled.first(line), scaled.last(line))]
         first, last = (
