@@ -150,9 +150,9 @@ def find_java() -> JavaRuntime:
     supported, in_words = supported_java(spark_version)
     looked_at: list[str] = []
 
-    def accept(executable: Path, place: str) -> int | None:
+    def accept(executable: Path, source: str) -> int | None:
         version, finding = _ask_version(executable)
-        looked_at.append(f"{place}: {finding}")
+        looked_at.append(f"{source}: {finding}")
         return version if version in supported else None
 
     java_home = os.environ.get("JAVA_HOME")

@@ -55,10 +55,10 @@ class InspectRecords:
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield one row."""
-        found = Found(most_distinct=self.most_distinct)
-        for _ in self.reader.records(rows, found):
+        findings = Found(most_distinct=self.most_distinct)
+        for _ in self.reader.records(rows, findings):
             pass
-        yield pa.RecordBatch.from_arrays([pa.array([found.to_text()])], schema=self.schema)
+        yield pa.RecordBatch.from_arrays([pa.array([findings.to_text()])], schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class PrepareRecords:
         rows : iterator of pyarrow.RecordBatch
             Of the input. See :attr:`ReadRecords.columns`.
         """
-        found = Found(most_distinct=self.most_distinct)
-        for batch in self.pack(self.reader.records(rows, found)):
+        findings = Found(most_distinct=self.most_distinct)
+        for batch in self.pack(self.reader.records(rows, findings)):
             added = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=self.schema)
         nothing = [pa.nulls(1, field.type) for field in self.packed]
-        added = [pa.array([found.to_text()]), pa.array([FOUND])]
+        added = [pa.array([findings.to_text()]), pa.array([FOUND])]
         yield pa.RecordBatch.from_arrays([*nothing, *added], schema=self.schema)
