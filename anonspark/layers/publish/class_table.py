@@ -149,6 +149,10 @@ class _DescribeClasses:
 def _published_names(staged: Names) -> Names:
     """Return what classes are called: their staged names are made of the seed, and can be undone.
 
+    Parameters
+    ----------
+    staged : uint64 ndarray of shape (classes,)
+
     Returns
     -------
     uint64 ndarray of shape (classes,)

@@ -108,6 +108,10 @@ class Division:
     def files_with(self, names: Codes) -> tuple[Integers, Integers]:
         """Return the files in which records of classes may be.
 
+        Parameters
+        ----------
+        names : int64 ndarray of shape (classes,)
+
         Returns
         -------
         classes, files : int64 ndarray of shape (pairs,)
