@@ -107,10 +107,9 @@ def _tables_below(files: Files, address: str) -> Iterator[tuple[str, str]]:
     below = [name for name, _ in files.files_below(address)]
     has_files = any("/" not in name and name[0] not in "._" for name in below)
     for folder in dict.fromkeys(match[1] for name in below if (match := _BELOW.fullmatch(name))):
-        if not has_files or all("=" in part for part in folder.strip("/").split("/")):
-            kind = table_format(files, f"{address}/{folder}")
-            if kind is not None:
-                yield folder, kind
+        is_read = not has_files or all("=" in part for part in folder.strip("/").split("/"))
+        if is_read and (kind := table_format(files, f"{address}/{folder}")) is not None:
+            yield folder, kind
 
 
 def _refused(path: str, folder: str, kind: str, key: str) -> ConfigurationError:

@@ -86,11 +86,9 @@ def hash_rows(
     """
     columns = [batch.column(name) for name in names]
     if like is not None:
-        pairs = [
-            hashed_as(one, like.field(name).type) for one, name in zip(columns, names, strict=True)
-        ]
+        types = [like.field(name).type for name in names]
         # Hashes skip nulls: the first value makes one of nothing at all.
-        parts = [part for pair in pairs for part in pair]
+        parts = [part for pair in map(hashed_as, columns, types) for part in pair]
         return content_hash(parts, 0, rows=batch.num_rows)
     if nulls:
         return content_hash(columns, key, rows=batch.num_rows)

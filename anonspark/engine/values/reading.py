@@ -25,7 +25,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.hashing import content_hash
 from anonspark.engine.values.value_texts import blank_rows, read_values
-from anonspark.engine.values.value_validation import Found, Judged, judge
+from anonspark.engine.values.value_validation import Findings, Judged, judge
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,14 @@ class ReadRecords:
         plans = self.plans if judged else ()
         return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
 
-    def records(self, batches: Batches, findings: Found | None = None) -> Batches:
+    def records(self, batches: Batches, findings: Findings | None = None) -> Batches:
         """Yield the records that are kept.
 
         Parameters
         ----------
         batches : iterator of pyarrow.RecordBatch
             Of the input. See :attr:`columns`.
-        findings : Found or None
+        findings : Findings or None
             To which is added what was found. None if it is not needed.
         """
         for rows in map(batch_with_one_zero, batches):
@@ -159,7 +159,7 @@ class ReadRecords:
             judged = [
                 judge(plan, batch.column(plan.column.name), self.markers) for plan in self.plans
             ]
-            keep = self._kept(judged, len(batch))
+            keep = self._staying(judged, len(batch))
             if findings is not None:
                 findings.add(self.plans, judged, keep)
             columns: dict[str, object] = {
@@ -179,7 +179,7 @@ class ReadRecords:
                 records = records.append_column(name, array)
             yield records
 
-    def _kept(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
+    def _staying(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
         keep = np.ones(rows, bool)
         for column in judged if self.drops else ():
             keep &= ~column.missing
@@ -199,7 +199,7 @@ class ReadRecords:
         return {UNIT: pa.array(content_hash(values, self.seed), mask=gone)}
 
     def _hashed(
-        self, records: pa.RecordBatch, people: Sequence[pa.Array], findings: Found | None
+        self, records: pa.RecordBatch, people: Sequence[pa.Array], findings: Findings | None
     ) -> pa.RecordBatch:
         names = [name for name in records.schema.names if is_payload(name)]
         hashes = content_hash(records.columns, self.seed)

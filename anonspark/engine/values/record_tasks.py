@@ -10,14 +10,14 @@ import pyarrow as pa
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.reading import ReadRecords
-from anonspark.engine.values.value_validation import Found
+from anonspark.engine.values.value_validation import Findings
 
 PART = "part"
 BATCHES, FOUND = "batches", "found"
 """The part of a row: the packed batches, or the findings in their records."""
 
 FOUND_TEXT = "found_text"
-"""Column of what a task found, as a text of :class:`Found`."""
+"""Column of what a task found, as a text of :class:`Findings`."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class InspectRecords:
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield one row."""
-        findings = Found(most_distinct=self.most_distinct)
+        findings = Findings(most_distinct=self.most_distinct)
         for _ in self.reader.records(rows, findings):
             pass
         yield pa.RecordBatch.from_arrays([pa.array([findings.to_text()])], schema=self.schema)
@@ -98,7 +98,7 @@ class PrepareRecords:
         rows : iterator of pyarrow.RecordBatch
             Of the input. See :attr:`ReadRecords.columns`.
         """
-        findings = Found(most_distinct=self.most_distinct)
+        findings = Findings(most_distinct=self.most_distinct)
         for batch in self.pack(self.reader.records(rows, findings)):
             added = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=self.schema)

@@ -94,7 +94,7 @@ def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Seque
 
 
 @dataclass
-class Found:
+class Findings:
     """The findings in the records of one task, or of all.
 
     Parameters
@@ -168,7 +168,7 @@ class Found:
         self.hash_sum += (int(high.sum()) << 32) + int(low.sum())
         self.hash_xor ^= int(np.bitwise_xor.reduce(hashes)) if len(hashes) else 0
 
-    def merge(self, other: Found) -> None:
+    def merge(self, other: Findings) -> None:
         """Add what was found in other records."""
         self.rows += other.rows
         self.kept += other.kept
@@ -198,7 +198,7 @@ class Found:
         )
 
     @classmethod
-    def of_text(cls, text: str) -> Found:
+    def of_text(cls, text: str) -> Findings:
         """Return what :meth:`to_text` wrote."""
         fields = json.loads(text)
         fields["texts"] = {

@@ -48,7 +48,7 @@ _STAGED = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class StagingPaths:
     """The staging directories of a run.
 
     Parameters
@@ -112,14 +112,14 @@ class Staging:
 
     Parameters
     ----------
-    place : Place
+    place : StagingPaths
     state : RunState
     in_place : bool
         Whether the release is written to the output path at once, and is one once its manifest is
         there: where a rename would copy it all and nothing is there to be replaced.
     """
 
-    place: Place
+    place: StagingPaths
     state: RunState
     in_place: bool = False
 
@@ -151,14 +151,14 @@ class Staging:
         return f"{self.place.root}/manifest-{self.state.attempt}"
 
 
-def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> Place:
+def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> StagingPaths:
     """Return where a run of an output is staged. Parameters as of :func:`open_staging`."""
     output = files.qualified(output).rstrip("/")
     parent, _, name = output.rpartition("/")
     root = f"{parent}/.{name}{_MARK}{run_id}"
     if staging_path is None:
-        return Place(output, run_id, root, root)
-    return Place(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
+        return StagingPaths(output, run_id, root, root)
+    return StagingPaths(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
 
 
 def _below(files: Files, output: str, staging_path: str) -> str:
@@ -172,7 +172,7 @@ def _private_name(output: str) -> str:
     return f"{output.rpartition('/')[2]}-{digest}{_MARK}"
 
 
-def find_stagings(files: Files, output: str, staging_path: str | None) -> list[Place]:
+def find_stagings(files: Files, output: str, staging_path: str | None) -> list[StagingPaths]:
     """Return where runs of an output were staged and not removed: they were killed, or go on.
 
     Parameters
@@ -184,7 +184,7 @@ def find_stagings(files: Files, output: str, staging_path: str | None) -> list[P
 
     Returns
     -------
-    list of Place
+    list of StagingPaths
         In the order of their run ids.
     """
     output = files.qualified(output).rstrip("/")
@@ -204,11 +204,11 @@ def find_stagings(files: Files, output: str, staging_path: str | None) -> list[P
     ]
 
 
-def _private_file(paths: Place) -> str:
+def _private_file(paths: StagingPaths) -> str:
     return f"{paths.root}/{_PRIVATE}"
 
 
-def _stated_private(files: Files, paths: Place) -> str | None:
+def _stated_private(files: Files, paths: StagingPaths) -> str | None:
     """Return where the run's first attempt put raw records, None where it did not say.
 
     Raises
@@ -254,7 +254,7 @@ def find_resumable(files: Files, output: str, staging_path: str | None) -> str |
     return runs[0] if runs else None
 
 
-def remove_staging(files: Files, paths: Place) -> bool:
+def remove_staging(files: Files, paths: StagingPaths) -> bool:
     """Remove what a killed run left, after a look that it does not go on on this machine.
 
     A release that it had set aside comes back, and a new one that it had not finished publishing
@@ -278,7 +278,7 @@ def remove_staging(files: Files, paths: Place) -> bool:
     return True
 
 
-def restore_output(files: Files, paths: Place) -> bool:
+def restore_output(files: Files, paths: StagingPaths) -> bool:
     """Undo an unfinished publication, or complete a finished one: the manifest decides.
 
     Returns
@@ -322,7 +322,7 @@ def restore_output(files: Files, paths: Place) -> bool:
         return ours and complete
 
 
-def _is_superseded(files: Files, paths: Place) -> bool:
+def _is_superseded(files: Files, paths: StagingPaths) -> bool:
     """Return whether the output path has a release of a later run than what was set aside.
 
     Another run may publish while one is killed, or goes on, between its two renames.
@@ -335,7 +335,7 @@ def _is_superseded(files: Files, paths: Place) -> bool:
     return "" < earlier <= later
 
 
-def _put_back(files: Files, paths: Place) -> None:
+def _put_back(files: Files, paths: StagingPaths) -> None:
     """Rename what was replaced to the output path. Where that copies, its manifest comes last."""
     if files.rename_copies(paths.output):
         _rename_completely(files, paths.replaced, MANIFEST, _LAST)
@@ -352,7 +352,7 @@ def _rename_completely(files: Files, directory: str, name: str, new_name: str) -
             files.rename(source, target)
 
 
-def _removes_copies(files: Files, paths: Place) -> bool:
+def _removes_copies(files: Files, paths: StagingPaths) -> bool:
     """Remove what a rename of the replaced release left that copies, and was stopped.
 
     Returns
@@ -372,7 +372,7 @@ def _removes_copies(files: Files, paths: Place) -> bool:
     return False
 
 
-def _require_half_release(files: Files, paths: Place) -> None:
+def _require_half_release(files: Files, paths: StagingPaths) -> None:
     """Check that nothing but files of the half-published release would be removed with it.
 
     Raises
@@ -395,7 +395,7 @@ def _require_half_release(files: Files, paths: Place) -> None:
         )
 
 
-def _require_ours(files: Files, paths: Place, access: Access = "private") -> None:
+def _require_ours(files: Files, paths: StagingPaths, access: Access = "private") -> None:
     """Check that staging directories that are there are ours, and lead nowhere else.
 
     Raises
@@ -414,7 +414,7 @@ def _require_ours(files: Files, paths: Place, access: Access = "private") -> Non
                 )
 
 
-def _require_own_staging(files: Files, paths: Place) -> None:
+def _require_own_staging(files: Files, paths: StagingPaths) -> None:
     """Check that nothing but what runs stage would be removed.
 
     Raises
@@ -433,7 +433,7 @@ def _require_own_staging(files: Files, paths: Place) -> None:
             )
 
 
-def _delete(files: Files, paths: Place) -> None:
+def _delete(files: Files, paths: StagingPaths) -> None:
     """Remove everything that is staged, the raw records before anything else can fail."""
     with putting_right(paths):
         _require_own_staging(files, paths)
@@ -452,7 +452,7 @@ def _delete(files: Files, paths: Place) -> None:
 
 
 @contextmanager
-def putting_right(paths: Place) -> Iterator[None]:
+def putting_right(paths: StagingPaths) -> Iterator[None]:
     """Translate what a file system refuses.
 
     Raises
@@ -535,7 +535,7 @@ def open_staging(
                 files.delete_if_empty(created)
 
 
-def _open(files: Files, paths: Place) -> RunState:
+def _open(files: Files, paths: StagingPaths) -> RunState:
     """Create the directories, as far as they are not there, and take the run over."""
     directory = paths.root
     try:
@@ -594,7 +594,7 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
         files.make_directory(staging.manifest)
 
 
-def _close(files: Files, paths: Place, state: RunState | None, *, keep: bool) -> None:
+def _close(files: Files, paths: StagingPaths, state: RunState | None, *, keep: bool) -> None:
     """Remove the staging directories, or what cannot be of use to another attempt."""
     with _undisturbed(paths.private):
         if newest_attempt(files, paths.state) and (state is None or not state.is_newest):

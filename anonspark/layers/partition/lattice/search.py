@@ -158,7 +158,7 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, report: Report) ->
 
     Returns
     -------
-    Found or None
+    Optimum or None
         The node of the smallest cost. Among equals of the fewest suppressed records, then of the
         smallest height, then of the smallest levels in the order of the domain. None where every
         node suppresses too much.
