@@ -83,7 +83,7 @@ class Picture(Showing):
 
 
 def picture(chart: Chart | None) -> Picture | None:
-    """Return a chart for a program, None if there is nothing to draw."""
+    """Return a chart for a program, or None if there is nothing to draw."""
     return None if chart is None else Picture(chart)
 
 

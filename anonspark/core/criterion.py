@@ -243,7 +243,7 @@ def criterion_type(kind: str) -> CriterionType:
 
 
 def foreign_criterion(key: str) -> CriterionType | None:
-    """Return the criterion that another package has, under its key. None where none has it.
+    """Return the criterion of another package by its key, or None if no package has it.
 
     Raises
     ------

@@ -24,7 +24,7 @@ EngineName = Literal["auto", "local", "spark"]
 
 
 def engine_name(name: str) -> EngineName:
-    """Return what a user said on the command line.
+    """Return the engine that a user named on the command line.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _obstacle(work: Work) -> str | None:
 
 
 def local_path(path: str) -> Path | None:
-    """Return where a path or ``file:`` address is on the local disk. None for other addresses."""
+    """Return where a path or ``file:`` address is on the local disk, or None for others."""
     parts = urlsplit(path)
     if not parts.scheme:
         return Path(path)

@@ -125,7 +125,7 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+")
 
 
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
-    """Return whether the first row names the columns, None where that is not sure.
+    """Return whether the first row names the columns, or None if that is not sure.
 
     Parameters
     ----------

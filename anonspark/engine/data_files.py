@@ -258,7 +258,7 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
 
 
 def folder_text(value: str) -> str | None:
-    """Return what stands behind the sign in a folder's name. None for no value.
+    """Return the value in a folder's name, or None if the name stands for no value.
 
     Raises
     ------

@@ -164,14 +164,14 @@ class Files(Protocol):
         ...
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed. None for other places.
+        """Return where a path is on the local disk, links not followed, or None for other paths.
 
         What ``viewfs`` mounts there counts, too.
         """
         ...
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do. None where it can.
+        """Return why what is at a path cannot be used, and what to do, or None if it can.
 
         See :mod:`anonspark.ownership`. Nothing is wrong where nothing is. Only local disks and
         HDFS have owners. Elsewhere only links are looked for.
@@ -272,7 +272,7 @@ class Files(Protocol):
         ...
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted. None where it is not there."""
+        """Return the sorted addresses of what a directory holds, none if there is no directory."""
         ...
 
     def files_below(self, path: str) -> list[tuple[str, int]]:

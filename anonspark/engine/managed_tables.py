@@ -70,7 +70,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
 
 
 def table_format(files: Files, folder: str) -> str | None:
-    """Return the format whose table a folder is. None where it is none, or cannot be looked at.
+    """Return the format whose table a folder is, or None if it is none or cannot be read.
 
     Who may read a directory need not be allowed to look at those above it.
     """

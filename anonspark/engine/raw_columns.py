@@ -29,7 +29,7 @@ def in_order(field: pa.Field, values: Sequence[str]) -> pa.Field:
 
 
 def order_of(field: pa.Field) -> tuple[str, ...]:
-    """Return the values of a column in the order that it brings. None where it brings none."""
+    """Return the values of a column in the order that it brings, or None if it brings none."""
     return tuple(json.loads((field.metadata or {}).get(_ORDER, b"[]")))
 
 

@@ -120,7 +120,7 @@ class Recognized:
 
     @property
     def words(self) -> str:
-        """Return how the CSV file is written, for a person. Empty where no file was looked into."""
+        """Describe how the CSV file is written, with an empty text if no file was read."""
         if self.separator is None:
             return ""
         guess = " (a guess: look at the letters that are read so)" if self.is_guess else ""
@@ -318,7 +318,7 @@ def _lines_of(text: str, comment: str, *, is_whole: bool) -> tuple[str | None, l
 
 
 def _format_of_files(files: Sequence[str], key: str) -> str | None:
-    """Return the format that the names of a table's files say. None where none says one."""
+    """Return the format that the names of a table's files show, or None if none shows one."""
     by_kind = {kind: file for file in reversed(files) if (kind := format_of_name(file)) is not None}
     if len(by_kind) > 1:
         listed = " and ".join(f"{file} ({kind})" for kind, file in sorted(by_kind.items()))

@@ -145,7 +145,7 @@ def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[Ma
 
 
 def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, object]]:
-    """Return the mapping as rows, None where there is nothing."""
+    """Return the mapping as rows, with None for what is not known."""
     return [asdict(row) for row in mapped]
 
 

@@ -260,7 +260,7 @@ class PublishedRelease:
         return names + [name for name in self.columns if name not in generalized]
 
     def _left_out(self) -> int | None:
-        """Return the records that were left out, None where their number is not published."""
+        """Return how many records were left out, or None if that is not published."""
         summary = self._manifest.summary
         left_out = 0
         for name in ("rows_dropped_missing", "rows_left_out"):

@@ -140,7 +140,7 @@ def letters_misorder(values: Sequence[str]) -> bool:
 
 
 def natural_order(values: Sequence[str]) -> list[str]:
-    """Return groups in their order, as <5, 5-9, 10-14 and 85+. Nothing where one may be none."""
+    """Return groups in their order, as <5, 5-9, 10-14 and 85+, or nothing if one has no place."""
     ordered = sorted(values)
     for places in _places(ordered):
         ranks = [rank for rank in places if rank is not None]

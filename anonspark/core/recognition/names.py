@@ -160,7 +160,7 @@ def words_of(name: str) -> list[str]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return what the name of a column says of its values. None where it says nothing."""
+    """Return what the name of a column shows of its values, or None if it shows nothing."""
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None

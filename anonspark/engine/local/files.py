@@ -119,7 +119,7 @@ class LocalFiles(Files):
         return f"file:{os.path.realpath(self.local_path(path))}"
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do. None where it can."""
+        """Return why what is at a path cannot be used, and what to do, or None if it can."""
         return fault_at(_local_path(path), access)
 
     def exists(self, path: str) -> bool:
@@ -158,7 +158,7 @@ class LocalFiles(Files):
         _make_directory(_local_path(path))
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted. None where it is not there."""
+        """Return the sorted addresses of what a directory holds, none if there is no directory."""
         local = _local_path(path)
         with _reaching(path):
             if not _exists(local):

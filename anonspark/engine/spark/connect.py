@@ -94,7 +94,7 @@ def folder_names(table: DataFrame, paths: Sequence[str], options: Mapping[str, s
 
 
 def schema_of_file(spark: SparkSession, data_format: str, file: str) -> StructType:
-    """Return the columns of a file, as Spark reads them. Nothing of a file that has none."""
+    """Return the columns of a file as Spark reads them, without columns if it has none."""
     try:
         return spark.read.format(data_format).load(literal(file)).schema
     except AnalysisException as error:

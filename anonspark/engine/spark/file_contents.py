@@ -119,7 +119,7 @@ def find_reason_for_rows(
     options: Mapping[str, str],
     columns: pa.Schema,
 ) -> str | None:
-    """Return what is against handing files to tasks as a whole, None if nothing is.
+    """Return why files cannot be handed to tasks as a whole, or None if they can.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
 
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
-    """Return the columns of a file's footer. None where we would not write it."""
+    """Return the columns of a file's footer, or None if it is not one that we write."""
     entries = footer.metadata or {}
     version = entries.get(_VERSION_KEY, b"")
     if (

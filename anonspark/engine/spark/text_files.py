@@ -87,7 +87,7 @@ def open_text_files(
 
 
 def first_line(system: Files, reader: Reader, file: DataFile) -> str:
-    """Return the first line of a file. Nothing if there is none."""
+    """Return the first line of a file, or an empty text."""
     content = system.read_part(file.address, 0, min(file.bytes, _BEGINNING))
     with reading_file(reader.where, file.address):
         return reader.first_line(io.BytesIO(content), file.address)

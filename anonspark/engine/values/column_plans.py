@@ -79,7 +79,7 @@ class PlannedColumn:
 
 
 def kind_of(data_type: pa.DataType) -> Kind | None:
-    """Return what the values of a type are. None where no quasi-identifier can have it."""
+    """Return the kind of the values of a type, or None if no quasi-identifier can have it."""
     if not is_plain(data_type):
         return None
     return next((kind for is_one, kind in _KINDS if is_one(data_type)), None)

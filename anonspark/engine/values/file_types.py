@@ -90,7 +90,7 @@ _PLAIN: Mapping[pa.DataType, pa.DataType] = {
 
 
 def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds every value of two types unchanged. None if there is none.
+    """Return the type that holds every value of two types unchanged, or None if there is none.
 
     >>> wider(pa.decimal128(9, 2), pa.int32())
     Decimal128Type(decimal128(12, 2))
@@ -123,7 +123,7 @@ def _is_kept(kind: pa.DataType, joined: pa.DataType) -> bool:
 
 
 def widest(types: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Return the type that holds every value of some types unchanged. None if there is none."""
+    """Return the type that holds every value of some types unchanged, or None if there is none."""
     joined: pa.DataType | None = pa.null()
     for kind in types:
         joined = None if joined is None else wider(joined, kind)

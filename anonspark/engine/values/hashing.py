@@ -225,7 +225,7 @@ def _add_numbers(column: pa.Array, hashes: _State) -> None:
 
 
 def _numbers(column: pa.Array, storage: pa.DataType, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Return numbers as they lie in memory. Where nulls are stands anything."""
+    """Return numbers as they lie in memory, with any number in the place of a null."""
     if column.type != storage:
         is_index = pa.types.is_integer(column.type) and pa.types.is_integer(storage)
         column = column.cast(storage) if is_index else column.view(storage)

@@ -68,7 +68,7 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _usual_form(target: pa.DataType) -> str | None:
-    """Return what texts match that Arrow reads alike. None where there are none."""
+    """Return the pattern of texts that Arrow reads alike, or None if there are none."""
     if pa.types.is_floating(target):
         return _USUAL_NUMBER
     if pa.types.is_date(target):
@@ -139,7 +139,7 @@ def _integer(text: str, *, bits: int) -> int | None:
 
 
 def within(value: int, bits: int) -> int | None:
-    """Return a whole number. None where a signed one of so many bits cannot be it."""
+    """Return a whole number, or None if it needs more bits."""
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
@@ -153,7 +153,7 @@ def _decimal(text: str, target: pa.DataType) -> Decimal | None:
 
 
 def rounded(value: Decimal, target: pa.DataType) -> Decimal | None:
-    """Return a decimal with the places of a type. None where it has too many digits."""
+    """Return a decimal with the places of a type, or None if it has too many digits."""
     if value and value.adjusted() > target.precision:
         return None
     try:

@@ -41,7 +41,7 @@ class GateResult:
     within: bool = True
 
     def describe(self) -> str | None:
-        """Return by how much the figure is out of bounds, None where it is within."""
+        """Return by how much the figure is out of bounds, or None if it is within."""
         if self.withheld:
             return None if self.within else self._describe_withheld()
         if self.found is None:
@@ -164,7 +164,7 @@ class Drift:
         return abs(self.found - self.before) / abs(self.before) if self.before else float("inf")
 
     def describe(self) -> str | None:
-        """Return how far the figure is out of its bound, None where it is within."""
+        """Return how far the figure is out of its bound, or None if it is within."""
         # So written that a figure that is not a number is out of its bound.
         if self.change is None or self.change <= self.max:
             return None

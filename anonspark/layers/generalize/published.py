@@ -53,7 +53,7 @@ class PublishedValues:
         return AttributeGroups(self.before[index], index), AttributeGroups(self.after[index], index)
 
     def new_top(self, index: int) -> tuple[str, str] | None:
-        """Return the label of everything before and after, None where it is the same."""
+        """Return the label of everything before and after, or None if it is the same."""
         tops = [recode(pair, pair.height).labels[0].as_py() for pair in self.pairs(index)]
         return None if tops[0] == tops[1] else (tops[0], tops[1])
 

@@ -179,7 +179,7 @@ class DistanceForesight:
         return request.boundary.vantage_point
 
     def _predict(self, node: Node, point: Point, sample: Integers) -> tuple[Bracket, float] | None:
-        """Return a bracket and about how many records are inside. None where that is too many."""
+        """Return a bracket and about how many records are inside, or None if they are too many."""
         if len(sample) < FEWEST_SAMPLED:
             return None
         codes = np.ascontiguousarray(self.outlook.columns[:, sample])
@@ -299,7 +299,7 @@ class DistanceCut:
         return DistanceForesight(self, outlook)
 
     def __call__(self, node: Node) -> Questions:
-        """Ask for one node's draws and histograms and return its cut, None where there is none.
+        """Ask for a node's draws and histograms and return its cut, or None if there is none.
 
         Notes
         -----

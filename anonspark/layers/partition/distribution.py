@@ -205,7 +205,7 @@ def send_records(
 
 
 def received_records(batches: Batches) -> pa.Table | None:
-    """Return the records that were sent to a task, None where there are none.
+    """Return the records that were sent to a task, or None if there are none.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def partition_records(
 
 
 def _sampling(rows: int, salt: int) -> Sampling | None:
-    """Return how to draw a sample, None where it would be too small."""
+    """Return how to draw a sample, or None if it would be too small."""
     sampling = Sampling(rows, salt)
     return sampling if sampling.expected >= FEWEST_SAMPLED else None
 

@@ -172,7 +172,7 @@ class MedianCut:
         return Foresight(Predictor(self, outlook.largest_leaf, outlook.most_nodes), outlook)
 
     def __call__(self, node: Node) -> Questions:
-        """Ask for one node's histograms and return its cut, None where it cannot be cut.
+        """Ask for a node's histograms and return its cut, or None if it cannot be cut.
 
         Notes
         -----

@@ -90,7 +90,7 @@ class Predictor:
     most_nodes: int
 
     def expect(self, node: Node, columns: Integers, sampled: Integers) -> Expected | None:
-        """Return a leaf of the tree with its sample, None where there is too little of it.
+        """Return a leaf of the tree with its sample, or None if the sample is too small.
 
         Parameters
         ----------

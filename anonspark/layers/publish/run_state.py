@@ -160,7 +160,7 @@ class RunState:
         return value
 
     def kept(self, name: str) -> str | None:
-        """Return what an attempt stored about a shared directory. None if none is whole."""
+        """Return what an attempt stored about a shared directory, or None if none is complete."""
         path = self._kept_file(name)
         return self.files.read_text(path) if self.files.exists(path) else None
 
@@ -190,7 +190,7 @@ class RunState:
         return f"{self.directory}/kept-{name}.json"
 
     def finished_round(self, number: int) -> FinishedRound | None:
-        """Return a round that an attempt has finished, None where none has."""
+        """Return a round that an attempt has finished, or None if none has."""
         path = self._round_file(number)
         if not self.files.exists(path):
             return None

@@ -209,7 +209,7 @@ def _private_file(paths: StagingPaths) -> str:
 
 
 def _stated_private(files: Files, paths: StagingPaths) -> str | None:
-    """Return where the run's first attempt put raw records, None where it did not say.
+    """Return where the run's first attempt put raw records, or None if it did not note it.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def _stated_private(files: Files, paths: StagingPaths) -> str | None:
 
 
 def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
-    """Return the run id of the one run of an output that can be continued, None where none is.
+    """Return the run id of the one run of an output that can be continued, or None if none can.
 
     Raises
     ------
