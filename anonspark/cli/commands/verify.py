@@ -61,6 +61,7 @@ def _attack(
     inside: bool,
     original: str | None,
     population: str | None,
+    signers: str | None,
 ) -> Attack:
     """Return how releases are attacked together.
 
@@ -78,7 +79,7 @@ def _attack(
             "--joint-k, --same-people, --inside: found without --with, which names the release to "
             "attack with. Add it, or leave them out"
         )
-    return Attack(said, joint_k, original, population)
+    return Attack(said, joint_k, original, population, signers)
 
 
 @command(*WITH_ENGINE)
@@ -96,6 +97,14 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     ] = None,
     original: Original = None,
     population: Population = None,
+    signers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Refuse a release that none of them signed: a line for each, with name and public "
+            "key (ALLOWED SIGNERS in ssh-keygen(1)).",
+        ),
+    ] = None,
     quasi_identifier: NamesWithoutManifest = None,
     sensitive: NamesWithoutManifest = None,
     k: Annotated[
@@ -150,7 +159,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         *(k, l, t, tuple(unit or ()), suppressed),
     )
     roles = required_roles(said, None if config is None else "--config")
-    attack = _attack(beside, joint_k, same_people, inside, original, population)
+    attack = _attack(beside, joint_k, same_people, inside, original, population, signers)
 
     def prove(
         engine: Engine, configuration: Configuration | None = None
@@ -168,6 +177,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             roles=roles,
             original=original,
             population=population,
+            signers=signers,
         )
 
     paths = (published, *(beside or ()), original, population)
