@@ -41,6 +41,9 @@ Holdout = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Details = Annotated[
+    bool, typer.Option("--details", help="Show all figures, and what is only claimed.")
+]
 Sign = Annotated[
     str | None,
     typer.Option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.frame import WITH_ENGINE, Call, command, loads
+from anonspark.cli.options import Details
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             help="With --with: the smaller release has a part of the larger one's people.",
         ),
     ] = False,
+    details: Details = False,
 ) -> None:
     """Verify a release from its own files.
 
@@ -192,13 +194,13 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             stage="verify",
         )
     )
-    call.show(found, _blocks)
+    call.show(found, lambda one: _blocks(one, details=details))
     for warning in found.warnings:
         logging.getLogger("anonspark").warning("%s", warning)
     found.require()
 
 
-def _blocks(found: Verification | JointVerification) -> Iterator[Block]:
+def _blocks(found: Verification | JointVerification, *, details: bool) -> Iterator[Block]:
     """Return what one release shows, or each of several and then every two."""
     from anonspark.presentation.blocks import Text
     from anonspark.presentation.verification import verification_card
@@ -207,10 +209,11 @@ def _blocks(found: Verification | JointVerification) -> Iterator[Block]:
 
     if isinstance(found, JointVerification):
         for one in found.releases:
-            yield verification_card(one.release, one)
+            yield verification_card(one.release, one, details=details)
         card = joint_card(found)
     else:
-        card = verification_card(found.release, found)
+        card = verification_card(found.release, found, details=details)
     yield card
-    # Once more where the eye is, for the tables are long.
-    yield Text(card.verdict, card.tone)
+    if card.tables:
+        # Once more where the eye is, for the tables are long.
+        yield Text(card.verdict, card.tone)
