@@ -203,7 +203,7 @@ def make_figures(
         None if presence is None else (presence.smallest, presence.largest),
     )
     nodes: list[Row] = []
-    if any(one.levels is not None for one in basis.rounds.results):
+    if any(result.levels is not None for result in basis.rounds.results):
         # Late: it imports the lattice, which few models search.
         from anonspark.layers.evaluate.metrics import node_rows
 
@@ -287,8 +287,8 @@ def _rounds(basis: Basis) -> dict[int, Totals]:
 def _round_rows(basis: Basis) -> list[Row]:
     results, weights = basis.rounds.results, _weights(basis)
     claimed: list[Row] = []
-    for result, own in zip(results, basis.totals, strict=True):
-        means = own.means(0, weights)
+    for result, total in zip(results, basis.totals, strict=True):
+        means = total.means(0, weights)
         claimed.append(
             {
                 "gcp_total_if_last": float(result.penalty_if_last),
@@ -298,7 +298,7 @@ def _round_rows(basis: Basis) -> list[Row]:
             }
         )
     rounds = _rounds(basis)
-    names = [one.name for one in basis.quasi_identifiers]
+    names = [identifier.name for identifier in basis.quasi_identifiers]
     return list(round_rows(rounds, results[0].rows, names, claimed))
 
 

@@ -58,8 +58,10 @@ def sign(content: bytes, key: str) -> bytes:
     """
     done = _call("sign", "-f", key, "-n", _NAMESPACE, content=content)
     if done.returncode or signing_key(done.stdout) is None:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if done.returncode and lines else "it is of another type"
+        lines = done.stderr.decode(errors="replace").splitlines()
+        # Its last line of a file that others can read does not say so.
+        lines = [line for line in lines if line.startswith("Permissions")] or lines[-1:]
+        reason = lines[0].rpartition(": ")[2] if done.returncode else "it is of another type"
         raise ConfigurationError(
             f"output.signing_key: {key} cannot sign ({reason}). Expected a key of Ed25519 that "
             "only you can read (ssh-keygen -t ed25519), or one in the agent (ssh-add), as a key "

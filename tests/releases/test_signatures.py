@@ -227,7 +227,7 @@ def test_keys_that_cannot_sign(
     (folder / "open").chmod(0o644)
     (folder / "office.txt").write_text("Zebediah")
     keys = {
-        folder / "open": "No private key found",
+        folder / "open": "Permissions 0644 for",
         make_key(folder / "rsa", kind="rsa"): "of another type",
         make_key(folder / "locked", "passphrase"): "incorrect passphrase",
         folder / "nowhere": "No such file",
