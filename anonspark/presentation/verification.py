@@ -79,11 +79,13 @@ def _summary(found: Verification) -> Iterator[tuple[str, Cell]]:
         source = " (as the run counted)" if units.not_published else ""
         yield "people", f"{units.fewest:,} in the class that has the fewest{source}"
     yield "records", f"{published.rows:,} in {published.classes:,} classes"
-    worst = [
-        f"{one.criterion.describe()} on {one.criterion.attribute}: {one.measured:.4g}"
-        for one in found.criteria
-    ]
-    yield from criteria_lines([f"{text} in the worst class" for text in worst])
+    yield from criteria_lines(
+        [
+            f"{criterion.criterion.describe()} on {criterion.criterion.attribute}: "
+            f"{criterion.measured:.4g} in the worst class"
+            for criterion in found.criteria
+        ]
+    )
     if (presence := found.presence) is not None:
         yield "presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"
     yield "risk", risk_text(found.risk)
@@ -92,11 +94,9 @@ def _summary(found: Verification) -> Iterator[tuple[str, Cell]]:
         yield "loss", f"discernibility {loss.dm:,}{span}"
     if truth is not None:
         yield "original", f"{truth.matched:,} of {truth.originals:,} records found in the release"
-    for table, one in found.linkage.items():
-        least = f"at least {one.smallest_candidates:,} candidates for each {table} record"
-        yield "linkage", f"{least}, {one.singled_out:,} singled out"
-    if found.k == 1 and any(one.singled_out for one in found.linkage.values()):
-        yield "", "k = 1 hides no one"
+    for table, linkage in found.linkage.items():
+        least = f"{linkage.smallest_candidates:,} candidates or more for {linkage.matched:,}"
+        yield "linkage", f"{least} {table} records, {linkage.singled_out:,} singled out"
     if (signature := found.signature) is not None:
         signer = signature.signer or "not checked: --signers FILE"
         yield "signed", f"{signer} ({signature.key})"
