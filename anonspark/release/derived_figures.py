@@ -132,6 +132,20 @@ class Totals:
         )
         return {"iloss": iloss, "precision": 1.0 - lifted, "loss": loss}
 
+    def size_figures(self, suppressed: int, k: int) -> Row:
+        """Return the figures that follow from the sizes of classes. See :meth:`figures`."""
+        rows = self.rows + suppressed
+        return {
+            "classes": self.classes,
+            "dm": self.squares + rows * suppressed,
+            "aecs": self.rows / self.classes / k,
+            "mean_class_size": self.rows / self.classes,
+            "mean_class_size_with_suppressed": rows / (self.classes + (suppressed > 0)),
+            "median_class_size": self.median_class_size,
+            "min_class_size": min(self.sizes),
+            "max_class_size": max(self.sizes),
+        }
+
     def figures(self, suppressed: int, weights: Sequence[Decimal], k: int) -> Row:
         """Return the figures of the table ``summary`` that follow from classes, by name.
 
@@ -149,19 +163,12 @@ class Totals:
         penalty = self.penalty + weight * suppressed
         means = self.means(suppressed, weights)
         return {
-            "classes": self.classes,
-            "dm": self.squares + rows * suppressed,
+            **self.size_figures(suppressed, k),
             "gcp_total": float(penalty),
             "gcp": float(penalty) / (float(weight) * rows),
             "minimal_distortion": sum(own.generalized + suppressed for own in self.losses),
-            "aecs": self.rows / self.classes / k,
-            "mean_class_size": self.rows / self.classes,
-            "mean_class_size_with_suppressed": rows / (self.classes + (suppressed > 0)),
-            "median_class_size": self.median_class_size,
             **means,
             "utility_score": utility_score(means["loss"]),
-            "min_class_size": min(self.sizes),
-            "max_class_size": max(self.sizes),
         }
 
     def __add__(self, other: Totals) -> Totals:

@@ -172,7 +172,7 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         described.risk,
         described.hierarchies,
     )
-    failures += statements.contradictions()
+    failures += statements.misformed()
     unreadable: tuple[type[Exception], ...] = (ValueError, *engine.failures)
     try:
         left_out = read_left_out(engine, release, manifest)
