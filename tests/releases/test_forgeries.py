@@ -138,18 +138,6 @@ def test_names_of_models_that_are_no_texts(tmp_path: Path) -> None:
     assert "chosen_model: expected options of models" in str(verified(release))
 
 
-def test_the_model_that_auto_chose(tmp_path: Path) -> None:
-    """What it leaves out was believed."""
-    release = make_release(10, tmp_path / "auto").path
-    document = read_manifest(release)
-    document["published"]["rows_left_out"] = 1
-    save_manifest(release, document)
-    assert "no more than model.suppression_limit allows" in str(verified(release))
-    del document["chosen_model"]
-    save_manifest(release, document)
-    assert "chosen_model: expected it where configuration.model is auto" in str(verified(release))
-
-
 @pytest.mark.parametrize(
     "keys", [("files", 0), ("published",), ("configuration", "privacy"), ("fingerprints",)]
 )
