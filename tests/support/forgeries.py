@@ -809,8 +809,22 @@ def parquet_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
             flipped = content[offset] ^ 1 << draw.randrange(8)
             content = content[:offset] + bytes([flipped]) + content[offset + 1 :]
             how = f"{how} at {offset}"
+    before = pq.read_table(path)
     damage(path, content)
-    return f"bytes: {path.relative_to(release)}", how
+    return _changed_values(release, path, before) or f"bytes: {path.relative_to(release)}", how
+
+
+def _changed_values(release: Path, path: Path, before: pa.Table) -> str | None:
+    """Return the column of which a bit was a value, or None if no value is another one."""
+    folder = path.parent.relative_to(release).as_posix()
+    try:
+        after = pq.read_table(path)
+        names = [name for name in before.column_names if not before[name].equals(after[name])]
+    except (pa.ArrowException, OSError, KeyError):
+        return None
+    if folder == "data" or not names:
+        return folder if names else None
+    return _subject(f"{folder}: {names[0]}", folder, before, after)
 
 
 @_change
