@@ -276,7 +276,7 @@ def audit_release_files(
     failures += _tables(release, manifest, own, contents, data_format)
     footers = {path: content.footer for path, content in contents.items()}
     return failures, [
-        f"file: bytes of {path}"
+        f"bytes: {path}"
         for path, footer in footers.items()
         if footer is not None and footer.is_of_another_arrow
     ]

@@ -25,6 +25,8 @@ from forgeries import (
 from release_folders import damage, list_files
 from sound_releases import ALL_MODELS_AND_STYLES, SoundRelease, catalogue, make_release
 
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.verification.audit import audit_release
 from anonspark.verification.result import Verification
 
 BY_DAY = (1, 2, 3, 5, 6, 9, 11, 70)
@@ -155,6 +157,33 @@ def test_keys_of_a_section_in_another_order(
     save_manifest(forged, document)
     found = str(verified(forged))
     assert "its bytes are not those" in found or "in the order in which they are written" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "is_claimed"),
+    [
+        ("attributes", "iloss", True),
+        ("attributes", "generalized_rows", False),
+        ("rounds", "loss", True),
+        ("privacy", "measured", False),
+        ("risk", "average", False),
+    ],
+)
+def test_figures_that_no_record_shows_are_claimed(
+    name: str, figure: str, is_claimed: bool, by_day: list[SoundRelease], tmp_path: Path
+) -> None:
+    """Claims are accepted and listed, whatever another claim says; what is counted is refused."""
+    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    table = read_table(forged, f"metrics/{name}")
+    values = table[figure].to_pylist()
+    values[-1] = 0 if values[-1] else 1
+    index = table.schema.get_field_index(figure)
+    changed = pa.array(values, table.schema.field(index).type)
+    save_table(forged, f"metrics/{name}", table.set_column(index, figure, changed))
+    list_files(forged)
+    found = audit_release(LocalEngine(), str(forged))
+    listed = {f"metrics/{name}", f"metrics/{name}: {figure}"} & {*found.claimed}
+    assert (bool(listed), found.failures == []) == (is_claimed, is_claimed), found.failures
 
 
 def test_what_is_claimed_of_columns(by_day: list[SoundRelease]) -> None:

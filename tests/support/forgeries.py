@@ -445,53 +445,6 @@ def metrics_type(draw: random.Random, release: Path) -> tuple[str, str]:
 
 # What is said in several tables ------------------------------------------------------------------
 
-_LOSSES = {
-    "metrics/classes": ("ncp",),
-    "metrics/attributes": ("ncp_total", "ncp", "iloss", "loss"),
-    "metrics/rounds": ("gcp_total", "gcp_total_cumulative", "gcp_total_if_last", "loss"),
-    "metrics/summary": ("gcp_total", "gcp", "iloss", "loss", "baseline_gcp_total"),
-}
-
-
-@_change
-def claimed_loss(draw: random.Random, release: Path) -> tuple[str, str]:
-    """Let all figures say that less was lost."""
-    document = read_manifest(release)
-    summary = document["summary"]
-    if summary.get("gcp") is None or summary.get("rows_suppressed") != 0:
-        raise Nothing
-    factor = draw.choice([0.5, 0.9])
-    for folder, names in _LOSSES.items():
-        table = read_table(release, folder)
-        for name in names:
-            values = [None if v is None else v * factor for v in table[name].to_pylist()]
-            table = _replaced(table, name, values)
-            if folder == "metrics/summary" and name in summary:
-                summary[name] = values[0]
-        save_table(release, folder, table)
-    summary["utility_score"] = 100 * (1 - summary["loss"])
-    _set_column(release, "metrics/summary", "utility_score", summary["utility_score"])
-    save_manifest(release, document)
-    return "metrics/classes: ncp", f"all losses times {factor}"
-
-
-@_change
-def claimed_people(draw: random.Random, release: Path) -> tuple[str, str]:
-    """Say that there were more people, whose records were left out."""
-    document = read_manifest(release)
-    summary, more = document["summary"], draw.randint(1, 20)
-    why = draw.choice(["rows_dropped_missing", "rows_left_out", "rows_in"])
-    names = {"rows_in", why} | ({"rows_suppressed"} if why == "rows_left_out" else set())
-    if any(summary.get(name) is None for name in names):
-        raise Nothing
-    for name in names:
-        summary[name] += more
-        _set_column(release, "metrics/summary", name, summary[name])
-    if why == "rows_left_out":
-        document["published"]["rows_left_out"] += more
-    save_manifest(release, document)
-    return f"manifest: summary.{why}", f"{more} more"
-
 
 @_change
 def claimed_values(draw: random.Random, release: Path) -> tuple[str, str]:
