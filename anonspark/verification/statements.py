@@ -330,17 +330,14 @@ class Statements:
     @property
     def unproven(self) -> list[str]:
         """Return the claims: a closed list, in order."""
-        absent = {
-            f"manifest: {key}"
-            for key in ("chosen_model", "coding", "drift", "gates", "holder_column", "parts",
-                        "input_version", "recipient")
-            if not self.manifest.get(key)
-        }  # fmt: skip
+        is_union = "parts" in self.manifest
+        sections = ("chosen_model", "coding", "drift", "gates", "input_version", "recipient")
+        absent = {key for key in (*sections, "parts") if not self.manifest.get(key)}
+        absent |= set() if is_union else {"holder_column"}
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
-        names = (
-            {*_NEVER_SHOWN} - absent | self.claimed | {f"file: {name}" for name in texts & listed}
-        )
+        names = {*_NEVER_SHOWN} - {f"manifest: {key}" for key in absent} | self.claimed
+        names |= {f"file: {name}" for name in texts & listed}
         configured = self.manifest["configuration"]
         names |= {f"manifest: configuration.{key}" for key in configured if key != "privacy"}
         names |= {
@@ -350,7 +347,7 @@ class Statements:
         }
         if configured["output"].get("pseudonyms"):
             names.add("data: which pseudonyms are of one person")
-        if "parts" in self.manifest:
+        if is_union:
             names = {name for name in names if not name.startswith("metrics/classes")}
         return sorted(names)
 
